@@ -1,0 +1,98 @@
+"""Symbolic reverse mode: appends the backward graph of `ys` with respect to `xs` to their own graph. It names no op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradientError, ShapeError
+from ..ir import Graph, Node
+from ..operators import F, Symbol, lines_of
+from ..types import shape_text
+
+
+def gradients(
+    ys: Sequence[Symbol],
+    xs: Sequence[Symbol],
+    grad_ys: Sequence[Any] | None = None,
+    stop_gradients: Sequence[Symbol] = (),
+) -> list[Symbol | None]:
+    """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
+
+    Nothing flows past `stop_gradients`. Raises GradientError for a y or x that is not floating.
+    """
+    graph = ys[0].graph
+    for y in ys:
+        if y.dtype.kind != "f":
+            raise GradientError(f"gradients need floating ys, got {y.describe()}")
+    for x in xs:
+        if x.dtype.kind != "f":
+            raise GradientError(f"gradients need floating xs, got {x.describe()}")
+    wanted = {x.node for x in xs}
+    stops = {s.node for s in stop_gradients}
+    cotangents = _seeds(ys, grad_ys)
+    needed, order = _between(graph, [y.node for y in ys], wanted, stops)
+    for node in reversed(order):
+        g = cotangents.get(node)
+        if g is None or node in stops or node not in needed:
+            continue
+        operands: list[Symbol] = []
+        for position, operand in enumerate(node.inputs):
+            rule = node.op.vjp_for(position)
+            if operand not in needed and operand not in wanted:
+                continue
+            if rule is None:
+                continue
+            if not operands:
+                operands = [Symbol(graph, i) for i in node.inputs]
+                out = Symbol(graph, node)
+            with lines_of(node.where):
+                cotangent = rule(g, node, out, *operands)
+                known = cotangents.get(operand)
+                cotangents[operand] = cotangent if known is None else F.add(known, cotangent)
+    return [cotangents.get(x.node) for x in xs]
+
+
+def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, Any]:
+    cotangents: dict[Node, Any] = {}
+    for i, y in enumerate(ys):
+        seed = None if grad_ys is None else grad_ys[i]
+        with lines_of(y.node.where):
+            if seed is None:
+                seed = F.broadcast_like(np.ones((), y.dtype), y) if y.shape else _one(y)
+            else:
+                shape = tuple(np.shape(seed)) if not hasattr(seed, "shape") else seed.shape
+                if len(shape) != len(y.shape) or any(
+                    a != b and None not in (a, b) for a, b in zip(shape, y.shape, strict=True)
+                ):
+                    raise ShapeError(f"grad_ys[{i}] has shape {shape_text(shape)}, ys[{i}] has {shape_text(y.shape)}")
+                seed = F.astype(seed, y.dtype) if hasattr(seed, "dtype") else np.asarray(seed, y.dtype)
+                seed = seed if isinstance(seed, Symbol) else F.broadcast_like(seed, y) if y.shape else _one(y) * seed
+            known = cotangents.get(y.node)
+            cotangents[y.node] = seed if known is None else F.add(known, seed)
+    return cotangents
+
+
+def _one(y: Symbol) -> Symbol:
+    from ..operators import append
+    from ..ops.leaves import constant, constant_of
+
+    return append(y.graph, constant, (), constant_of(np.ones((), y.dtype)))
+
+
+def _between(
+    graph: Graph, ys: list[Node], wanted: set[Node], stops: set[Node]
+) -> tuple[set[Node], list[Node]]:
+    """Nodes through which a y depends smoothly on a wanted node, and all nodes behind the ys in order."""
+    order = graph.reaching(ys, stop=stops)
+    needed: set[Node] = set()
+    for node in order:
+        if node in stops or node.op.vjp is None or node.type.dtype.kind != "f":
+            continue
+        for position, operand in enumerate(node.inputs):
+            if (operand in wanted or operand in needed) and node.op.vjp_for(position) is not None:
+                needed.add(node)
+                break
+    return needed, order

@@ -1,0 +1,64 @@
+"""Making eager tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..operators import as_array
+from ..types import as_dtype, as_shape, get_default_dtype
+from .tensor import Tensor
+
+
+def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor).
+
+    Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for what has no supported
+    dtype, or when an integer tensor is to require grad.
+    """
+    array = data._data if isinstance(data, Tensor) else as_array(data)
+    array = np.array(array, dtype=None if dtype is None else as_dtype(dtype), copy=True)
+    return Tensor(array, requires_grad)
+
+
+def _dtype(dtype: Any) -> np.dtype:
+    return get_default_dtype() if dtype is None else as_dtype(dtype)
+
+
+def _extents(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    return as_shape(shape[0] if len(shape) == 1 else shape)
+
+
+def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros; default float unless `dtype` is given."""
+    return Tensor(np.zeros(_extents(shape), _dtype(dtype)), requires_grad)
+
+
+def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones; default float unless `dtype` is given."""
+    return Tensor(np.ones(_extents(shape), _dtype(dtype)), requires_grad)
+
+
+def full(shape: Any, value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """`value` everywhere; its own dtype unless `dtype` is given."""
+    kind = as_array(value).dtype if dtype is None else as_dtype(dtype)
+    return Tensor(np.full(as_shape(shape), value, kind), requires_grad)
+
+
+def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones on the diagonal of an n x m matrix (m = n unless given)."""
+    return Tensor(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """start, start + step, ... before stop; int64 for integers, else the default float."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    floating = any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
+    kind = (get_default_dtype() if floating else np.dtype(np.int64)) if dtype is None else as_dtype(dtype)
+    return Tensor(np.arange(start, stop, step).astype(kind), requires_grad)
+
+
+def linspace(start: float, stop: float, num: int = 50, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """`num` evenly spaced values from start to stop, both included."""
+    return Tensor(np.linspace(start, stop, num).astype(_dtype(dtype)), requires_grad)

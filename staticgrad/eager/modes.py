@@ -1,0 +1,81 @@
+"""Whether operations are recorded, and whether gradients are watched for NaN; per thread."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Modes(threading.local):
+    grad = True
+    anomaly = False
+
+
+modes = Modes()
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations in this thread are recorded."""
+    return modes.grad
+
+
+class set_grad_enabled:
+    """Switch recording; as a statement for good, as a context manager until its end."""
+
+    def __init__(self, enabled: bool):
+        self.saved = modes.grad
+        modes.grad = bool(enabled)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        modes.grad = self.saved
+
+
+class _Switch:
+    """A context manager that is a decorator too."""
+
+    enabled: bool
+
+    def __enter__(self) -> None:
+        self.saved = modes.grad
+        modes.grad = self.enabled
+
+    def __exit__(self, *error: Any) -> None:
+        modes.grad = self.saved
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        switch = type(self)
+
+        @functools.wraps(fn)
+        def switched(*args: Any, **kwargs: Any) -> Any:
+            with switch():
+                return fn(*args, **kwargs)
+
+        return switched
+
+
+class no_grad(_Switch):
+    """Operations are not recorded: `with sg.no_grad(): ...`, or as a decorator."""
+
+    enabled = False
+
+
+class enable_grad(_Switch):
+    """Operations are recorded, inside a `no_grad` too."""
+
+    enabled = True
+
+
+class detect_anomaly:
+    """Record each operation's line, and raise AnomalyError at the first NaN that a backward function returns."""
+
+    def __enter__(self) -> None:
+        self.saved = modes.anomaly
+        modes.anomaly = True
+
+    def __exit__(self, *error: Any) -> None:
+        modes.anomaly = self.saved

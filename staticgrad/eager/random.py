@@ -1,0 +1,141 @@
+"""The random generator: a seed and a draw counter; the numbers come from the ops in `ops/random.py`.
+
+Each random op takes the next draw. Eager programs, sessions and compiled steps count draws in program order, so the same
+program draws the same numbers in every mode.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..ops.random import draw, draw_like, dropout_mask, normal_op, uniform_op
+from ..operators import F, Symbol, frontends, public, state
+from ..types import as_dtype, as_shape, get_default_dtype
+from .tensor import Tensor
+
+
+class Generator:
+    """Seed and draw counter. `manual_seed` restarts it; `state` can be saved and set."""
+
+    def __init__(self, seed: int):
+        self.lock = threading.Lock()
+        self.seed = seed
+        self.draws = 0
+
+    def manual_seed(self, seed: int) -> Generator:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
+            raise ArgumentError(f"a seed is an integer in [0, 2**63), got {seed!r}")
+        with self.lock:
+            self.seed, self.draws = int(seed), 0
+        return self
+
+    @property
+    def state(self) -> tuple[int, int]:
+        return self.seed, self.draws
+
+    @state.setter
+    def state(self, value: tuple[int, int]) -> None:
+        with self.lock:
+            self.seed, self.draws = value
+
+    def take(self, draws: int = 1) -> np.ndarray:
+        """(seed, draw) as int64[2], and move on by `draws`."""
+        with self.lock:
+            at = np.array([self.seed, self.draws], np.int64)
+            self.draws += draws
+        return at
+
+
+generator = Generator(int.from_bytes(os.urandom(7), "little"))
+
+
+def manual_seed(seed: int) -> Generator:
+    """Restart the generator that all modes share. Raises ArgumentError for a negative or non-integer seed."""
+    return generator.manual_seed(seed)
+
+
+def _source(x: Any = None) -> tuple[Any, int]:
+    """The generator leaf of the graph being built with the next index in it, or the generator's next draw."""
+    graph = None
+    if frontends.tracing and state.tracer is not None:
+        graph = state.tracer.graph
+    elif isinstance(x, Symbol):
+        graph = x.graph
+    elif x is None and state.graphs:
+        graph = state.graphs[-1]
+    if graph is None:
+        return Tensor(generator.take()), 0
+    from ..operators import append
+    from ..ops.leaves import generator as leaf
+    from ..ops.random import rng_op_type
+
+    with graph.lock:
+        known = getattr(graph, "generator", None)
+        if known is None:
+            known = append(graph, leaf, (), {"type": rng_op_type})
+            graph.generator = known  # type: ignore[attr-defined]
+            graph.draws = 0  # type: ignore[attr-defined]
+        index = graph.draws  # type: ignore[attr-defined]
+        graph.draws = index + 1  # type: ignore[attr-defined]
+    return known, index
+
+
+def _draw(op: Any, shape: tuple[Any, ...], dtype: Any) -> Any:
+    extents = as_shape(shape[0] if len(shape) == 1 else shape)
+    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if kind.kind != "f":
+        raise ArgumentError(f"random numbers are floating, got dtype {kind}")
+    rng, index = _source()
+    return draw(op, rng, extents, kind, index)
+
+
+def _with_grad(x: Any, requires_grad: bool) -> Any:
+    return x.requires_grad_(True) if requires_grad else x
+
+
+def rand(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+    """Uniform in [0, 1), the same numbers in every mode; 24 random bits in float32, 53 in float64."""
+    return _with_grad(_draw(uniform_op, shape, dtype), requires_grad)
+
+
+def randn(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+    """Standard normal (Box-Muller), the same numbers in every mode."""
+    return _with_grad(_draw(normal_op, shape, dtype), requires_grad)
+
+
+def randint(low: int, high: int | None = None, shape: Any = (), dtype: Any = np.int64) -> Any:
+    """Integers in [low, high), or [0, low) when `high` is left out."""
+    low, high = (0, low) if high is None else (low, high)
+    if high <= low:
+        raise ArgumentError(f"randint: need low < high, got {low} and {high}")
+    u = _draw(uniform_op, (as_shape(shape),), np.float64)
+    return F.astype(F.floor(u * (high - low) + low), dtype)
+
+
+def randperm(n: int) -> Tensor:
+    """A random order of 0 ... n-1, int64."""
+    keys = Tensor(generator.take())
+    return Tensor(np.argsort(draw(uniform_op, keys, (n,), np.dtype(np.float64), 0)._data, kind="stable").astype(np.int64))
+
+
+@public
+def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
+    """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
+
+    Raises ArgumentError unless 0 <= p <= 1.
+    """
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x * 0
+    rng, index = _source(x)
+    return dropout_mask(x, draw_like(uniform_op, rng, x, x.dtype, index), p)
+
+

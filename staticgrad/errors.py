@@ -1,0 +1,159 @@
+"""Exceptions, and the user's file and line that each of them names.
+
+Every error says what (the operation and the shapes), where (the user's line) and what to do next. Where PyTorch or
+TensorFlow 1 has a text that people search for, ours begins with the same words.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from typing import NamedTuple
+
+PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Where(NamedTuple):
+    """A line of the user's program."""
+
+    file: str
+    line: int
+
+    @property
+    def short(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """The source of the line, stripped; empty when the file can't be read (a REPL, an exec'd string)."""
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{self.short}   {self.text}".rstrip()
+
+
+def user_line() -> Where | None:
+    """The innermost frame outside this package, which is the line that the user wrote."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not filename.startswith(PACKAGE_DIR):
+            return Where(filename, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+class StaticgradError(Exception):
+    """Base of everything raised on purpose.
+
+    `summary` is the first line; `details` are indented below it, the user's line first.
+    """
+
+    def __init__(self, summary: str, *details: str, where: Where | None = None):
+        self.summary = summary
+        self.details = details
+        self.where = where if where is not None else user_line()
+        super().__init__(summary)
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        if self.where is not None:
+            lines.append(f"  {self.where}")
+        lines.extend(f"  {line}" for line in self.details)
+        return "\n".join(lines)
+
+    def __reduce__(self):  # details and where are not in args: pickling would drop them
+        return _rebuild, (type(self), self.summary, self.details, self.where)
+
+
+def _rebuild(cls: type[StaticgradError], summary: str, details: tuple[str, ...], where: Where | None) -> StaticgradError:
+    return cls(summary, *details, where=where)
+
+
+class ShapeError(StaticgradError, ValueError):
+    """Shapes don't fit the operation.
+
+        broken:  sg.ones((3, 2)) @ sg.ones((3, 2))
+        fixed:   sg.ones((3, 2)) @ sg.ones((3, 2)).T
+    """
+
+
+class DTypeError(StaticgradError, TypeError):
+    """A dtype that the operation can't take.
+
+        broken:  sg.tensor([1, 2], requires_grad=True)
+        fixed:   sg.tensor([1.0, 2.0], requires_grad=True)
+    """
+
+
+class ArgumentError(StaticgradError, ValueError):
+    """An argument of an operation is wrong (an axis out of range, an unknown option).
+
+        broken:  x.sum(axis=2)   # x has 2 axes
+        fixed:   x.sum(axis=1)
+    """
+
+
+class IndexRangeError(StaticgradError, IndexError):
+    """An index is out of range.
+
+        broken:  F.cross_entropy(logits_of_10_classes, sg.tensor([10]))
+        fixed:   F.cross_entropy(logits_of_10_classes, sg.tensor([9]))
+    """
+
+
+class GradientError(StaticgradError, RuntimeError):
+    """Backward can't be run: no graph, a freed graph, an in-place change, a leaf changed in place.
+
+        broken:  loss.backward(); loss.backward()
+        fixed:   loss.backward(retain_graph=True); loss.backward()
+    """
+
+
+class AnomalyError(GradientError):
+    """`detect_anomaly` saw a NaN in a gradient.
+
+        broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
+        fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)
+    """
+
+
+class GraphError(StaticgradError, ValueError):
+    """A graph is built or asked wrongly: nodes of two graphs, an unknown fetch, a malformed graph.
+
+        broken:  sess.run(tensor_of_another_graph)
+        fixed:   sg.Session(graph=tensor_of_another_graph.graph).run(tensor_of_another_graph)
+    """
+
+
+class FeedError(StaticgradError, ValueError):
+    """A fed value is missing, or its shape or dtype does not fit the placeholder.
+
+        broken:  sess.run(y)                 # y needs the placeholder x
+        fixed:   sess.run(y, {x: value})
+    """
+
+
+class UninitializedError(StaticgradError, RuntimeError):
+    """A variable is read before it has a value in this session.
+
+        broken:  sess = sg.Session(); sess.run(w)
+        fixed:   sess = sg.Session(); sess.run(sg.global_variables_initializer()); sess.run(w)
+    """
+
+
+class TraceError(StaticgradError, TypeError):
+    """Python asked a traced tensor for a value that exists only when the compiled step runs.
+
+        broken:  if loss > 1: scale = 2.0        # inside @sg.compile
+        fixed:   scale = sg.where(loss > 1, 2.0, 1.0)
+    """
+
+
+class VerifyError(StaticgradError, AssertionError):
+    """A graph breaks the rules of the IR: a defect of a pass, never of the user's program."""
+
+
+class CompileError(StaticgradError, RuntimeError):
+    """A kernel could not be compiled, or the cache folder can't be trusted."""

@@ -1,0 +1,44 @@
+"""The one IR of both modes: op records, nodes and graphs."""
+
+from .cell import Cell
+from .graph import Graph, literal
+from .node import NO_ATTRS, Literal, Node
+from .op import (
+    REGISTRY,
+    Effect,
+    Emit,
+    Expand,
+    Extent,
+    Index,
+    Layout,
+    Leaf,
+    Native,
+    OpDef,
+    Pointwise,
+    Reduction,
+    View,
+    define,
+)
+
+__all__ = [
+    "NO_ATTRS",
+    "REGISTRY",
+    "Cell",
+    "Effect",
+    "Emit",
+    "Expand",
+    "Extent",
+    "Graph",
+    "Index",
+    "Layout",
+    "Leaf",
+    "Literal",
+    "Native",
+    "Node",
+    "OpDef",
+    "Pointwise",
+    "Reduction",
+    "View",
+    "define",
+    "literal",
+]

@@ -1,0 +1,30 @@
+"""The storage of a variable, as an attribute of its node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..types import TensorType
+
+
+class Cell:
+    """A place that holds an array between runs; compared by identity.
+
+    A Session keeps the arrays of the cells of its graph. The cell of an eager tensor refers to `tensor`, whose own buffer
+    is the storage. `initial` is what a Session's initializer computes (a node), or None.
+    """
+
+    __slots__ = ("name", "type", "tensor", "initial", "trainable", "__weakref__")
+
+    def __init__(self, name: str, type: TensorType, *, tensor: Any = None, initial: Any = None, trainable: bool = True):
+        self.name = name
+        self.type = type
+        self.tensor = tensor
+        self.initial = initial
+        self.trainable = trainable
+
+    def __lt__(self, other: Cell) -> bool:  # attributes are sorted by key; equal keys never compare values
+        return id(self) < id(other)
+
+    def __repr__(self) -> str:
+        return self.name or "cell"

@@ -1,0 +1,104 @@
+"""The IR's node: frozen, slotted, compared by identity."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..errors import Where
+from ..types import TensorType
+from .op import OpDef
+
+NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
+
+
+class Literal:
+    """A constant array as an attribute: hashable by its bytes when small, by identity when large."""
+
+    __slots__ = ("array", "_key")
+
+    SMALL = 256  # bytes
+
+    def __init__(self, array: np.ndarray):
+        if array.flags.writeable:
+            array = array.copy()
+            array.flags.writeable = False
+        self.array = array
+        small = array.nbytes <= self.SMALL
+        self._key: Hashable = (array.dtype, array.shape, array.tobytes()) if small else id(array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return str(self.array.item()) if self.array.size == 1 else f"<{self.array.dtype} {self.array.shape}>"
+
+
+class Node:
+    """One operation of a graph.
+
+    inputs: operands in order, repeats allowed; after: nodes that have to run first (control edges); attrs: hashable
+    values; where: the user's line. Nodes never change and may be shared by graphs.
+    """
+
+    __slots__ = ("op", "inputs", "attrs", "type", "name", "where", "after", "__weakref__")
+
+    op: OpDef
+    inputs: tuple[Node, ...]
+    attrs: Mapping[str, Any]
+    type: TensorType
+    name: str
+    where: Where | None
+    after: tuple[Node, ...]
+
+    def __init__(
+        self,
+        op: OpDef,
+        inputs: tuple[Node, ...],
+        attrs: Mapping[str, Any],
+        type: TensorType,
+        name: str = "",
+        where: Where | None = None,
+        after: tuple[Node, ...] = (),
+    ):
+        put = object.__setattr__
+        put(self, "op", op)
+        put(self, "inputs", inputs)
+        put(self, "attrs", MappingProxyType(dict(attrs)) if attrs else NO_ATTRS)
+        put(self, "type", type)
+        put(self, "name", name)
+        put(self, "where", where)
+        put(self, "after", after)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"nodes are frozen: can't set {name!r}; build another node instead")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"nodes are frozen: can't delete {name!r}")
+
+    @property
+    def shape(self):
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.type.dtype
+
+    @property
+    def parents(self) -> tuple[Node, ...]:
+        """Everything that has to be computed first: inputs and control inputs."""
+        return self.inputs + self.after if self.after else self.inputs
+
+    @property
+    def key(self) -> Hashable:
+        """What interning compares. Type is part of it: a cast-free op keeps its dtype through its inputs only."""
+        return self.op.name, self.inputs, tuple(sorted(self.attrs.items())), self.type, self.after
+
+    def __repr__(self) -> str:
+        return f"<{self.name or self.op.name} {self.type}>"

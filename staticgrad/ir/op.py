@@ -1,0 +1,195 @@
+"""The op record, and the ways in which a record can say how it runs inside a compiled plan.
+
+One op is one record in one place (`staticgrad/ops/`). The engine reads records; it knows no op by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..types import TensorType
+
+if TYPE_CHECKING:
+    from .node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """One value per element of the (broadcast) result.
+
+    `template` is a Python expression: `{0}`, `{1}` are the operands, `{s}` the suffix of the operand dtype (`f32`), which
+    is also the name of its constructor in kernels. A callable gets the node and returns the template. `cost` is in units
+    of one addition: it decides between computing a value twice and storing it.
+    """
+
+    template: str | Callable[[Node], str]
+    cost: int = 1
+
+    def text(self, node: Node) -> str:
+        return self.template if isinstance(self.template, str) else self.template(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Folds the axes in `attrs["axis"]`. `start` is the neutral element, `combine` joins `{acc}` and `{x}`."""
+
+    start: Callable[[np.dtype], Any]
+    combine: str
+    fold: Callable[..., np.ndarray]
+    """The NumPy ufunc's reduce over axis 0, which joins the partial results of several threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a value lies inside a buffer: offset and strides in elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+    @staticmethod
+    def contiguous(shape: tuple[int, ...]) -> Layout:
+        strides, step = [], 1
+        for extent in reversed(shape):
+            strides.append(step)
+            step *= extent
+        return Layout(shape, tuple(reversed(strides)), 0)
+
+    @property
+    def is_contiguous(self) -> bool:
+        step = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if extent == 0:
+                return True
+            if extent != 1 and stride != step:
+                return False
+            step *= extent
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Moves no data: the result is the operand under another layout.
+
+    `rule(node, layout)` returns the new layout, or None when this operand has to be copied first. `keeps_order`: the
+    elements stay in row-major order, so that a fused loop can look through the op.
+    """
+
+    rule: Callable[[Node, Layout], Layout | None]
+    keeps_order: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Written in other ops once the shapes are known: `rule(node, *inputs)` returns the handle that replaces it."""
+
+    rule: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A scalar that follows from shapes alone; it reaches kernels as a run-time argument."""
+
+    rule: Callable[[Node], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The position of each element along `attrs["axis"]`: a value that no memory holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """A routine of `compiler/native` does it. `plan(node, layouts)` returns `Call`s, or None to take the host."""
+
+    plan: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Has no inputs and gets its value from outside: `kind` is "placeholder", "variable", "constant" or "state"."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Ordered and never removed: `kind` is "assign", "group" or "check"."""
+
+    kind: str
+
+
+Emit = Union[Pointwise, Reduction, View, Expand, Extent, Index, Native, Leaf, Effect, None]
+Promote = Callable[[Sequence[Any]], Sequence[Union[np.dtype, None]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpDef:
+    """One op, for every mode.
+
+    infer(*types, **attrs) -> TensorType
+        The result's type; raises ShapeError, DTypeError or ArgumentError. Extents may be None.
+    eval(*arrays, **attrs) -> ndarray
+        The meaning in NumPy, used by eager mode, the interpreter and the plan's fallback.
+    vjp
+        One function per input, `(g, node, out, *inputs) -> cotangent`, written in this library's ops: it runs on eager
+        tensors or appends to a graph, and differentiates again. An entry None means that no gradient flows to this
+        input. For a variadic op: a function of the input's position that returns such a function. None for the op:
+        its result does not depend smoothly on anything (comparisons, argmax).
+    emit
+        How it looks in a plan; None: the plan calls `eval` from the host.
+    promote(operands) -> dtypes
+        What the inputs are cast to before `infer` (None: kept). Operands are TensorTypes or plain numbers.
+    """
+
+    name: str
+    infer: Callable[..., TensorType]
+    eval: Callable[..., np.ndarray]
+    vjp: Any = None
+    emit: Emit = None
+    promote: Promote | None = None
+    symbol: str = ""
+    """How error messages join two operands: `@` for matmul."""
+    doc: str = field(default="", repr=False)
+    shape_only: tuple[int, ...] = ()
+    """Inputs of which only the shape is read: no value has to exist for them."""
+
+    def vjp_for(self, i: int) -> Callable[..., Any] | None:
+        """The cotangent function of input `i`, or None when no gradient flows there."""
+        if self.vjp is None:
+            return None
+        if callable(self.vjp):
+            return self.vjp(i)
+        return self.vjp[i]
+
+    @property
+    def leaf(self) -> str:
+        return self.emit.kind if isinstance(self.emit, Leaf) else ""
+
+    @property
+    def effect(self) -> str:
+        return self.emit.kind if isinstance(self.emit, Effect) else ""
+
+    @property
+    def pure(self) -> bool:
+        """The result follows from inputs and attributes alone: may be interned, moved, or dropped."""
+        return not isinstance(self.emit, (Leaf, Effect))
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+REGISTRY: dict[str, OpDef] = {}
+
+
+def define(op: OpDef) -> OpDef:
+    """Enter a record in the table. Raises ArgumentError when the name is taken."""
+    if op.name in REGISTRY:
+        raise ArgumentError(f"an op named {op.name!r} is defined already")
+    REGISTRY[op.name] = op
+    return op

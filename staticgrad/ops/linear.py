@@ -1,0 +1,107 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Layout, Native, Node, OpDef, define
+from ..operators import F, apply, numpy_twin, public
+from ..types import TensorType, broadcast_shapes, shape_text
+from .reductions import ndim_of
+from .rules import numeric, unbroadcast
+
+
+def _infer(x: TensorType, y: TensorType) -> TensorType:
+    if x.ndim < 2 or y.ndim < 2:
+        raise ShapeError(f"matmul: operands need two axes here, {shape_text(x.shape)} @ {shape_text(y.shape)}")
+    inner, other = x.shape[-1], y.shape[-2]
+    if inner != other and inner is not None and other is not None:
+        raise ShapeError(
+            f"matmul: inner sizes differ, {shape_text(x.shape)} @ {shape_text(y.shape)}",
+            f"the right operand would need shape {shape_text((*y.shape[:-2], inner, y.shape[-1]))}",
+        )
+    return TensorType((*broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]), x.dtype)
+
+
+def _rows(x: Any) -> Any:
+    """All leading axes joined: the shape of one large matrix."""
+    return F.reshape(x, (-1, x.shape[-1]))
+
+
+def _flattens(x: Any, y: Any) -> bool:
+    """Many matrices times one: a single product of joined rows."""
+    return len(y.shape) == 2 and len(x.shape) > 2 and x.shape[-1] is not None and y.shape[-1] is not None
+
+
+def _left(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
+    return unbroadcast(apply(matmul_op, g, F.swapaxes(y, -1, -2)), x)
+
+
+def _right(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
+    if _flattens(x, y):
+        x, g = _rows(x), _rows(g)
+    return unbroadcast(apply(matmul_op, F.swapaxes(x, -1, -2), g), y)
+
+
+def _plan(node: Node, layouts: list[Layout]) -> Any:
+    """GEMM calls, with transposes as flags; None (the host) for integers."""
+    if node.type.dtype.kind != "f":
+        return None
+    return [("gemm", ())]
+
+
+matmul_op = define(
+    OpDef(
+        name="matmul",
+        infer=_infer,
+        eval=np.matmul,
+        vjp=(_left, _right),
+        emit=Native(_plan),
+        promote=numeric,
+        symbol="@",
+    )
+)
+
+
+@public
+@numpy_twin(np.matmul)
+def matmul(x: Any, y: Any) -> Any:
+    """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
+
+    Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+    """
+    a, b = ndim_of(x), ndim_of(y)
+    if a >= 2 and b >= 2:
+        return apply(matmul_op, x, y)
+    if a == 0 or b == 0:
+        raise ShapeError("matmul: operands can't be 0-d", "use * for a product with a number")
+    x_shape, y_shape = np.shape(x) if not hasattr(x, "shape") else x.shape, np.shape(y) if not hasattr(y, "shape") else y.shape
+    inner, other = x_shape[-1], y_shape[-2 if b > 1 else 0]
+    if inner != other and inner is not None and other is not None:
+        raise ShapeError(f"matmul: inner sizes differ, {shape_text(x_shape)} @ {shape_text(y_shape)}")
+    x2 = F.expand_dims(x, 0) if a == 1 else x
+    y2 = F.expand_dims(y, 1) if b == 1 else y
+    out = apply(matmul_op, x2, y2)
+    drop = ((-2,) if a == 1 else ()) + ((-1,) if b == 1 else ())
+    return F.squeeze(out, drop)
+
+
+@public
+@numpy_twin(np.dot)
+def dot(x: Any, y: Any) -> Any:
+    """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
+    if ndim_of(x) > 2 or ndim_of(y) > 2:
+        raise ShapeError("dot: operands have at most two axes", "use matmul for batches")
+    return matmul(x, y)
+
+
+@public
+@numpy_twin(np.outer)
+def outer(x: Any, y: Any) -> Any:
+    """x[i] * y[j] for 1-D operands."""
+    if ndim_of(x) != 1 or ndim_of(y) != 1:
+        raise ShapeError("outer: operands have one axis")
+    return F.expand_dims(x, 1) * F.expand_dims(y, 0)

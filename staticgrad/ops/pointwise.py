@@ -1,0 +1,362 @@
+"""Elementwise ops: arithmetic, elementary functions, comparisons, selection, casts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError
+from ..ir import Node, OpDef, Pointwise, define
+from ..operators import F, Symbol, apply, frontends, numpy_twin, public
+from ..types import SHORT, as_dtype, bool_, is_scalar
+from .rules import (
+    arithmetic,
+    binary,
+    boolean,
+    compared,
+    elementwise,
+    first_boolean,
+    floating,
+    keep,
+    numeric,
+    unary,
+    unbroadcast,
+)
+
+CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
+
+
+def _pointwise(name: str, arity: int, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int, promote: Any,
+               infer: Any = elementwise, symbol: str = "", doc: str = "") -> OpDef:  # fmt: skip
+    """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
+    op = define(OpDef(name, infer, numpy, vjp, Pointwise(template, cost), promote, symbol, doc))
+    function = unary(op) if arity == 1 else binary(op)
+    setattr(F, name, function)
+    if isinstance(numpy, np.ufunc):
+        numpy_twin(numpy)(function)
+    return op
+
+
+def _unary(name: str, numpy: Callable[..., Any], template: Any, vjp: Callable[..., Any] | None, *, cost: int = CHEAP,
+           promote: Any = floating, doc: str = "") -> OpDef:  # fmt: skip
+    vjps = None if vjp is None else (vjp,)
+    return _pointwise(name, 1, numpy, template, vjps, cost=cost, promote=promote, doc=doc)
+
+
+def _binary(name: str, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int = CHEAP,
+            promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "") -> OpDef:  # fmt: skip
+    return _pointwise(name, 2, numpy, template, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc)
+
+
+def _unless_bool(template: str, on_bool: str) -> Callable[[Node], str]:
+    return lambda node: on_bool if node.type.dtype == bool_ else template
+
+
+# arithmetic -----------------------------------------------------------------------------------------------------------
+
+add = _binary("add", np.add, _unless_bool("({0} + {1})", "({0} | {1})"), (
+    lambda g, node, out, x, y: unbroadcast(g, x),
+    lambda g, node, out, x, y: unbroadcast(g, y),
+), promote=arithmetic, symbol="+", doc="x + y, broadcast. Booleans: logical or.")  # fmt: skip
+
+sub = _binary("sub", np.subtract, "({0} - {1})", (
+    lambda g, node, out, x, y: unbroadcast(g, x),
+    lambda g, node, out, x, y: unbroadcast(-g, y),
+), symbol="-", doc="x - y, broadcast. Raises DTypeError for booleans.")  # fmt: skip
+
+mul = _binary("mul", np.multiply, _unless_bool("({0} * {1})", "({0} & {1})"), (
+    lambda g, node, out, x, y: unbroadcast(g * y, x),
+    lambda g, node, out, x, y: unbroadcast(g * x, y),
+), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.")  # fmt: skip
+
+div = _binary("div", np.true_divide, "({0} / {1})", (
+    lambda g, node, out, x, y: unbroadcast(g / y, x),
+    lambda g, node, out, x, y: unbroadcast(-g * out / y, y),
+), promote=floating, cost=4, symbol="/", doc="x / y, broadcast; integers give the default float.")  # fmt: skip
+
+
+def _pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
+    """d x^y / dx = y x^(y-1), and 0 for y = 0 even at x = 0."""
+    return unbroadcast(F.where(y == 0, 0, g * (y * F.pow(x, y - 1))), x)
+
+
+def _pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
+    """d x^y / dy = x^y log x, and 0 where x = 0 and y >= 0."""
+    flat = F.logical_and(x == 0, y >= 0)
+    return unbroadcast(F.where(flat, 0, g * (out * F.log(F.where(flat, 1, x)))), y)
+
+
+def _pow_eval(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if x.dtype.kind in "iu" and x.dtype.kind != "u" and np.any(y < 0):
+        raise DTypeError("integers can't be raised to negative powers", "cast the base to float first")
+    return np.power(x, y)
+
+
+power = _binary("pow", _pow_eval, "pow_{s}({0}, {1})", (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, symbol="**")
+
+neg = _unary("neg", np.negative, "(-{0})", lambda g, node, out, x: -g, promote=numeric, doc="-x.")
+absolute = _unary("abs", np.abs, "abs({0})", lambda g, node, out, x: g * F.sign(x), promote=numeric,
+                  doc="|x|; its derivative at 0 is 0.")  # fmt: skip
+sign = _unary("sign", np.sign, "sign_{s}({0})", lambda g, node, out, x: g * 0, promote=numeric,
+              doc="-1, 0 or 1; NaN stays NaN.")  # fmt: skip
+sqrt = _unary("sqrt", np.sqrt, "math.sqrt({0})", lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
+square = _unary("square", np.square, "({0} * {0})", lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.")
+exp = _unary("exp", np.exp, "exp_{s}({0})", lambda g, node, out, x: g * out, cost=TRANSCENDENTAL, doc="e**x.")
+log = _unary("log", np.log, "log_{s}({0})", lambda g, node, out, x: g / x, cost=TRANSCENDENTAL,
+             doc="Natural logarithm.")  # fmt: skip
+log1p = _unary("log1p", np.log1p, "log1p_{s}({0})", lambda g, node, out, x: g / (1 + x), cost=TRANSCENDENTAL,
+               doc="log(1 + x), accurate for small x.")  # fmt: skip
+expm1 = _unary("expm1", np.expm1, "expm1_{s}({0})", lambda g, node, out, x: g * F.exp(x), cost=TRANSCENDENTAL,
+               doc="exp(x) - 1, accurate for small x.")  # fmt: skip
+sin = _unary("sin", np.sin, "sin_{s}({0})", lambda g, node, out, x: g * F.cos(x), cost=TRANSCENDENTAL, doc="Sine.")
+cos = _unary("cos", np.cos, "cos_{s}({0})", lambda g, node, out, x: -g * F.sin(x), cost=TRANSCENDENTAL, doc="Cosine.")
+tanh = _unary("tanh", np.tanh, "tanh_{s}({0})", lambda g, node, out, x: g * (1 - out * out), cost=TRANSCENDENTAL,
+              doc="Hyperbolic tangent.")  # fmt: skip
+
+
+def _sigmoid_eval(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + e^-x) without overflow: only e^-|x| is formed."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype, copy=False)
+
+
+def _erf_eval(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erf
+
+    return erf(x)
+
+
+sigmoid = _unary("sigmoid", _sigmoid_eval, "sigmoid_{s}({0})", lambda g, node, out, x: g * (out * (1 - out)),
+                 cost=TRANSCENDENTAL, doc="1 / (1 + exp(-x)).")  # fmt: skip
+relu = _unary("relu", lambda x: np.maximum(x, 0), "relu_{s}({0})", lambda g, node, out, x: F.where(out > 0, g, 0),
+              promote=numeric, doc="max(x, 0); its derivative at 0 is 0, NaN stays NaN.")  # fmt: skip
+erf = _unary("erf", _erf_eval, "erf_{s}({0})",
+             lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
+             doc="The error function.")  # fmt: skip
+floor = _unary("floor", np.floor, "math.floor({0})", lambda g, node, out, x: g * 0, doc="Largest integer <= x.")
+ceil = _unary("ceil", np.ceil, "math.ceil({0})", lambda g, node, out, x: g * 0, doc="Smallest integer >= x.")
+round_ = _unary("round", np.rint, "np.rint({0})", lambda g, node, out, x: g * 0, doc="Nearest integer, halves to even.")
+
+identity = define(
+    OpDef(
+        name="identity",
+        infer=lambda x: x,
+        eval=lambda x: x,
+        vjp=(lambda g, node, out, x: g,),
+        emit=Pointwise("{0}"),
+        doc="The value itself, as a node of its own.",
+    )
+)
+stop_gradient_op = define(
+    OpDef(
+        name="stop_gradient",
+        infer=lambda x: x,
+        eval=lambda x: x,
+        vjp=(None,),
+        emit=Pointwise("{0}"),
+        doc="The value, through which no gradient flows.",
+    )
+)
+
+# comparison and selection -----------------------------------------------------------------------------------------------
+
+
+def _share(greater: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Cotangents of maximum/minimum: all of it to the operand that won, half of it each at a tie."""
+
+    def toward(g: Any, mine: Any, other: Any) -> Any:
+        wins = getattr(F, greater)(mine, other)
+        return unbroadcast(F.where(wins, g, F.where(mine == other, g * 0.5, 0)), mine)
+
+    return lambda g, node, out, x, y: toward(g, x, y), lambda g, node, out, x, y: toward(g, y, x)
+
+
+maximum = _binary("maximum", np.maximum, "maximum_{s}({0}, {1})", _share("gt"), promote=arithmetic,
+                  doc="The larger of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
+minimum = _binary("minimum", np.minimum, "minimum_{s}({0}, {1})", _share("lt"), promote=arithmetic,
+                  doc="The smaller of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
+
+for _name, _ufunc, _sign in (
+    ("eq", np.equal, "=="), ("ne", np.not_equal, "!="), ("lt", np.less, "<"),
+    ("le", np.less_equal, "<="), ("gt", np.greater, ">"), ("ge", np.greater_equal, ">="),
+):  # fmt: skip
+    _binary(_name, _ufunc, f"({{0}} {_sign} {{1}})", None, promote=arithmetic, infer=compared, symbol=_sign,
+            doc=f"x {_sign} y elementwise, bool.")  # fmt: skip
+
+for _name, _ufunc, _text in (
+    ("logical_and", np.logical_and, "({0} & {1})"), ("logical_or", np.logical_or, "({0} | {1})"),
+    ("logical_xor", np.logical_xor, "({0} ^ {1})"),
+):  # fmt: skip
+    _binary(_name, _ufunc, _text, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
+
+logical_not = _unary("logical_not", np.logical_not, "(not {0})", None, promote=boolean, doc="not x, bool.")
+isnan = define(OpDef("isnan", lambda x: x.with_dtype(bool_), np.isnan, None, Pointwise("({0} != {0})"), floating))
+isfinite = define(
+    OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("(({0} - {0}) == 0)"), floating)
+)
+
+floor_divide = _binary("floor_divide", np.floor_divide, "floor_divide_{s}({0}, {1})", (
+    lambda g, node, out, x, y: unbroadcast(g * 0, x), lambda g, node, out, x, y: unbroadcast(g * 0, y),
+), cost=8, symbol="//", doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
+remainder = _binary("remainder", np.remainder, "remainder_{s}({0}, {1})", (
+    lambda g, node, out, x, y: unbroadcast(g, x),
+    lambda g, node, out, x, y: unbroadcast(-g * F.floor_divide(x, y), y),
+), cost=8, symbol="%", doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
+
+where_op = define(
+    OpDef(
+        name="where",
+        infer=elementwise,
+        eval=np.where,
+        vjp=(
+            None,
+            lambda g, node, out, c, x, y: unbroadcast(F.where(c, g, 0), x),
+            lambda g, node, out, c, x, y: unbroadcast(F.where(c, 0, g), y),
+        ),
+        emit=Pointwise("({1} if {0} else {2})"),
+        promote=first_boolean,
+    )
+)
+
+
+def _inside(g: Any, node: Any, out: Any, x: Any, low: Any, high: Any) -> Any:
+    return unbroadcast(F.where(F.logical_and(x >= low, x <= high), g, 0), x)
+
+
+clip_op = define(
+    OpDef(
+        name="clip",
+        infer=elementwise,
+        eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
+        vjp=(
+            _inside,
+            lambda g, node, out, x, low, high: unbroadcast(F.where(x < low, g, 0), low),
+            lambda g, node, out, x, low, high: unbroadcast(F.where(x > high, g, 0), high),
+        ),
+        emit=Pointwise("minimum_{s}(maximum_{s}({0}, {1}), {2})", 2),
+        promote=arithmetic,
+    )
+)
+
+
+def _cast_template(node: Node) -> str:
+    if node.type.dtype == bool_:
+        return "({0} != 0)"
+    if node.inputs[0].type.dtype == bool_:
+        kind = SHORT[node.type.dtype]
+        return f"({kind}(1) if {{0}} else {kind}(0))"
+    return f"{SHORT[node.type.dtype]}({{0}})"
+
+
+def _cast_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    return astype(g, x.dtype)
+
+
+cast = define(
+    OpDef(
+        name="cast",
+        infer=lambda x, dtype: x.with_dtype(dtype),
+        eval=lambda x, dtype: x.astype(dtype),
+        vjp=(_cast_vjp,),
+        emit=Pointwise(_cast_template),
+        promote=keep,
+    )
+)
+
+# public functions that look at their arguments first ----------------------------------------------------------------------
+
+
+@public
+@numpy_twin(np.power, np.float_power)
+def pow(x: Any, exponent: Any) -> Any:
+    """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
+
+    Raises DTypeError for negative powers of integers and for booleans.
+    """
+    if is_scalar(exponent) and not is_scalar(x):
+        if exponent == 2:
+            return F.square(x)
+        if exponent == 1 and getattr(x, "dtype", bool_) != bool_:
+            return F.add(x, 0)
+        if exponent == 0.5:
+            return F.sqrt(x)
+        if exponent == -1 and getattr(x, "dtype", bool_).kind == "f":
+            return F.div(1, x)
+    return apply(power, x, exponent)
+
+
+@public
+@numpy_twin(np.where)
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
+    return apply(where_op, condition, x, y)
+
+
+@public
+@numpy_twin(np.clip)
+def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through."""
+    dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    low = (-math.inf if dtype.kind == "f" else int(limits.min)) if min is None else min
+    high = (math.inf if dtype.kind == "f" else int(limits.max)) if max is None else max
+    return apply(clip_op, x, low, high)
+
+
+@public
+def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+    """PyTorch's name of `clip`."""
+    return clip(x, min, max)
+
+
+@public
+def astype(x: Any, dtype: Any) -> Any:
+    """x in another dtype (float to integer truncates). The gradient is cast back."""
+    dtype = as_dtype(dtype)
+    if getattr(x, "dtype", None) == dtype:
+        return x
+    return apply(cast, x, dtype=dtype)
+
+
+@public
+def stop_gradient(x: Any) -> Any:
+    """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
+    if isinstance(x, (Symbol, frontends.tensor_class)):
+        return apply(stop_gradient_op, x)
+    return x
+
+
+@public
+@numpy_twin(np.isnan)
+def isnan_(x: Any) -> Any:
+    """Where x is NaN, bool."""
+    return apply(isnan, x)
+
+
+@public
+@numpy_twin(np.isfinite)
+def isfinite_(x: Any) -> Any:
+    """Where x is neither NaN nor infinite, bool."""
+    return apply(isfinite, x)
+
+
+@public
+@numpy_twin(np.reciprocal)
+def reciprocal(x: Any) -> Any:
+    """1 / x."""
+    return F.div(1, x)
+
+
+@public
+def rsqrt(x: Any) -> Any:
+    """1 / sqrt(x)."""
+    return F.div(1, F.sqrt(x))
+
+
+@public
+def softplus(x: Any) -> Any:
+    """log(1 + e**x) without overflow: max(x, 0) + log1p(e**-|x|)."""
+    return F.add(F.relu(x), F.log1p(F.exp(F.neg(F.abs(x)))))

@@ -1,0 +1,108 @@
+"""Counter-based random numbers: Philox 4x32-10, keyed by seed and draw, counted by element.
+
+One block per element and draw: key = the 64-bit seed; counter = (element, draw), 64 bits each. The numbers depend on
+nothing else, so eager, Session and compiled programs draw the same ones, in any order and thread count.
+
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11 (2011).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..ir import OpDef, Pointwise, define
+from ..operators import F, apply
+from ..types import TensorType, int64
+from .rules import keep
+
+M0, M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+W0, W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+
+
+def philox(seed: int, draw: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The four 32-bit words (held in uint64) of blocks 0 ... n-1."""
+    element = np.arange(n, dtype=np.uint64)
+    c0, c1 = element & LOW, element >> HALF
+    c2 = np.full(n, draw & 0xFFFFFFFF, np.uint64)
+    c3 = np.full(n, (draw >> 32) & 0xFFFFFFFF, np.uint64)
+    k0, k1 = np.uint64(seed & 0xFFFFFFFF), np.uint64((seed >> 32) & 0xFFFFFFFF)
+    for _ in range(10):
+        p0, p1 = M0 * c0, M1 * c2
+        c0, c1, c2, c3 = (p1 >> HALF) ^ c1 ^ k0, p1 & LOW, (p0 >> HALF) ^ c3 ^ k1, p0 & LOW
+        k0, k1 = (k0 + W0) & LOW, (k1 + W1) & LOW
+    return c0, c1, c2, c3
+
+
+def _draw(rng: np.ndarray, index: int) -> tuple[int, int]:
+    return int(rng[0]), int(rng[1]) + index
+
+
+def _uniform_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtype, index: int) -> np.ndarray:
+    """In [0, 1): the top 24 bits of a word (float32), or 53 of two (float64)."""
+    extents = like[0].shape if like else shape
+    a, b, _, _ = philox(*_draw(rng, index), math.prod(extents))
+    return unit(a, b, dtype).reshape(extents)
+
+
+def unit(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if dtype == np.float32:
+        return (a >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
+    return (((a >> np.uint64(5)) << np.uint64(26)) | (b >> np.uint64(6))).astype(np.float64) * 2.0**-53
+
+
+def _normal_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtype, index: int) -> np.ndarray:
+    """Box-Muller: sqrt(-2 log(1 - u)) cos(2 pi v), in float64 and rounded once."""
+    extents = like[0].shape if like else shape
+    a, b, c, d = philox(*_draw(rng, index), math.prod(extents))
+    u, v = unit(a, b, np.dtype(np.float64)), unit(c, d, np.dtype(np.float64))
+    return (np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * math.pi * v)).astype(dtype).reshape(extents)
+
+
+def _infer(rng: TensorType, *like: TensorType, shape: Any, dtype: np.dtype, index: int) -> TensorType:
+    return TensorType(like[0].shape if like else shape, dtype)
+
+
+rng_op_type = TensorType((2,), int64)
+
+uniform_op = define(
+    OpDef(
+        name="random_uniform",
+        infer=_infer,
+        eval=_uniform_eval,
+        vjp=lambda i: None,
+        emit=Pointwise("uniform_{t}({rng}[0], {rng}[1] + {index}, {element})", 30),
+        promote=keep,
+        shape_only=(1,),
+        doc="Uniform in [0, 1). Inputs: the generator's (seed, draw), and optionally a tensor whose shape is taken.",
+    )
+)
+normal_op = define(
+    OpDef(
+        name="random_normal",
+        infer=_infer,
+        eval=_normal_eval,
+        vjp=lambda i: None,
+        emit=Pointwise("normal_{t}({rng}[0], {rng}[1] + {index}, {element})", 80),
+        promote=keep,
+        shape_only=(1,),
+        doc="Standard normal. Inputs as for random_uniform.",
+    )
+)
+
+
+def dropout_mask(x: Any, u: Any, p: float) -> Any:
+    """x / (1 - p) where u >= p, else 0."""
+    return F.where(u >= p, x * (1 / (1 - p)), 0)
+
+
+def draw_like(op: OpDef, rng: Any, x: Any, dtype: np.dtype, index: int) -> Any:
+    return apply(op, rng, x, shape=None, dtype=dtype, index=index)
+
+
+def draw(op: OpDef, rng: Any, shape: tuple[int, ...], dtype: np.dtype, index: int) -> Any:
+    return apply(op, rng, shape=shape, dtype=dtype, index=index)

@@ -1,0 +1,433 @@
+"""Reductions, and the ops made of them: sum, mean, max, min, argmax, logsumexp, softmax, log_softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Expand, Extent, Node, OpDef, Reduction, define
+from ..operators import F, apply, numpy_twin, public
+from ..types import (
+    TensorType,
+    as_dtype,
+    bool_,
+    category,
+    int64,
+    normalize_axes,
+    normalize_axis,
+    promote,
+    to_float,
+)
+from .rules import floating, keep
+
+Axes = tuple[int, ...]
+
+
+def reduced_shape(shape: Sequence[Any], axis: Axes, keepdims: bool) -> tuple[Any, ...]:
+    if keepdims:
+        return tuple(1 if i in axis else extent for i, extent in enumerate(shape))
+    return tuple(extent for i, extent in enumerate(shape) if i not in axis)
+
+
+def _infer(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
+    return x.with_shape(reduced_shape(x.shape, axis, keepdims))
+
+
+def _infer_nonempty(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
+    if any(x.shape[a] == 0 for a in axis):
+        raise ShapeError("zero-size array to a reduction which has no identity", "an axis that is reduced has extent 0")
+    return _infer(x, axis, keepdims)
+
+
+def spread(g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    """A value of the reduced shape, broadcast back over x's axes."""
+    if not keepdims and axis:
+        g = F.expand_dims(g, axis)
+    return F.broadcast_like(g, x)
+
+
+def _count_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
+    return np.asarray(math.prod(x.shape[a] for a in axis), dtype)
+
+
+count = define(
+    OpDef(
+        name="count",
+        infer=lambda x, axis, dtype: TensorType((), dtype),
+        eval=_count_eval,
+        vjp=(None,),
+        emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),  # type: ignore[misc]
+        shape_only=(0,),
+        doc="The number of elements over `axis`.",
+    )
+)
+
+
+def _widened(operands: Sequence[Any]) -> list[np.dtype]:
+    """Sums of booleans and small integers are int64, as in NumPy and PyTorch."""
+    dtype = promote(operands)
+    return [dtype if category(dtype) == 2 else int64]
+
+
+sum_op = define(
+    OpDef(
+        name="sum",
+        infer=_infer,
+        eval=lambda x, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype),
+        vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
+        emit=Reduction(lambda dtype: 0, "{acc} + {x}", np.add.reduce),
+        promote=_widened,
+    )
+)
+
+
+def _extremum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """The gradient goes to the largest element, shared equally by all that are equal to it."""
+    axis, keepdims = node.attrs["axis"], node.attrs["keepdims"]
+    winners = F.astype(x == spread(out, x, axis, keepdims), x.dtype)
+    share = g / apply(sum_op, winners, axis=axis, keepdims=keepdims)
+    return winners * spread(share, x, axis, keepdims)
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    return False if dtype == bool_ else -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+def _highest(dtype: np.dtype) -> Any:
+    return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
+
+
+max_op = define(
+    OpDef(
+        name="max",
+        infer=_infer_nonempty,
+        eval=lambda x, axis, keepdims: np.maximum.reduce(x, axis=axis, keepdims=keepdims),
+        vjp=(_extremum_vjp,),
+        emit=Reduction(_lowest, "maximum_{s}({acc}, {x})", np.maximum.reduce),
+        promote=keep,
+    )
+)
+min_op = define(
+    OpDef(
+        name="min",
+        infer=_infer_nonempty,
+        eval=lambda x, axis, keepdims: np.minimum.reduce(x, axis=axis, keepdims=keepdims),
+        vjp=(_extremum_vjp,),
+        emit=Reduction(_highest, "minimum_{s}({acc}, {x})", np.minimum.reduce),
+        promote=keep,
+    )
+)
+
+
+def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
+    total = np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(total / _count_eval(x, axis, x.dtype))
+
+
+def _mean_expand(node: Node, x: Any) -> Any:
+    total = apply(sum_op, x, axis=node.attrs["axis"], keepdims=node.attrs["keepdims"])
+    return total / apply(count, x, axis=node.attrs["axis"], dtype=node.type.dtype)
+
+
+def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    axis, keepdims = node.attrs["axis"], node.attrs["keepdims"]
+    return spread(g / apply(count, x, axis=axis, dtype=x.dtype), x, axis, keepdims)
+
+
+mean_op = define(
+    OpDef(
+        name="mean", infer=_infer, eval=_mean_eval, vjp=(_mean_vjp,), emit=Expand(_mean_expand), promote=floating
+    )
+)
+
+# sum_to and broadcast_like: each is the other's cotangent ------------------------------------------------------------------
+
+
+def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:
+    """The axes over which `like` was broadcast to `shape`."""
+    lead = len(shape) - len(like)
+    return tuple(range(lead)) + tuple(lead + i for i, d in enumerate(like) if d == 1 and shape[lead + i] != 1)
+
+
+def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    if x.shape == like.shape:
+        return x
+    return np.add.reduce(x, axis=_sum_to_axes(x.shape, like.shape), keepdims=True).reshape(like.shape)
+
+
+def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
+    if x.shape == like.shape:
+        return x
+    total = apply(sum_op, x, axis=_sum_to_axes(x.shape, like.shape), keepdims=True)
+    return F.reshape(total, like.shape)
+
+
+sum_to = define(
+    OpDef(
+        name="sum_to",
+        infer=lambda x, like: x.with_shape(like.shape),
+        eval=_sum_to_eval,
+        vjp=(lambda g, node, out, x, like: F.broadcast_like(g, x), None),
+        emit=Expand(_sum_to_expand),
+        shape_only=(1,),
+        doc="x summed over the axes over which `like` was broadcast to x's shape.",
+    )
+)
+broadcast_like_op = define(
+    OpDef(
+        name="broadcast_like",
+        infer=lambda x, like: x.with_shape(like.shape),
+        eval=lambda x, like: np.broadcast_to(x, like.shape),
+        vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),
+        emit=Expand(lambda node, x, like: F.broadcast_to(x, like.shape)),
+        shape_only=(1,),
+        doc="x broadcast to the shape of `like`, whose value is not read.",
+    )
+)
+
+
+@public
+def broadcast_like(x: Any, like: Any) -> Any:
+    """x broadcast to the shape of `like`, known or not."""
+    if x.shape == like.shape and None not in x.shape:
+        return x
+    return apply(broadcast_like_op, x, like)
+
+
+# log-sum-exp and its family ------------------------------------------------------------------------------------------------
+
+
+def _shifted(x: np.ndarray, axis: Axes) -> tuple[np.ndarray, np.ndarray]:
+    """x minus its maximum (0 where that is infinite), and the maximum."""
+    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0).astype(x.dtype, copy=False)
+    return x - top, top
+
+
+def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
+    shifted, top = _shifted(x, axis)
+    with np.errstate(divide="ignore"):
+        out = np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True)) + top
+    return out if keepdims else np.squeeze(out, axis)
+
+
+def _logsumexp_expand(node: Node, x: Any) -> Any:
+    """max, then log of the sum of exp(x - max), plus max: nothing overflows."""
+    axis = node.attrs["axis"]
+    top = _safe_top(x, axis)
+    out = F.log(apply(sum_op, F.exp(x - top), axis=axis, keepdims=True)) + top
+    return out if node.attrs["keepdims"] else F.squeeze(out, axis)
+
+
+def _safe_top(x: Any, axis: Axes) -> Any:
+    top = apply(max_op, x, axis=axis, keepdims=True)
+    return F.where(F.isfinite(top), top, 0)
+
+
+logsumexp_op = define(
+    OpDef(
+        name="logsumexp",
+        infer=_infer,
+        eval=_logsumexp_eval,
+        vjp=(
+            lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"])
+            * F.exp(x - spread(out, x, node.attrs["axis"], node.attrs["keepdims"])),
+        ),
+        emit=Expand(_logsumexp_expand),
+        promote=floating,
+    )
+)
+
+
+def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
+    e = np.exp(_shifted(x, axis)[0])
+    return e / np.add.reduce(e, axis=axis, keepdims=True)
+
+
+def _softmax_expand(node: Node, x: Any) -> Any:
+    e = F.exp(x - _safe_top(x, node.attrs["axis"]))
+    return e / apply(sum_op, e, axis=node.attrs["axis"], keepdims=True)
+
+
+def _softmax_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """out * (g - sum(g * out))"""
+    return out * (g - apply(sum_op, g * out, axis=node.attrs["axis"], keepdims=True))
+
+
+softmax_op = define(
+    OpDef(
+        name="softmax",
+        infer=lambda x, axis: x,
+        eval=_softmax_eval,
+        vjp=(_softmax_vjp,),
+        emit=Expand(_softmax_expand),
+        promote=floating,
+    )
+)
+
+
+def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
+    shifted, _ = _shifted(x, axis)
+    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def _log_softmax_expand(node: Node, x: Any) -> Any:
+    shifted = x - _safe_top(x, node.attrs["axis"])
+    return shifted - F.log(apply(sum_op, F.exp(shifted), axis=node.attrs["axis"], keepdims=True))
+
+
+log_softmax_op = define(
+    OpDef(
+        name="log_softmax",
+        infer=lambda x, axis: x,
+        eval=_log_softmax_eval,
+        vjp=(
+            lambda g, node, out, x: g - F.exp(out) * apply(sum_op, g, axis=node.attrs["axis"], keepdims=True),
+        ),
+        emit=Expand(_log_softmax_expand),
+        promote=floating,
+    )
+)
+
+# argmax ------------------------------------------------------------------------------------------------------------------
+
+
+def _arg_infer(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
+    return _infer_nonempty(x, axis, keepdims).with_dtype(int64)
+
+
+def _arg_eval(numpy: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    def evaluate(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
+        return np.asarray(numpy(x, axis=axis[0], keepdims=keepdims))
+
+    return evaluate
+
+
+def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
+    def expand(node: Node, x: Any) -> Any:
+        """The smallest position whose element equals the extremum (NaN counts as the extremum, as in NumPy)."""
+        axis = node.attrs["axis"]
+        best = apply(extremum, x, axis=axis, keepdims=True)
+        hit = F.eq(x, best) if x.dtype.kind != "f" else F.logical_or(F.eq(x, best), F.isnan(x))
+        position = F.where(hit, F.index_along(x, axis[0]), np.iinfo(np.int64).max)
+        return apply(min_op, position, axis=axis, keepdims=node.attrs["keepdims"])
+
+    return expand
+
+
+argmax_op = define(OpDef("argmax", _arg_infer, _arg_eval(np.argmax), None, Expand(_arg_expand(max_op)), keep))
+argmin_op = define(OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expand(_arg_expand(min_op)), keep))
+
+# public functions ----------------------------------------------------------------------------------------------------------
+
+
+def ndim_of(x: Any) -> int:
+    return len(x.shape) if hasattr(x, "shape") else np.ndim(x)
+
+
+def _reducer(op: OpDef, twin: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        return apply(op, x, axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = doc + " `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."
+    setattr(F, op.name, function)
+    numpy_twin(twin)(function)
+    return function
+
+
+_reducer(sum_op, np.sum, "The sum; integers and booleans in int64.")
+_reducer(mean_op, np.mean, "The mean, floating; NaN over no elements.")
+_reducer(max_op, np.max, "The largest element (NaN if any is); ties share the gradient.")
+_reducer(min_op, np.min, "The smallest element (NaN if any is); ties share the gradient.")
+_reducer(logsumexp_op, lambda: None, "log(sum(exp(x))) without overflow.")
+
+
+def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
+    def function(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        if axis is None:
+            x, axis = F.reshape(x, (-1,)), 0
+        return apply(op, x, axis=(normalize_axis(axis, ndim_of(x)),), keepdims=bool(keepdims))
+
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = "The int64 position of the first extremum along `axis` (of the flattened array for None)."
+    setattr(F, op.name, function)
+    numpy_twin(twin)(function)
+
+
+_arg_function(argmax_op, np.argmax)
+_arg_function(argmin_op, np.argmin)
+
+
+@public
+def softmax(x: Any, axis: Any = -1) -> Any:
+    """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+    return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
+
+
+@public
+def log_softmax(x: Any, axis: Any = -1) -> Any:
+    """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+    return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
+
+
+@public
+@numpy_twin(np.var)
+def var(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
+    """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1)."""
+    axes = normalize_axes(axis, ndim_of(x))
+    centred = x - F.mean(x, axes, keepdims=True)
+    n = apply(count, x, axis=axes, dtype=to_float(as_dtype(x.dtype)))
+    return F.sum(F.square(centred), axes, keepdims) / (n - ddof)
+
+
+@public
+@numpy_twin(np.std)
+def std(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
+    """The square root of `var`."""
+    return F.sqrt(var(x, axis, keepdims, ddof))
+
+
+@public
+@numpy_twin(np.all)
+def all_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether every element is true, bool."""
+    return F.min(F.astype(x, bool), axis, keepdims)
+
+
+@public
+@numpy_twin(np.any)
+def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether some element is true, bool."""
+    return F.max(F.astype(x, bool), axis, keepdims)
+
+
+def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    axis = node.attrs["axis"]
+    return F.flip(apply(cumsum_op, F.flip(g, axis), axis=axis), axis)
+
+
+cumsum_op = define(
+    OpDef(
+        name="cumsum",
+        infer=lambda x, axis: x,
+        eval=lambda x, axis: np.add.accumulate(x, axis=axis, dtype=x.dtype),
+        vjp=(_cumsum_vjp,),
+        promote=_widened,
+    )
+)
+
+
+@public
+@numpy_twin(np.cumsum)
+def cumsum(x: Any, axis: int | None = None) -> Any:
+    """Running sums along `axis` (of the flattened array for None)."""
+    if axis is None:
+        x, axis = F.reshape(x, (-1,)), 0
+    return apply(cumsum_op, x, axis=normalize_axis(axis, ndim_of(x)))
+

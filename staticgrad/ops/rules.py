@@ -1,0 +1,96 @@
+"""What several op records share: shape inference, promotion and broadcasting of cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError
+from ..ir import REGISTRY, OpDef
+from ..operators import apply
+from ..types import TensorType, bool_, broadcast_shapes, promote, scalar_dtype, to_float
+
+# promotion ----------------------------------------------------------------------------------------------------------
+
+
+def arithmetic(operands: Sequence[Any]) -> list[np.dtype]:
+    """All operands take the promoted dtype."""
+    return [promote(operands)] * len(operands)
+
+
+def numeric(operands: Sequence[Any]) -> list[np.dtype]:
+    """As `arithmetic`; booleans have no arithmetic of their own."""
+    dtype = promote(operands)
+    if dtype == bool_:
+        raise DTypeError("booleans have no arithmetic", "cast first: x.astype(sg.float32)")
+    return [dtype] * len(operands)
+
+
+def floating(operands: Sequence[Any]) -> list[np.dtype]:
+    """All operands take the promoted dtype, or the default float when that is not floating."""
+    return [to_float(promote(operands))] * len(operands)
+
+
+def boolean(operands: Sequence[Any]) -> list[np.dtype]:
+    return [bool_] * len(operands)
+
+
+def keep(operands: Sequence[Any]) -> list[np.dtype | None]:
+    """Tensors keep their dtype, scalars take their own."""
+    return [None if isinstance(o, TensorType) else scalar_dtype(o) for o in operands]
+
+
+def first_boolean(operands: Sequence[Any]) -> list[np.dtype]:
+    """A condition, and values promoted among themselves."""
+    return [bool_] + [promote(operands[1:])] * (len(operands) - 1)
+
+
+# inference ----------------------------------------------------------------------------------------------------------
+
+
+def elementwise(*types: TensorType) -> TensorType:
+    """Broadcast shape, dtype of the last operand (they were promoted to one, but for a condition in front)."""
+    return TensorType(broadcast_shapes(*(t.shape for t in types)), types[-1].dtype)
+
+
+def compared(*types: TensorType) -> TensorType:
+    return TensorType(broadcast_shapes(*(t.shape for t in types)), bool_)
+
+
+# cotangents ---------------------------------------------------------------------------------------------------------
+
+
+def unbroadcast(g: Any, x: Any) -> Any:
+    """Sum a cotangent of a broadcast result back to the operand's shape."""
+    if g.shape == x.shape and None not in g.shape:
+        return g
+    return apply(REGISTRY["sum_to"], g, x)
+
+
+# functions of a record ------------------------------------------------------------------------------------------------
+
+
+def unary(op: OpDef) -> Callable[[Any], Any]:
+    """The op as a public function of one operand."""
+
+    def function(x: Any) -> Any:
+        return apply(op, x)
+
+    return _named(function, op)
+
+
+def binary(op: OpDef) -> Callable[[Any, Any], Any]:
+    """The op as a public function of two operands."""
+
+    def function(x: Any, y: Any) -> Any:
+        return apply(op, x, y)
+
+    return _named(function, op)
+
+
+def _named(function: Any, op: OpDef) -> Any:
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.doc
+    return function

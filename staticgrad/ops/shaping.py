@@ -1,0 +1,473 @@
+"""Ops that move or relabel elements: reshape, permute, broadcast_to, slices, concatenate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..ir import Expand, Layout, Native, Node, OpDef, View, define
+from ..operators import F, apply, numpy_twin, public
+from ..types import (
+    Shape,
+    TensorType,
+    as_dtype,
+    as_shape,
+    broadcast_shapes,
+    normalize_axes,
+    normalize_axis,
+    shape_text,
+)
+from .reductions import ndim_of
+from .rules import arithmetic, unbroadcast
+
+# reshape -------------------------------------------------------------------------------------------------------------
+
+
+def _reshape_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
+    known = math.prod(d for d in shape if d != -1)
+    if not x.static:
+        return x.with_shape(tuple(None if d == -1 else d for d in shape))
+    if -1 in shape:
+        if known == 0 or x.size % known:
+            raise ShapeError(f"can't reshape {shape_text(x.shape)} into {shape_text(shape)}")
+        return x.with_shape(tuple(x.size // known if d == -1 else d for d in shape))
+    if x.size != known:
+        raise ShapeError(
+            f"can't reshape {shape_text(x.shape)} into {shape_text(shape)}: {x.size} elements and {known}"
+        )
+    return x.with_shape(shape)
+
+
+def _reshape_layout(node: Node, layout: Layout) -> Layout | None:
+    if not layout.is_contiguous:
+        return None
+    flat = Layout.contiguous(node.type.shape)  # type: ignore[arg-type]
+    return Layout(flat.shape, flat.strides, layout.offset)
+
+
+def reshape_like(g: Any, x: Any) -> Any:
+    """g in the shape of x, which may have unknown extents."""
+    unknown = sum(d is None for d in x.shape)
+    if unknown <= 1:
+        return F.reshape(g, tuple(-1 if d is None else d for d in x.shape))
+    return apply(reshape_like_op, g, x)
+
+
+reshape_op = define(
+    OpDef(
+        name="reshape",
+        infer=_reshape_infer,
+        eval=lambda x, shape: np.reshape(x, shape),
+        vjp=(lambda g, node, out, x: reshape_like(g, x),),
+        emit=View(_reshape_layout, keeps_order=True),
+    )
+)
+reshape_like_op = define(
+    OpDef(
+        name="reshape_like",
+        infer=lambda x, like: x.with_shape(like.shape),
+        eval=lambda x, like: np.reshape(x, like.shape),
+        vjp=(lambda g, node, out, x, like: reshape_like(g, x), None),
+        emit=Expand(lambda node, x, like: F.reshape(x, like.shape)),
+        shape_only=(1,),
+    )
+)
+
+
+def _expanded(shape: Shape, axis: tuple[int, ...]) -> Shape:
+    rest = iter(shape)
+    return tuple(1 if i in axis else next(rest) for i in range(len(shape) + len(axis)))
+
+
+expand_dims_op = define(
+    OpDef(
+        name="expand_dims",
+        infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
+        eval=lambda x, axis: np.expand_dims(x, axis),
+        vjp=(lambda g, node, out, x: F.squeeze(g, node.attrs["axis"]),),
+        emit=View(
+            lambda node, at: Layout(
+                node.type.shape,  # type: ignore[arg-type]
+                tuple(0 if d is None else d for d in _expanded_strides(at.strides, node.attrs["axis"])),
+                at.offset,
+            ),
+            keeps_order=True,
+        ),
+    )
+)
+
+
+def _expanded_strides(strides: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
+    rest = iter(strides)
+    return tuple(0 if i in axis else next(rest) for i in range(len(strides) + len(axis)))
+
+
+def _squeeze_infer(x: TensorType, axis: tuple[int, ...]) -> TensorType:
+    for a in axis:
+        if x.shape[a] not in (1, None):
+            raise ShapeError(f"cannot squeeze axis {a} of {shape_text(x.shape)}: its extent is not 1")
+    return x.with_shape(tuple(d for i, d in enumerate(x.shape) if i not in axis))
+
+
+def _drop(values: Sequence[Any], axis: tuple[int, ...]) -> tuple[Any, ...]:
+    return tuple(v for i, v in enumerate(values) if i not in axis)
+
+
+squeeze_op = define(
+    OpDef(
+        name="squeeze",
+        infer=_squeeze_infer,
+        eval=lambda x, axis: np.squeeze(x, axis),
+        vjp=(lambda g, node, out, x: F.expand_dims(g, node.attrs["axis"]),),
+        emit=View(
+            lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
+            keeps_order=True,
+        ),
+    )
+)
+
+# permute and broadcast ---------------------------------------------------------------------------------------------------
+
+permute_op = define(
+    OpDef(
+        name="permute",
+        infer=lambda x, axes: x.with_shape(tuple(x.shape[a] for a in axes)),
+        eval=lambda x, axes: np.transpose(x, axes),
+        vjp=(lambda g, node, out, x: F.permute(g, tuple(int(a) for a in np.argsort(node.attrs["axes"]))),),
+        emit=View(
+            lambda node, at: Layout(
+                tuple(at.shape[a] for a in node.attrs["axes"]),
+                tuple(at.strides[a] for a in node.attrs["axes"]),
+                at.offset,
+            )
+        ),
+    )
+)
+
+
+def _broadcast_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
+    try:
+        fits = broadcast_shapes(x.shape, shape) == shape
+    except ShapeError:
+        fits = False
+    if not fits:
+        raise ShapeError(f"can't broadcast {shape_text(x.shape)} to {shape_text(shape)}")
+    return x.with_shape(shape)
+
+
+def _broadcast_layout(node: Node, at: Layout) -> Layout:
+    shape: tuple[int, ...] = node.type.shape  # type: ignore[assignment]
+    lead = len(shape) - len(at.shape)
+    strides = (0,) * lead + tuple(
+        0 if old == 1 and new != 1 else s for old, new, s in zip(at.shape, shape[lead:], at.strides, strict=True)
+    )
+    return Layout(shape, strides, at.offset)
+
+
+broadcast_to_op = define(
+    OpDef(
+        name="broadcast_to",
+        infer=_broadcast_infer,
+        eval=lambda x, shape: np.broadcast_to(x, shape),
+        vjp=(lambda g, node, out, x: unbroadcast(g, x),),
+        emit=View(_broadcast_layout),
+    )
+)
+
+# slices ------------------------------------------------------------------------------------------------------------------
+
+Slices = tuple[tuple[int | None, int | None, int], ...]
+
+
+def _as_slices(slices: Slices) -> tuple[slice, ...]:
+    return tuple(slice(*s) for s in slices)
+
+
+def _slice_infer(x: TensorType, slices: Slices) -> TensorType:
+    return x.with_shape(
+        tuple(
+            (None if s != (None, None, 1) else d) if d is None else len(range(*slice(*s).indices(d)))
+            for d, s in zip(x.shape, slices, strict=True)
+        )
+    )
+
+
+def _slice_layout(node: Node, at: Layout) -> Layout:
+    offset, strides = at.offset, []
+    for extent, stride, s in zip(at.shape, at.strides, node.attrs["slices"], strict=True):
+        start, _, step = slice(*s).indices(extent)
+        offset += start * stride if extent else 0
+        strides.append(stride * step)
+    return Layout(node.type.shape, tuple(strides), offset)  # type: ignore[arg-type]
+
+
+def _unslice_eval(g: np.ndarray, like: np.ndarray, slices: Slices) -> np.ndarray:
+    out = np.zeros(like.shape, g.dtype)
+    out[_as_slices(slices)] = g
+    return out
+
+
+def _unslice_plan(node: Node, layouts: Any) -> Any:
+    whole = Layout.contiguous(node.type.shape)  # type: ignore[arg-type]
+    start = [slice(*s).indices(d)[0] for s, d in zip(node.attrs["slices"], whole.shape, strict=True)]
+    step = [s[2] for s in node.attrs["slices"]]
+    inner = Layout(
+        layouts[0].shape,
+        tuple(a * b for a, b in zip(whole.strides, step, strict=True)),
+        sum(a * b for a, b in zip(whole.strides, start, strict=True)),
+    )
+    return [("zero", ()), ("copy", (0, inner))]
+
+
+slice_op = define(
+    OpDef(
+        name="slice",
+        infer=_slice_infer,
+        eval=lambda x, slices: x[_as_slices(slices)],
+        vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
+        emit=View(_slice_layout),
+    )
+)
+unslice_op = define(
+    OpDef(
+        name="unslice",
+        infer=lambda g, like, slices: g.with_shape(like.shape),
+        eval=_unslice_eval,
+        vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
+        emit=Native(_unslice_plan),
+        shape_only=(1,),
+        doc="Zeros of the shape of `like` with x in the place that `slices` names.",
+    )
+)
+
+# concatenate -------------------------------------------------------------------------------------------------------------
+
+
+def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
+    first, total = types[0], 0
+    shape = list(first.shape)
+    for t in types:
+        if t.ndim != first.ndim:
+            raise ShapeError(f"all operands need the same number of axes, got {shape_text(first.shape)} and {shape_text(t.shape)}")
+        for i, extent in enumerate(t.shape):
+            if i == axis:
+                total = None if total is None or extent is None else total + extent  # type: ignore[assignment]
+            elif shape[i] is None:
+                shape[i] = extent
+            elif extent is not None and shape[i] != extent:
+                raise ShapeError(
+                    f"extents differ away from axis {axis}, {shape_text(first.shape)} and {shape_text(t.shape)}"
+                )
+    shape[axis] = total
+    return first.with_shape(tuple(shape))
+
+
+def _concatenate_plan(node: Node, layouts: Any) -> Any:
+    axis, whole, at, calls = node.attrs["axis"], Layout.contiguous(node.type.shape), 0, []  # type: ignore[arg-type]
+    for i, layout in enumerate(layouts):
+        calls.append(("copy", (i, Layout(layout.shape, whole.strides, at * whole.strides[axis]))))
+        at += layout.shape[axis]
+    return calls
+
+
+def _part_infer(g: TensorType, *likes: TensorType, axis: int, index: int) -> TensorType:
+    return g.with_shape(likes[index].shape)
+
+
+def _part_slices(likes: Sequence[Any], axis: int, index: int) -> tuple[slice, ...]:
+    start = sum(like.shape[axis] for like in likes[:index])
+    return (slice(None),) * axis + (slice(start, start + likes[index].shape[axis]),)
+
+
+part_op = define(
+    OpDef(
+        name="part",
+        infer=_part_infer,
+        eval=lambda g, *likes, axis, index: g[_part_slices(likes, axis, index)],
+        vjp=lambda i: (lambda g, node, out, x, *likes: _pad_part(g, node, likes)) if i == 0 else None,
+        emit=Expand(lambda node, g, *likes: g[_part_slices(likes, node.attrs["axis"], node.attrs["index"])]),
+        shape_only=tuple(range(1, 1024)),
+        doc="The slice of a concatenation that came from operand `index`; the other inputs give extents only.",
+    )
+)
+
+
+def _pad_part(g: Any, node: Any, likes: Sequence[Any]) -> Any:
+    parts = [g if i == node.attrs["index"] else F.zeros_like(like) for i, like in enumerate(likes)]
+    return F.concatenate([F.astype(p, g.dtype) for p in parts], node.attrs["axis"])
+
+
+def _concatenate_vjp(i: int) -> Any:
+    return lambda g, node, out, *inputs: apply(part_op, g, *inputs, axis=node.attrs["axis"], index=i)
+
+
+concatenate_op = define(
+    OpDef(
+        name="concatenate",
+        infer=_concatenate_infer,
+        eval=lambda *xs, axis: np.concatenate(xs, axis),
+        vjp=_concatenate_vjp,
+        emit=Native(_concatenate_plan),
+        promote=arithmetic,
+    )
+)
+
+# public functions ----------------------------------------------------------------------------------------------------------
+
+
+@public
+def zeros_like(x: Any, dtype: Any = None) -> Any:
+    """Zeros of x's shape and dtype."""
+    return F.broadcast_like(np.zeros((), x.dtype if dtype is None else as_dtype(dtype)), x)
+
+
+@public
+def ones_like(x: Any, dtype: Any = None) -> Any:
+    """Ones of x's shape and dtype."""
+    return F.add(zeros_like(x, dtype), 1)
+
+
+@public
+@numpy_twin(np.reshape)
+def reshape(x: Any, *shape: Any) -> Any:
+    """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+    extents = shape[0] if len(shape) == 1 else shape
+    if isinstance(extents, (int, np.integer)):
+        extents = (extents,)
+    extents = tuple(int(d) for d in extents)
+    if extents.count(-1) > 1 or any(d < -1 for d in extents):
+        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {extents}")
+    if hasattr(x, "shape") and x.shape == extents:
+        return x
+    return apply(reshape_op, x, shape=extents)
+
+
+@public
+@numpy_twin(np.ravel)
+def flatten(x: Any, start: int = 0) -> Any:
+    """x with all axes from `start` on joined into one."""
+    if start == 0:
+        return reshape(x, (-1,))
+    lead = x.shape[:start]
+    if None in lead[1:] or None in x.shape[start:]:
+        raise ShapeError(f"flatten: extents of {shape_text(x.shape)} are unknown", "use reshape with explicit extents")
+    rest = math.prod(x.shape[start:])
+    return reshape(x, (*((-1,) if lead[0] is None else lead[:1]), *lead[1:], rest))
+
+
+@public
+@numpy_twin(np.expand_dims)
+def expand_dims(x: Any, axis: Any) -> Any:
+    """x with new axes of extent 1 at the places `axis` of the result."""
+    many = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    return apply(expand_dims_op, x, axis=normalize_axes(many, ndim_of(x) + len(many)))
+
+
+@public
+def unsqueeze(x: Any, axis: int) -> Any:
+    """PyTorch's name of `expand_dims`."""
+    return expand_dims(x, axis)
+
+
+@public
+@numpy_twin(np.squeeze)
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
+    if axis is None:
+        if None in x.shape:
+            raise ShapeError(f"squeeze: name the axes, extents of {shape_text(x.shape)} are unknown")
+        axis = tuple(i for i, d in enumerate(x.shape) if d == 1)
+    return apply(squeeze_op, x, axis=normalize_axes(axis, ndim_of(x)))
+
+
+@public
+@numpy_twin(np.transpose)
+def permute(x: Any, *axes: Any) -> Any:
+    """x with its axes in the order `axes` (reversed when none are given)."""
+    order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
+    n = ndim_of(x)
+    order = tuple(reversed(range(n))) if not order else tuple(normalize_axis(a, n) for a in order)
+    if sorted(order) != list(range(n)):
+        raise ArgumentError(f"permute: {order} is not an order of {n} axes")
+    return apply(permute_op, x, axes=order)
+
+
+@public
+@numpy_twin(np.swapaxes)
+def swapaxes(x: Any, a: int, b: int) -> Any:
+    """x with two axes exchanged."""
+    order = list(range(ndim_of(x)))
+    a, b = normalize_axis(a, len(order)), normalize_axis(b, len(order))
+    order[a], order[b] = order[b], order[a]
+    return apply(permute_op, x, axes=tuple(order))
+
+
+@public
+def transpose(x: Any, *axes: Any) -> Any:
+    """Two axes: exchange them (PyTorch). None or all of them: NumPy's transpose."""
+    if len(axes) == 2 and ndim_of(x) != 2:
+        return swapaxes(x, *axes)
+    return permute(x, *axes)
+
+
+@public
+@numpy_twin(np.broadcast_to)
+def broadcast_to(x: Any, *shape: Any) -> Any:
+    """x repeated to `shape` by NumPy's broadcasting, without copying."""
+    extents = as_shape(shape[0] if len(shape) == 1 else shape)
+    if hasattr(x, "shape") and x.shape == extents:
+        return x
+    return apply(broadcast_to_op, x, shape=extents)
+
+
+@public
+@numpy_twin(np.concatenate)
+def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
+    """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
+    xs = list(xs)
+    if not xs:
+        raise ArgumentError("concatenate: need at least one operand")
+    return apply(concatenate_op, *xs, axis=normalize_axis(axis, ndim_of(xs[0])))
+
+
+@public
+@numpy_twin(np.stack)
+def stack(xs: Sequence[Any], axis: int = 0) -> Any:
+    """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
+    xs = list(xs)
+    if not xs:
+        raise ArgumentError("stack: need at least one operand")
+    return concatenate([expand_dims(x, axis) for x in xs], axis)
+
+
+@public
+@numpy_twin(np.split)
+def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
+    """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
+    axis = normalize_axis(axis, ndim_of(x))
+    extent = x.shape[axis]
+    if extent is None:
+        raise ShapeError(f"split: the extent of axis {axis} is unknown")
+    if isinstance(sections, (int, np.integer)):
+        if sections <= 0 or extent % sections:
+            raise ShapeError(f"split: an extent of {extent} can't be divided into {sections} equal parts")
+        step = extent // int(sections)
+        cuts = list(range(0, extent + 1, step)) if step else [0] * (int(sections) + 1)
+    else:
+        cuts = [0, *(int(c) for c in sections), extent]
+    lead = (slice(None),) * axis
+    return [F.getitem(x, (*lead, slice(a, b))) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+@public
+@numpy_twin(np.flip)
+def flip(x: Any, axis: int) -> Any:
+    """x in reverse order along `axis`."""
+    axis = normalize_axis(axis, ndim_of(x))
+    return F.getitem(x, (*((slice(None),) * axis), slice(None, None, -1)))
+
+

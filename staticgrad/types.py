@@ -1,0 +1,237 @@
+"""Tensor types: shape with `None` for an unknown extent, dtype; broadcasting and the promotion lattice.
+
+One lattice serves both modes. It has PyTorch's categories, bool < integer < floating: the result has the highest
+category among the operands; within it, tensors with axes count before 0-d tensors, and those before Python and NumPy
+scalars, which are weak: `float32_tensor * 2.0` stays float32. A dtype of a lower priority wins only by its category:
+`int64_tensor * 2.0` is the default float.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import ArgumentError, DTypeError, ShapeError
+
+Shape = tuple[int | None, ...]
+
+bool_ = np.dtype(np.bool_)
+uint8 = np.dtype(np.uint8)
+int8 = np.dtype(np.int8)
+int16 = np.dtype(np.int16)
+int32 = np.dtype(np.int32)
+int64 = np.dtype(np.int64)
+float32 = np.dtype(np.float32)
+float64 = np.dtype(np.float64)
+
+DTYPES = (bool_, uint8, int8, int16, int32, int64, float32, float64)
+SUPPORTED = frozenset(DTYPES)
+SHORT = {bool_: "bool", uint8: "u8", int8: "i8", int16: "i16", int32: "i32", int64: "i64", float32: "f32", float64: "f64"}
+
+_default_float = float32
+
+
+def get_default_dtype() -> np.dtype:
+    """The floating dtype that Python floats and `int / int` take: float32 unless set."""
+    return _default_float
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Set the default floating dtype: float32 or float64. Raises DTypeError for any other."""
+    global _default_float
+    dtype = as_dtype(dtype)
+    if dtype.kind != "f":
+        raise DTypeError(f"set_default_dtype: only floating dtypes are supported as the default, got {dtype}")
+    _default_float = dtype
+
+
+def as_dtype(dtype: Any) -> np.dtype:
+    """Normalise what NumPy takes for a dtype (`float` and `int` too). Raises DTypeError for an unsupported one."""
+    if dtype is float:
+        return _default_float
+    try:
+        result = np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, DTYPES))}") from None
+    if result not in SUPPORTED:
+        raise DTypeError(f"dtype {result} is not supported", f"use one of {', '.join(map(str, DTYPES))}")
+    return result if result.isnative else result.newbyteorder("=")
+
+
+def category(dtype: np.dtype) -> int:
+    """0 for bool, 1 for integers, 2 for floating."""
+    kind = dtype.kind
+    return 2 if kind == "f" else 0 if kind == "b" else 1
+
+
+def is_scalar(value: Any) -> bool:
+    """A Python or NumPy number: weak in promotion."""
+    return isinstance(value, (bool, int, float, np.generic)) or (
+        isinstance(value, numbers.Real) and not hasattr(value, "__array__")
+    )
+
+
+def scalar_dtype(value: Any) -> np.dtype:
+    """The dtype that a weak scalar brings when it decides the category."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    if isinstance(value, (int, np.integer)):
+        return int64
+    if isinstance(value, (complex, np.complexfloating)):
+        raise DTypeError(f"complex numbers are not supported, got {value!r}")
+    return _default_float
+
+
+class TensorType:
+    """The static type of a value: `shape` (None for an extent that is known only at run time) and `dtype`."""
+
+    __slots__ = ("shape", "dtype")
+
+    shape: Shape
+    dtype: np.dtype
+
+    def __init__(self, shape: Shape, dtype: np.dtype):
+        self.shape = shape
+        self.dtype = dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def static(self) -> bool:
+        """Every extent is known."""
+        return None not in self.shape
+
+    @property
+    def size(self) -> int:
+        """Elements; raises ShapeError when an extent is unknown."""
+        if None in self.shape:
+            raise ShapeError(f"{self} has no known number of elements")
+        return math.prod(self.shape)  # type: ignore[arg-type]
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def with_shape(self, shape: Shape) -> TensorType:
+        return TensorType(shape, self.dtype)
+
+    def with_dtype(self, dtype: np.dtype) -> TensorType:
+        return TensorType(self.shape, dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorType) and self.shape == other.shape and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"{SHORT[self.dtype]}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
+
+
+def type_of(array: np.ndarray) -> TensorType:
+    return TensorType(array.shape, array.dtype)
+
+
+def shape_text(shape: Shape) -> str:
+    """`(32, ?)`, as in error messages."""
+    inner = ", ".join("?" if d is None else str(d) for d in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def promote(operands: Sequence[Any]) -> np.dtype:
+    """The dtype of an arithmetic result. `operands`: TensorType for tensors, plain numbers for weak scalars."""
+    with_axes: np.dtype | None = None
+    without_axes: np.dtype | None = None
+    scalar: np.dtype | None = None
+    for operand in operands:
+        if isinstance(operand, TensorType):
+            if operand.shape:
+                with_axes = _join(with_axes, operand.dtype)
+            else:
+                without_axes = _join(without_axes, operand.dtype)
+        else:
+            scalar = _join(scalar, scalar_dtype(operand))
+    result = with_axes
+    for lower in (without_axes, scalar):
+        if lower is not None and (result is None or category(lower) > category(result)):
+            result = lower
+    assert result is not None
+    return result
+
+
+def _join(a: np.dtype | None, b: np.dtype) -> np.dtype:
+    return b if a is None or a == b else np.promote_types(a, b) if category(a) == category(b) else max(a, b, key=category)
+
+
+def to_float(dtype: np.dtype) -> np.dtype:
+    """The dtype of a result that is floating by nature (exp, mean, true division)."""
+    return dtype if dtype.kind == "f" else _default_float
+
+
+def broadcast_extent(a: int | None, b: int | None) -> int | None:
+    """One extent of a broadcast. Unknown against 1 or unknown stays unknown; against n > 1 it must be n (or 1)."""
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if a is None:
+        return b
+    if b is None:
+        return a
+    raise ShapeError("")
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """NumPy's broadcasting over shapes with unknown extents. Raises ShapeError."""
+    result: Shape = ()
+    for shape in shapes:
+        if shape == result:
+            continue
+        n = max(len(shape), len(result))
+        a, b = (1,) * (n - len(result)) + result, (1,) * (n - len(shape)) + shape
+        try:
+            result = tuple(broadcast_extent(p, q) for p, q in zip(a, b, strict=True))
+        except ShapeError:
+            raise ShapeError(f"shapes don't broadcast, {' and '.join(map(shape_text, shapes))}") from None
+    return result
+
+
+def normalize_axis(axis: Any, ndim: int) -> int:
+    """A non-negative axis. Raises ArgumentError when it is out of range."""
+    if isinstance(axis, (bool, np.bool_)) or not isinstance(axis, (int, np.integer)):
+        raise ArgumentError(f"axis must be an integer, got {axis!r}")
+    if not -ndim <= axis < ndim:
+        raise ArgumentError(f"axis {axis} is out of range for {ndim} axes")
+    return int(axis) % ndim
+
+
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Sorted non-negative axes; all of them for None. Raises ArgumentError for one out of range or named twice."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = [normalize_axis(a, ndim) for a in (axis if isinstance(axis, Iterable) else (axis,))]
+    if len(set(axes)) != len(axes):
+        raise ArgumentError(f"an axis is named twice in {tuple(axes)}")
+    return tuple(sorted(axes))
+
+
+def as_shape(shape: Any, *, unknown: bool = False) -> tuple[Any, ...]:
+    """A shape as a tuple of ints (with `unknown`, None allowed). Raises ArgumentError."""
+    if isinstance(shape, (int, np.integer)):
+        shape = (shape,)
+    try:
+        extents = tuple(shape)
+    except TypeError:
+        raise ArgumentError(f"a shape is a tuple of integers, got {shape!r}") from None
+    for extent in extents:
+        if extent is None and unknown:
+            continue
+        if isinstance(extent, bool) or not isinstance(extent, (int, np.integer)) or extent < 0:
+            raise ArgumentError(f"a shape is a tuple of integers >= 0{' or None' if unknown else ''}, got {extents!r}")
+    return tuple(None if extent is None else int(extent) for extent in extents)
