@@ -59,9 +59,11 @@ class Frontends:
     """Filled by the layers below this one in the import order."""
 
     eager: Callable[..., Any]
-    """eager(op, args, attrs): run an op now."""
+    """eager(op, args, attrs): run an op now; hand it to the tracer, or to the graph of a symbol among `args`."""
     capture: Callable[[Graph, Any], Node]
-    """capture(graph, tensor): the variable of `graph` that stands for an eager tensor."""
+    """capture(graph, tensor): the node of `graph` that stands for an eager tensor."""
+    evaluate: Callable[[Any, Any, Any], Any]
+    """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
     tensor_class: type = type(None)
     tracing = 0
     """Number of threads that trace; 0 keeps eager dispatch on its short path."""
@@ -72,11 +74,6 @@ frontends = Frontends()
 
 def apply(op: OpDef, *args: Any, **attrs: Any) -> Any:
     """Apply an op in the mode of its arguments: tensors, symbols, arrays and numbers."""
-    if frontends.tracing and state.tracer is not None:
-        return state.tracer.apply(op, args, attrs)
-    for arg in args:
-        if isinstance(arg, Symbol):
-            return append(arg.graph, op, args, attrs)
     return frontends.eager(op, args, attrs)
 
 
@@ -113,9 +110,14 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
         result = op.infer(*(node.type for node in nodes), **attrs)
     except StaticgradError as error:
         raise located(error, op, operands, where) from None
-    after = state.control[-1] if state.control else ()
+    after = control_of(graph) if op.leaf in ("", "constant") else ()
     node = graph.add(op, nodes, attrs, result, graph.unique_name(name) if name else "", where, after)
     return Symbol(graph, node)
+
+
+def control_of(graph: Graph) -> tuple[Node, ...]:
+    """What has to run before a node appended now; `control_dependencies` orders the nodes of its own graph only."""
+    return tuple(node for node in state.control[-1] if node in graph) if state.control else ()
 
 
 def promotion(op: OpDef, operands: Sequence[Any]) -> Sequence[np.dtype | None]:
@@ -136,7 +138,7 @@ def operand_of(graph: Graph, arg: Any, where: Where | None) -> Any:
                 "build both inside the same `with graph.as_default():`",
                 where=where,
             )
-        return arg.node
+        return arg.operand()
     if isinstance(arg, Node):
         return arg
     if isinstance(arg, frontends.tensor_class):
@@ -292,24 +294,19 @@ def _boolean(value: Any, sign: str) -> Any:
     return value
 
 
-def _method(name: str) -> Callable[..., Any]:
-    def method(self, *args, **kwargs):
-        return getattr(F, name)(self, *args, **kwargs)
-
-    method.__name__ = name
-    method.__doc__ = f"See `staticgrad.{name}`."
-    return method
-
-
 METHODS = (
     "add sub mul div pow neg abs sign sqrt square exp log log1p expm1 sin cos tanh sigmoid relu erf maximum minimum clip clamp "
     "sum mean max min argmax argmin var std logsumexp softmax log_softmax matmul permute transpose swapaxes reshape flatten "
     "expand_dims unsqueeze squeeze broadcast_to split take take_along_axis astype isnan isfinite floor ceil round eq ne lt le "
-    "gt ge logical_and logical_or logical_not dot reciprocal rsqrt cumsum all any outer"
+    "gt ge logical_and logical_or logical_not dot reciprocal rsqrt cumsum all any outer expand masked_fill norm flip"
 ).split()
+"""The public functions that are methods of every tensor too."""
 
-for _name in METHODS:
-    setattr(Operators, _name, _method(_name))
+
+def bind_methods() -> None:
+    """Make them methods; `ops/` calls this when `F` is filled."""
+    for name in METHODS:
+        setattr(Operators, name, getattr(F, name))
 
 
 class Symbol(Operators):
@@ -348,6 +345,14 @@ class Symbol(Operators):
 
     def numel(self) -> int:
         return self.size
+
+    def operand(self) -> Node:
+        """The node that an op applied now takes as its input."""
+        return self.node
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value in `session`, the default one when left out; see `Session.run`."""
+        return frontends.evaluate(self, feed_dict, session)
 
     def describe(self) -> str:
         return f'"{self.name}" {self.node.type}'

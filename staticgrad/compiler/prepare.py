@@ -54,11 +54,19 @@ def prepare(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node]) -> Pre
             if inputs and inputs[0].op.leaf == "generator":
                 attrs, draws = {**attrs, "index": draws}, draws + 1
             copies[node] = result.add(node.op, inputs, attrs, node.type, node.name, node.where)
-    fed_copies = {copies[n] for n in feeds}
+    given, wanted = [copies[n] for n in feeds], [copies[n] for n in fetches]
+    fed_copies = set(given)
+    result = _cut(result, [*given, *wanted, *assigned.values()])
     needs = [n for n in result.nodes if n.op.leaf == "placeholder" and n not in fed_copies]
-    return Prepared(
-        result, [copies[n] for n in feeds], [copies[n] for n in fetches], list(assigned.items()), draws, needs
-    )
+    return Prepared(result, given, wanted, list(assigned.items()), draws, needs)
+
+
+def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
+    """What the results read: a variable that is only assigned needs no value, nor does what ran for its order alone."""
+    live = Graph(intern=True)
+    for node in graph.reaching(results):
+        live.append(node)
+    return live
 
 
 def _true() -> dict[str, object]:
@@ -70,7 +78,7 @@ def _true() -> dict[str, object]:
 
 
 def _visible(read: Node, copies: dict[Node, Node], order: list[Node], fed: set[Node]) -> Node:
-    """The value a read sees: that of the last assign that control dependencies put before it, else the start of the run."""
+    """The value a read sees: of the last assign that control dependencies put before it, else of the run's start."""
     variable = read.inputs[0]
     before: set[Node] = set()
     stack = list(read.after)
@@ -82,6 +90,6 @@ def _visible(read: Node, copies: dict[Node, Node], order: list[Node], fed: set[N
                 stack.extend(node.parents)
     latest = copies[variable]
     for node in order:
-        if node in before and node.op.effect == "assign" and node.inputs[0] is variable:
+        if node in before and node not in fed and node.op.effect == "assign" and node.inputs[0] is variable:
             latest = copies[node]
     return latest

@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import MutableMapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..interpret import interpret
 from ..ir import Cell, Graph, Node
+from ..types import TensorType
 from .prepare import prepare
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 
 class Program:
     """What to compute: `fetches` of `graph`, given values for `feeds` (any nodes).
 
-    `run(arrays, store)` takes one array per feed (right dtype, a shape that fits) and the arrays of the variables by cell;
-    it returns one fresh array per fetch, and writes assigned variables into `store` (in place where the shape is kept).
+    `run(arrays, store)` takes one C-contiguous array per feed (right dtype, a shape that fits) and the arrays of the
+    variables by cell; it returns one fresh array per fetch, and writes assigned variables into `store`'s arrays.
     """
 
     def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node]):
         self.prepared = prepare(graph, fetches, feeds)
+        self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
+        self._lock = threading.Lock()
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        from ..eager.random import generator
+        """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index."""
+        key = tuple([a.shape for a in arrays])
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plan(*arrays)
+        return plan.run(arrays, store)
 
-        ready = self.prepared
-        leaves = dict(zip(ready.feeds, arrays, strict=True))
-        for node in ready.graph.nodes:
-            if node.op.leaf == "variable":
-                leaves[node] = store[node.attrs["cell"]]
-            elif node.op.leaf == "argument":
-                leaves[node] = np.asarray(node.attrs["source"].get(), node.type.dtype)
-            elif node.op.leaf == "generator":
-                leaves[node] = generator.take(ready.draws)
-        values = interpret(ready.graph, ready.results, leaves)
-        results = [np.array(values[node]) for node in ready.fetches]
-        for cell, node in ready.assigns:
-            store[cell][...] = values[node]
-        return results
+    def plan(self, *arrays: np.ndarray) -> Plan:
+        """The plan for arrays of these shapes; made when there is none yet."""
+        from .pipeline import compile_plan
+
+        key = tuple(a.shape for a in arrays)
+        with self._lock:
+            if key not in self.plans:
+                ready = self.prepared
+                known = {
+                    node: TensorType(array.shape, node.type.dtype)
+                    for node, array in zip(ready.feeds, arrays, strict=True)
+                }
+                self.plans[key] = compile_plan(ready, known)
+            return self.plans[key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from ..errors import AnomalyError, DTypeError, GradientError, ShapeError
 from ..operators import F, frontends, state
 from ..types import shape_text
 from .modes import modes
-from .tape import FREED, MODIFIED, Ghost, Record, changed, leaf_of, source
-from .tensor import Tensor, new
+from .tape import MODIFIED, Ghost, LostResult, Record, Retain, changed, edge, tick
+from .tensor import Tensor, wrap
 
 
 def backward(
@@ -24,16 +25,14 @@ def backward(
 ) -> None:
     """`Tensor.backward` for one or several roots at once. Raises GradientError; no `grad` is changed when it does."""
     roots, seeds = _roots(tensors, gradients)
-    targets = None if inputs is None else _as_list(inputs)
+    targets = None if inputs is None else _targets(inputs)
     if targets is not None and not targets:
         raise GradientError("'inputs' argument to backward() cannot be empty.")
-    for target in targets or ():
-        if not isinstance(target, Tensor) or not target._tracked:
-            raise GradientError("One of the differentiated Tensors does not require grad")
-    taken = {id(seed._data) for seed in seeds}
-    found = _walk(roots, seeds, retain_graph, create_graph, targets, taken)
-    for tensor, g in found.values():
-        _accumulate(tensor, g, create_graph, taken)
+    walk = Walk(roots, seeds, create_graph, targets)
+    walk.run(create_graph if retain_graph is None else retain_graph)
+    for tensor, g in (*walk.found.values(), *walk.retained):
+        if tensor._tracked:
+            _accumulate(tensor, g, walk)
 
 
 def grad(
@@ -51,28 +50,32 @@ def grad(
     if frontends.tracing and state.tracer is not None:
         return state.tracer.grad(outputs, inputs, grad_outputs, allow_unused)
     roots, seeds = _roots(outputs, grad_outputs)
-    targets = _as_list(inputs)
-    for target in targets:
-        if not isinstance(target, Tensor) or not target._tracked:
-            raise GradientError("One of the differentiated Tensors does not require grad")
-    found = _walk(roots, seeds, retain_graph, create_graph, targets, set())
+    targets = _targets(inputs)
+    walk = Walk(roots, seeds, create_graph, targets)
+    walk.run(create_graph if retain_graph is None else retain_graph)
     result = []
     for i, target in enumerate(targets):
-        if id(target) not in found:
-            if not allow_unused:
-                raise GradientError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
-                    "if this is the desired behavior.",
-                    f"it is input {i}, of shape {shape_text(target.shape)}",
-                )
-            result.append(None)
-        else:
-            result.append(found[id(target)][1])
+        found = walk.found.get(id(target))
+        if found is None and not allow_unused:
+            raise GradientError(
+                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
+                "if this is the desired behavior.",
+                f"it is input {i}, of shape {shape_text(target.shape)}",
+            )
+        result.append(None if found is None else walk.own(found[1]))
     return tuple(result)
 
 
 def _as_list(tensors: Any) -> list[Any]:
     return list(tensors) if isinstance(tensors, Sequence) else [tensors]
+
+
+def _targets(inputs: Any) -> list[Tensor]:
+    targets = _as_list(inputs)
+    for target in targets:
+        if not isinstance(target, Tensor) or not target._tracked:
+            raise GradientError("One of the differentiated Tensors does not require grad")
+    return targets
 
 
 def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
@@ -90,206 +93,227 @@ def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
                 "make a leaf with requires_grad=True, and compute outside sg.no_grad()",
             )
         if seed is None:
-            if root._data.size != 1:
+            data = root._data
+            if data.size != 1:
                 raise GradientError(
                     f"grad can be implicitly created only for scalar outputs, this one has shape {shape_text(root.shape)}",
                     "pass gradient= of that shape, or reduce with .sum() or .mean()",
                 )
-            seeds.append(Tensor(np.ones_like(root._data)))
+            seeds.append(wrap(np.ones(data.shape, data.dtype)))
         else:
-            seed = seed if isinstance(seed, Tensor) else Tensor(np.asarray(seed, root.dtype))
-            if seed.shape != root.shape:
-                raise ShapeError(
-                    f"Mismatch in shape: grad_output[{i}] has a shape of {shape_text(seed.shape)} and output[{i}] has a "
-                    f"shape of {shape_text(root.shape)}"
-                )
-            if seed.dtype.kind != "f":
-                raise DTypeError(f"gradients are floating, got {seed.dtype}")
-            seeds.append(seed if seed.dtype == root.dtype else F.astype(seed, root.dtype))
+            seeds.append(_seed(i, root, seed))
     return roots, seeds
 
 
-def _order(roots: list[Record]) -> list[Record]:
-    """The records behind `roots`, users before makers."""
-    order: list[Record] = []
-    seen: set[int] = set()
-    stack: list[tuple[Record, bool]] = [(record, False) for record in roots]
-    while stack:
-        record, done = stack.pop()
-        if done:
-            order.append(record)
-            continue
-        if id(record) in seen:
-            continue
-        seen.add(id(record))
-        stack.append((record, True))
-        for tensor in record.inputs:
-            maker = source(tensor, record.clock)
-            if maker is not None and id(maker) not in seen:
-                stack.append((maker, False))
-    order.reverse()
-    return order
-
-
-def _walk(
-    roots: list[Tensor],
-    seeds: list[Tensor],
-    retain: bool | None,
-    create: bool,
-    targets: list[Tensor] | None,
-    taken: set[int],
-) -> dict[int, tuple[Tensor, Tensor]]:
-    """Cotangents of the leaves (or of `targets`): {id(tensor): (tensor, cotangent)}.
-
-    `taken` collects the ids of arrays that somebody else may hold (hooks have seen them).
-    """
-    retain = create if retain is None else retain
-    cotangents: dict[int, Tensor] = {}  # by id of record
-    leaves: dict[int, tuple[Tensor, Tensor]] = {}
-    wanted = {id(t): t for t in targets} if targets is not None else None
-    wanted_records = {id(t._record): t for t in targets or () if t._record is not None}
-    saved, modes.grad = modes.grad, create
-    try:
-        with np.errstate(all="ignore"):
-            for root, seed in zip(roots, seeds, strict=True):
-                if root._record is None:
-                    _add_leaf(leaves, root, seed)
-                else:
-                    key = id(root._record)
-                    cotangents[key] = cotangents[key] + seed if key in cotangents else seed
-            order = _order([root._record for root in roots if root._record is not None])
-            needed = _needed(order, wanted, wanted_records) if wanted is not None else None
-            for record in order:
-                g = cotangents.pop(id(record), None)
-                if g is None:
-                    continue
-                g = _run_hooks(record.hooks, g, taken)
-                target = wanted_records.get(id(record))
-                if target is not None:
-                    leaves[id(target)] = (target, g)
-                if needed is None or id(record) in needed:
-                    _step(record, g, cotangents, leaves, needed, wanted)
-            for key, (leaf, g) in leaves.items():
-                if leaf._record is None and leaf._hooks:
-                    leaves[key] = (leaf, _run_hooks(leaf._hooks, g, taken))
-    finally:
-        modes.grad = saved
-    if not retain:
-        for record in order:
-            record.free()
-    return leaves if wanted is None else {k: v for k, v in leaves.items() if k in wanted}
-
-
-def _needed(order: list[Record], wanted: dict[int, Tensor], wanted_records: dict[int, Tensor]) -> set[int]:
-    """The records on a path from the roots to a wanted tensor."""
-    needed: set[int] = set()
-    for record in reversed(order):
-        for tensor in record.inputs:
-            maker = source(tensor, record.clock)
-            if maker is None:
-                leaf = leaf_of(tensor)
-                if leaf is not None and id(leaf) in wanted:
-                    needed.add(id(record))
-            elif id(maker) in needed or id(maker) in wanted_records:
-                needed.add(id(record))
-    return needed
-
-
-def _step(
-    record: Record,
-    g: Tensor,
-    cotangents: dict[int, Tensor],
-    leaves: dict[int, tuple[Tensor, Tensor]],
-    needed: set[int] | None,
-    wanted: dict[int, Tensor] | None,
-) -> None:
-    """One record's cotangent, passed on to its operands."""
-    out: Any = None
-    operands: list[Any] = []
-    for position, tensor in enumerate(record.inputs):
-        maker = source(tensor, record.clock)
-        leaf = leaf_of(tensor) if maker is None else None
-        if maker is None and (leaf is None or (wanted is not None and id(leaf) not in wanted)):
-            continue
-        rule = record.op.vjp_for(position)
-        if rule is None:
-            continue
-        if out is None:
-            out, operands = _saved_out(record), [_saved(t, record) for t in record.inputs]
-        cotangent = rule(g, record, out, *operands)
-        if modes.anomaly and np.isnan(cotangent._data).any():
-            raise AnomalyError(
-                f"Function '{record.name()}' returned nan values in its {position}th output.",
-                f"forward: {record.where}" if record.where else "forward ran outside detect_anomaly: line unknown",
-            )
-        if maker is None:
-            _add_leaf(leaves, leaf, cotangent)
-        else:
-            key = id(maker)
-            cotangents[key] = cotangents[key] + cotangent if key in cotangents else cotangent
-
-
-def _saved(tensor: Any, record: Record) -> Any:
-    """An operand for a vjp: the tensor itself, or a ghost when its value is gone."""
-    if isinstance(tensor, Ghost):
-        return tensor
-    if changed(tensor) > record.clock:
-        return Ghost(
-            tensor,
-            f"{MODIFIED}: [{tensor.dtype} {shape_text(tensor.shape)}], which {record.name()} needs",
-            record.clock,
-            "change a clone() instead, or do it after backward()",
+def _seed(i: int, root: Tensor, seed: Any) -> Tensor:
+    seed = seed if isinstance(seed, Tensor) else Tensor(np.asarray(seed, root.dtype))
+    if seed.shape != root.shape:
+        raise ShapeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {shape_text(seed.shape)} and output[{i}] has a "
+            f"shape of {shape_text(root.shape)}"
         )
-    return tensor
+    if seed.dtype.kind != "f":
+        raise DTypeError(f"gradients are floating, got {seed.dtype}")
+    return seed if seed.dtype == root.dtype else F.astype(seed, root.dtype)
 
 
-def _saved_out(record: Record) -> Any:
-    if record.freed:
-        return _ghost_of(record, FREED)
-    if isinstance(record.out, np.ndarray):
-        out = new(Tensor)
-        out._data, out._record, out._tracked = record.out, record, True
-        return out
-    return _ghost_of(record, f"{MODIFIED}: the output of {record.name()}")
+class Walk:
+    """One backward pass.
 
+    Without `create` the rules compute on bare arrays, which costs a third of what tensors do; with it, on tensors, so that
+    the pass is recorded itself. `found` collects the cotangents of the leaves (or of `targets`) by id of the tensor.
+    """
 
-def _ghost_of(record: Record, reason: str) -> Ghost:
-    ghost = object.__new__(Ghost)
-    ghost.shape, ghost.dtype, ghost.reason, ghost.detail = record.out.shape, record.out.dtype, reason, ""
-    ghost.record, ghost.leaf = None, None
-    return ghost
+    def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
+        self.create = create
+        self.roots = roots
+        self.seeds = seeds
+        self.found: dict[int, tuple[Tensor, Any]] = {}
+        self.retained: list[tuple[Tensor, Any]] = []
+        self.cotangents: dict[Record, Any] = {}
+        self.heap: list[tuple[int, Record]] = []
+        self.taken = {id(seed._data) for seed in seeds}
+        """Ids of arrays that somebody else may hold: seeds, what hooks saw, gradients given away."""
+        self.wanted: dict[int, Tensor] | None = None
+        self.needed: set[Record] = set()
+        if targets is not None:
+            self.wanted = {id(t): t for t in targets}
+            self.wanted_records = {t._record: t for t in targets if t._record is not None}
+            self.needed = self._leading_to_targets()
 
+    def run(self, retain: bool) -> None:
+        """Raises GradientError; the tape is as it was when it does."""
+        done: list[Record] = []
+        saved, modes.grad = modes.grad, self.create
+        modes.arrays, around = not self.create, modes.arrays
+        try:
+            with np.errstate(all="ignore"):
+                for root, seed in zip(self.roots, self.seeds, strict=True):
+                    g = seed if self.create else seed._data
+                    if root._record is None:
+                        self._reach_leaf(root, g)
+                    elif self.wanted is None or root._record in self.needed or root._record in self.wanted_records:
+                        self._reach(root._record, g)
+                while self.heap:
+                    record = heappop(self.heap)[1]
+                    self._visit(record, self.cotangents.pop(record))
+                    done.append(record)
+                for key, (leaf, g) in self.found.items():
+                    if leaf._record is None and leaf._hooks:
+                        self.found[key] = (leaf, self._hooked(leaf._hooks, g))
+        finally:
+            modes.grad, modes.arrays = saved, around
+        if not retain:
+            for record in done:
+                record.free()
 
-def _add_leaf(leaves: dict[int, tuple[Tensor, Tensor]], leaf: Tensor, g: Tensor) -> None:
-    known = leaves.get(id(leaf))
-    leaves[id(leaf)] = (leaf, g if known is None else known[1] + g)
-
-
-def _run_hooks(hooks: dict[int, Any] | None, g: Tensor, taken: set[int]) -> Tensor:
-    for hook in tuple(hooks.values()) if hooks else ():
-        taken.add(id(g._data))
-        replaced = hook(g)
-        if replaced is not None:
-            if not isinstance(replaced, Tensor) or replaced.shape != g.shape:
-                raise GradientError(
-                    f"a hook must return None or a Tensor of the gradient's shape {shape_text(g.shape)}, got {replaced!r}"
-                )
-            g = replaced
-    return g
-
-
-def _accumulate(leaf: Tensor, g: Tensor, create: bool, taken: set[int]) -> None:
-    """Add to `grad`. The first gradient is taken over when nobody else holds its memory, else copied."""
-    if leaf._grad is not None:
-        if create or leaf._grad._tracked or not leaf._grad._data.flags.writeable:
-            leaf._grad = leaf._grad + g
+    def _reach(self, record: Record, g: Any) -> None:
+        """Add to the cotangent of a record's result."""
+        known = self.cotangents.get(record)
+        if known is None:
+            self.cotangents[record] = g
+            heappush(self.heap, (-record.clock, record))  # all that read it are younger: they come first
         else:
-            leaf._grad._data += g._data
-    elif create:
-        leaf._grad = g
+            self.cotangents[record] = known + g
+
+    def _reach_leaf(self, leaf: Tensor, g: Any) -> None:
+        if self.wanted is None or id(leaf) in self.wanted:
+            known = self.found.get(id(leaf))
+            self.found[id(leaf)] = (leaf, g if known is None else known[1] + g)
+
+    def _visit(self, record: Record, g: Any) -> None:
+        """One record's cotangent, passed on to its operands."""
+        if record.hooks:
+            g = self._hooked(record.hooks, g)
+        if self.wanted is not None:
+            target = self.wanted_records.get(record)
+            if target is not None:
+                self.found[id(target)] = (target, g)
+            if record not in self.needed:
+                return
+        rules, operands = record.op.vjp, None
+        for position, tensor in enumerate(record.inputs):
+            if tensor._history:
+                maker, leaf = edge(tensor, record.clock)
+            elif tensor._tracked:
+                maker = tensor._record
+                leaf = tensor if maker is None and tensor._since < record.clock else None
+            else:
+                continue
+            if maker is None and leaf is None:
+                continue
+            if self.wanted is not None and not self._leads(maker, leaf):
+                continue
+            rule = rules[position] if rules.__class__ is tuple else rules(position)
+            if rule is None:
+                continue
+            if operands is None:
+                out, operands = self._saved_out(record), [self._saved(t, record) for t in record.inputs]
+            cotangent = rule(g, record, out, *operands)
+            if modes.anomaly:
+                _check_nan(cotangent, record, position)
+            if maker is not None:
+                self._reach(maker, cotangent)
+            else:
+                self._reach_leaf(leaf, cotangent)
+
+    def _saved(self, tensor: Any, record: Record) -> Any:
+        """An operand for a rule: the value itself, or a ghost when it is gone."""
+        if tensor._changed > record.clock or (tensor._base is not None and changed(tensor) > record.clock):
+            return Ghost(
+                tensor,
+                f"{MODIFIED}: [{tensor.dtype} {shape_text(tensor.shape)}], which {record.name()} needs",
+                record.clock,
+                "change a clone() instead, or do it after backward()",
+            )
+        return tensor if self.create else tensor._data
+
+    def _saved_out(self, record: Record) -> Any:
+        if not isinstance(record.out, np.ndarray):
+            return LostResult(record)
+        return wrap(record.out, record) if self.create else record.out
+
+    # hooks and ownership --------------------------------------------------------------------------------------------
+
+    def _hooked(self, hooks: dict[int, Any] | None, g: Any) -> Any:
+        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last."""
+        modes.arrays, around = False, modes.arrays
+        retained = []
+        try:
+            for hook in tuple(hooks.values()) if hooks else ():
+                if isinstance(hook, Retain):
+                    retained.append(hook.tensor())
+                    continue
+                tensor = g if self.create else wrap(np.asarray(g))
+                self.taken.add(id(tensor._data))
+                replaced = hook(tensor)
+                if replaced is not None:
+                    if not isinstance(replaced, Tensor) or replaced.shape != tensor.shape:
+                        raise GradientError(
+                            "a hook must return None or a Tensor of the gradient's shape "
+                            f"{shape_text(tensor.shape)}, got {replaced!r}"
+                        )
+                    tensor = replaced if replaced.dtype == tensor.dtype else F.astype(replaced, tensor.dtype)
+                    self.taken.add(id(tensor._data))
+                g = tensor if self.create else tensor._data
+        finally:
+            modes.arrays = around
+        self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
+        return g
+
+    def own(self, g: Any) -> Tensor:
+        """A found cotangent as a tensor whose memory nobody else holds (a recorded one is given as it is)."""
+        if self.create:
+            return g
+        data = np.asarray(g)
+        if data.base is not None or not data.flags.writeable or id(data) in self.taken:
+            data = data.copy()
+        self.taken.add(id(data))
+        return wrap(data)
+
+    # targets --------------------------------------------------------------------------------------------------------
+
+    def _leads(self, maker: Record | None, leaf: Any) -> bool:
+        """Whether a wanted tensor lies this way."""
+        assert self.wanted is not None
+        if maker is None:
+            return id(leaf) in self.wanted
+        return maker in self.needed or maker in self.wanted_records
+
+    def _leading_to_targets(self) -> set[Record]:
+        """The records on a path from the roots to a wanted tensor, its own excluded."""
+        stack = [root._record for root in self.roots if root._record is not None]
+        seen = set(stack)
+        while stack:
+            record = stack.pop()
+            for tensor in record.inputs:
+                maker, _ = edge(tensor, record.clock)
+                if maker is not None and maker not in seen:
+                    seen.add(maker)
+                    stack.append(maker)
+        self.needed = set()
+        for record in sorted(seen, key=lambda r: r.clock):
+            if any(self._leads(*edge(t, record.clock)) for t in record.inputs):
+                self.needed.add(record)
+        return self.needed
+
+
+def _check_nan(cotangent: Any, record: Record, position: int) -> None:
+    data = cotangent._data if isinstance(cotangent, Tensor) else cotangent
+    if np.isnan(data).any():
+        raise AnomalyError(
+            f"Function '{record.name()}' returned nan values in its {position}th output.",
+            f"forward: {record.where}" if record.where else "forward ran outside detect_anomaly: line unknown",
+        )
+
+
+def _accumulate(leaf: Tensor, g: Any, walk: Walk) -> None:
+    """Add to `grad`. The first gradient is taken over when nobody else holds its memory, else copied."""
+    known = leaf._grad
+    if known is None:
+        leaf._grad = walk.own(g)
+    elif walk.create or known._tracked or not known._data.flags.writeable:
+        leaf._grad = known + (g if walk.create else wrap(np.asarray(g)))
     else:
-        data = g._data
-        owned = data.base is None and data.flags.writeable and id(data) not in taken
-        taken.add(id(data))
-        leaf._grad = new(Tensor)
-        leaf._grad._data = data if owned else data.copy()
+        known._data += g
+        known._changed = tick()

@@ -1,23 +1,26 @@
 """In-place operations: `x.add_(y)`, `x += y`, `x[i] = y`.
 
 Under recording, the tensor gets a new record and keeps its former one for records made before. The former value is gone:
-backward functions that need it raise PyTorch's error.
+backward functions that need it raise PyTorch's error. Views share memory, so a change of one is recorded as a change of
+all: the tensor that owns the memory becomes "its former value, with the new one at these places", and its other views
+are read from it again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradientError, ShapeError
+from ..errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError
+from ..ir import REGISTRY
 from ..operators import F, apply, frontends, state
-from ..ops.indexing import scatter_op
+from ..ops.indexing import gather_op, scatter_op
 from ..types import category, shape_text
 from .modes import modes, no_grad
-from .tape import Clock, Record, _StandIn
-from .tensor import Tensor, check_inplace, new
+from .tape import MODIFIED, Ghost, Record, StandIn, tick
+from .tensor import Tensor, check_inplace, wrap
 
 
 def tracer() -> Any:
@@ -25,7 +28,10 @@ def tracer() -> Any:
 
 
 def replace(x: Tensor, value: Any, name: str) -> Tensor:
-    """Give `x` a new value in its own memory. `value` was computed from x by a recorded or unrecorded operation."""
+    """Give `x` a new value in its own memory. `value` was computed from x by a recorded or unrecorded operation.
+
+    Raises before anything is changed.
+    """
     if value.shape != x.shape:
         raise ShapeError(
             f"{name}: output with shape {shape_text(x.shape)} doesn't match the broadcast shape {shape_text(value.shape)}"
@@ -35,31 +41,106 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     if tracer() is not None:
         tracer().assign(x, value)
         return x
-    if value._tracked:
-        _check_views(x, name)
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
     if not x._data.flags.writeable:
         raise GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
-    former = x._record
-    if isinstance(former, Record) and former.out is x._data:
-        former.out = _StandIn(x.shape, x.dtype)
+    owner = x._base if x.is_view else x
+    recorded = modes.grad and (value._tracked or owner._tracked or x._tracked)  # type: ignore[union-attr]
+    updates = _records(x, owner, value, name) if recorded else []
     x._data[...] = value._data
-    Clock.now += 1
-    x._changed = Clock.now
-    if x._base is not None:
-        x._base._changed = Clock.now
-    if value._tracked:
-        x._history = (*x._history, (Clock.now, former))
-        x._record, x._tracked = value._record, True
+    changed = _touch(x)
+    for tensor, record in updates:
+        _give(tensor, record, changed)
     return x
 
 
-def _check_views(x: Tensor, name: str) -> None:
-    if x._base is not None or any(view() is not None for view in x._views):
-        raise GradientError(
-            f"{name}: in-place change of a tensor that shares memory with a view is not supported while recording",
-            "change a clone(): x = x.clone(), or write the result to a new tensor",
-        )
+def _touch(x: Tensor) -> int:
+    """Note the change on the tensor and on all whose memory it shares."""
+    now = tick()
+    tensor: Tensor | None = x
+    while tensor is not None:
+        tensor._changed = now
+        tensor._changes += 1
+        if tensor._record is not None and tensor._record.out is tensor._data:
+            tensor._record.out = StandIn(tensor.shape, tensor.dtype)
+        tensor = tensor._base
+    return now
+
+
+def _give(tensor: Tensor, record: Record, now: int) -> None:
+    """The tensor's value comes from `record` from now on."""
+    tensor._history = (*tensor._history, (now, tensor._record, tensor._tracked))
+    tensor._record, tensor._tracked = record, True
+    if tensor._retained is not None:
+        tensor._retained.remove()
+        tensor._retained = None
+        tensor.retain_grad()
+
+
+def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Tensor, Record]]:
+    """The new records: of x, of the tensor that owns its memory, and of that one's other views."""
+    new = value._record if value._tracked else _without_flow(x, value)
+    _forget(new, x)
+    if x is owner:
+        updates, whole = [(x, new)], wrap(value._data, new)
+    else:
+        part = wrap(value._data, new)
+        mask, flat = _written(owner, places_of(x, owner), part)
+        whole = F.where(mask, flat, owner)
+        _forget(whole._record, owner)
+        updates = [(owner, whole._record), (x, new)]
+    for reference in owner._views or ():
+        view = reference()
+        if view is not None and view is not x and np.may_share_memory(view._data, x._data):
+            if view._tracked and view._record is None:
+                raise GradientError(
+                    f"{name}: a view of this tensor is a leaf that requires grad; it can't take a recorded change",
+                    "change a clone(), or make the view's own memory: leaf = x[i].detach().clone()",
+                )
+            again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
+            updates.append((view, F.reshape(again, view.shape)._record))
+    return updates
+
+
+def _without_flow(x: Tensor, value: Tensor) -> Record:
+    """A record through which no gradient flows back: x was overwritten by a value that has none."""
+    return Record(REGISTRY["broadcast_like"], (value, wrap(x._data)), {}, value._data)
+
+
+def _forget(record: Any, x: Tensor) -> None:
+    """Keep the edge to x's former value, not x: the new record would be its own operand."""
+    if any(t is x for t in record.inputs):
+        reason, clock = f"{MODIFIED}: [{x.dtype} {shape_text(x.shape)}], which {record.name()} needs", record.clock
+        detail = "change a clone() instead, or do it after backward()"
+        record.inputs = tuple(Ghost(t, reason, clock, detail) if t is x else t for t in record.inputs)
+
+
+def _written(owner: Tensor, places: np.ndarray, part: Tensor) -> tuple[Tensor, Any]:
+    """Where `places` are, and the values of `part` there (0 elsewhere), in the owner's shape."""
+    mask = np.zeros(owner.shape, bool)
+    mask.reshape(-1)[places.reshape(-1)] = True
+    room = wrap(np.broadcast_to(np.zeros((), owner.dtype), (owner._data.size,)))
+    flat = apply(scatter_op, F.reshape(part, (-1,)), room, wrap(places.reshape(-1)), axis=0)
+    return wrap(mask), F.reshape(flat, owner.shape)
+
+
+def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
+    """The positions of a view's elements among those of the tensor whose memory it shares, found by their addresses."""
+    inside, whole = _addresses(view._data), _addresses(owner._data).reshape(-1)
+    order = np.argsort(whole, kind="stable")
+    return order[np.searchsorted(whole, inside, sorter=order)]
+
+
+def _addresses(array: np.ndarray) -> np.ndarray:
+    result = np.full(array.shape, array.__array_interface__["data"][0], np.int64)
+    for axis, (extent, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
+        shape = [1] * array.ndim
+        shape[axis] = extent
+        result += (np.arange(extent, dtype=np.int64) * stride).reshape(shape)
+    return result
+
+
+# the methods -----------------------------------------------------------------------------------------------------------
 
 
 def _inplace(name: str) -> Callable[..., Tensor]:
@@ -77,12 +158,13 @@ def _inplace(name: str) -> Callable[..., Tensor]:
 
 for _name in (
     "add", "sub", "mul", "div", "pow", "neg", "abs", "exp", "log", "sqrt", "square", "relu", "sigmoid", "tanh", "clip",
-    "clamp", "floor", "ceil", "round", "sign", "reciprocal",
+    "clamp", "floor", "ceil", "round", "sign", "reciprocal", "masked_fill", "floor_divide", "remainder",
 ):  # fmt: skip
     setattr(Tensor, _name + "_", _inplace(_name))
 
 for _dunder, _name in (
     ("__iadd__", "add"), ("__isub__", "sub"), ("__imul__", "mul"), ("__itruediv__", "div"), ("__ipow__", "pow"),
+    ("__ifloordiv__", "floor_divide"), ("__imod__", "remainder"),
 ):  # fmt: skip
     setattr(Tensor, _dunder, getattr(Tensor, _name + "_"))
 
@@ -96,10 +178,10 @@ def copy_(self: Tensor, value: Any) -> Tensor:
     elif isinstance(value, np.ndarray):
         value = Tensor(value)
     try:
-        value = F.broadcast_to(value, self.shape)
+        value = F.broadcast_to(F.astype(value, self.dtype), self.shape)
     except ShapeError as error:
         raise ShapeError(f"copy_: {error.summary.removeprefix('broadcast_to: ')}") from None
-    return replace(self, F.add(F.astype(value, self.dtype), 0) if self.dtype != np.bool_ else value, "copy_")
+    return replace(self, F.clone(value) if getattr(value, "requires_grad", False) else value, "copy_")
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
@@ -118,7 +200,8 @@ def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]
     def method(self: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
         check_inplace(self)
         with no_grad():
-            return replace(self, values(self, a, b), name)
+            fresh = values(self, a, b)
+        return replace(self, fresh, name)
 
     method.__name__ = name
     return method
@@ -143,28 +226,50 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
             "assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x) and assign the result"
         )
     check_inplace(self)
-    keys = tuple(k._data if isinstance(k, Tensor) else k for k in key) if isinstance(key, tuple) else key
-    keys = keys._data if isinstance(keys, Tensor) else keys
-    tracked = modes.grad and (self._tracked or (isinstance(value, Tensor) and value._tracked))
-    if not tracked:
-        result = new(Tensor)
-        result._data = self._data.copy()
-        try:
-            result._data[keys] = value._data if isinstance(value, Tensor) else value
-        except ValueError as error:
-            raise ShapeError(f"setitem: {error}") from None
-        replace(self, result, "setitem")
+    value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
+    if category(value.dtype) > category(self.dtype):
+        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")
+    keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
+    owner = self._base if self.is_view else self
+    if not modes.grad or not (self._tracked or value._tracked or owner._tracked):  # type: ignore[union-attr]
+        _write(self._data, plain, value._data)
+        _touch(self)
         return
-    mask = np.zeros(self.shape, bool)
-    mask[keys] = True
-    places = np.arange(self.size).reshape(self.shape)[keys]
+    places = np.arange(self._data.size).reshape(self.shape)
+    try:
+        places = places[plain]
+    except IndexError as error:
+        raise _index_error(error) from None
+    shape = value.shape[max(value.ndim - places.ndim, 0) :]  # NumPy drops leading axes of extent 1
+    try:
+        spread = F.broadcast_to(F.reshape(F.astype(value, self.dtype), shape), places.shape)
+    except ShapeError:
+        raise _misfit(value.shape, places.shape) from None
     if len(np.unique(places)) != places.size:
         raise GradientError("setitem: an index is named twice, so the gradient is not defined", "make the indices unique")
-    value = value if isinstance(value, Tensor) else Tensor(np.asarray(value, self.dtype))
-    spread = F.broadcast_to(F.astype(value, self.dtype), places.shape)
-    flat = apply(scatter_op, F.reshape(spread, (-1,)), Tensor(np.empty(self.size, self.dtype)),
-                 Tensor(places.reshape(-1)), axis=0)  # fmt: skip
-    replace(self, F.where(Tensor(mask), F.reshape(flat, self.shape), self), "setitem")
+    mask, flat = _written(self, places, spread)
+    replace(self, F.where(mask, flat, self), "setitem")
+
+
+def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
+    if not data.flags.writeable:
+        raise GradientError("setitem: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
+    try:
+        data[key] = value
+    except IndexError as error:
+        raise _index_error(error) from None
+    except ValueError:
+        raise _misfit(value.shape, data[key].shape) from None
+
+
+def _index_error(error: IndexError) -> Exception:
+    kind = IndexRangeError if "out of bounds" in str(error) or "too many" in str(error) else ArgumentError
+    return kind(f"setitem: {error}")
+
+
+def _misfit(value: Any, places: Any) -> ShapeError:
+    return ShapeError(f"setitem: can't write a value of shape {shape_text(value)} to places of shape {shape_text(places)}")
 
 
 for _function in (copy_, fill_, zero_, __setitem__):

@@ -1,13 +1,15 @@
 """The tape: one Record per operation that needs a gradient, and what keeps it honest under in-place changes.
 
-A global clock counts in-place changes. A record keeps the clock of its birth, a tensor the clock of its last change; a
-saved value is usable as long as the tensor did not change after the record was made. No per-operation version counter is
-copied, so the ordinary path costs nothing.
+One clock counts records and in-place changes. A record keeps the tick of its birth, a tensor the tick of its last change;
+a saved value is usable as long as its tensor did not change after the record was made. The ticks are an order of the
+tape as well: whatever read a value was recorded after whatever made it, so the backward pass goes by falling ticks.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -24,15 +26,10 @@ FREED = (
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward."
 )
-MODIFIED = (
-    "one of the variables needed for gradient computation has been modified by an inplace operation"
-)
+MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
-
-class Clock:
-    """Counts in-place changes in this process."""
-
-    now = 0
+tick: Callable[[], int] = count(1).__next__
+"""The next time of this process's clock."""
 
 
 class Record:
@@ -42,32 +39,36 @@ class Record:
     form a cycle; clock: when it was made.
     """
 
-    hooks: dict[int, Callable[[Any], Any]] | None = None
-    where: Where | None = None
-    freed = False
+    __slots__ = ("op", "inputs", "attrs", "out", "clock", "hooks", "where", "__weakref__")
+
+    hooks: dict[int, Callable[[Any], Any]] | None
+    where: Where | None
 
     def __init__(self, op: OpDef, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: np.ndarray):
         self.op = op
         self.inputs = inputs
         self.attrs = attrs
         self.out: Any = out
-        self.clock = Clock.now
+        self.clock = tick()
+        self.hooks = None
+        self.where = None
 
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
         return "".join(part.capitalize() for part in self.op.name.split("_")) + "Backward0"
 
     @property
+    def freed(self) -> bool:
+        """The saved values are gone: a backward pass went by."""
+        return self.out.__class__ is Freed
+
+    @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The records that made the operands: AccumulateGrad for a leaf, None where no gradient flows."""
-        result = []
+        result: list[tuple[Any, int]] = []
         for tensor in self.inputs:
-            record = source(tensor, self.clock)
-            if record is not None:
-                result.append((record, 0))
-            else:
-                leaf = leaf_of(tensor)
-                result.append((AccumulateGrad(leaf) if leaf is not None else None, 0))
+            maker, leaf = edge(tensor, self.clock)
+            result.append((maker if leaf is None else AccumulateGrad(leaf), 0))
         return tuple(result)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
@@ -78,10 +79,9 @@ class Record:
 
     def free(self) -> None:
         """Drop saved values, keep the edges: operations that save nothing can be walked again."""
-        if not self.freed:
-            self.freed = True
-            self.inputs = tuple(Ghost(t, FREED, self.clock) for t in self.inputs)
-            self.out = _StandIn(self.out.shape, self.out.dtype)
+        if self.out.__class__ is not Freed:
+            self.inputs = tuple([Ghost(t, FREED, self.clock) for t in self.inputs])
+            self.out = Freed(self.out.shape, self.out.dtype)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
@@ -111,11 +111,10 @@ class AccumulateGrad:
 class Handle:
     """Removes a hook; also a context manager."""
 
-    _next = 0
+    _next = count(1).__next__
 
     def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]):
-        Handle._next += 1
-        self.hooks, self.key = hooks, Handle._next
+        self.hooks, self.key = hooks, Handle._next()
         hooks[self.key] = hook
 
     def remove(self) -> None:
@@ -128,23 +127,49 @@ class Handle:
         self.remove()
 
 
-class _StandIn:
-    """Shape and dtype of an array that is gone."""
+class Retain:
+    """The hook of `retain_grad`: the backward pass adds the cotangent to `tensor().grad`, after all other hooks."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = weakref.ref(tensor)
+
+
+class StandIn:
+    """Shape and dtype of an array that is gone: it was changed in place."""
+
+    __slots__ = ("dtype", "shape")
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
         self.shape, self.dtype = shape, dtype
 
 
+class Freed(StandIn):
+    """Shape and dtype of an array that a backward pass let go."""
+
+    __slots__ = ()
+
+
 class Ghost:
     """A saved operand whose value is gone or changed: it has a shape, and says why it has no value when asked."""
 
+    __slots__ = ("detail", "dtype", "leaf", "reason", "record", "shape")
+
+    __array_ufunc__ = None  # NumPy leaves `array * ghost` to the ghost
+    _history: Any = (None,)  # asks for `edge`
+    _changed = 0
+    _base = None
+
     def __init__(self, tensor: Any, reason: str, clock: int, detail: str = ""):
-        self.shape: tuple[int, ...] = tensor.shape
-        self.dtype: np.dtype = tensor.dtype
+        data = tensor._data
+        self.shape: tuple[int, ...] = data.shape
+        self.dtype: np.dtype = data.dtype
         self.reason = reason
         self.detail = detail
-        self.record = source(tensor, clock)
-        self.leaf = leaf_of(tensor) if self.record is None else None
+        self.record, self.leaf = edge(tensor, clock)
+
+    @property
+    def _data(self) -> Ghost:
+        return self
 
     @property
     def ndim(self) -> int:
@@ -158,7 +183,7 @@ class Ghost:
         raise GradientError(self.reason, *((self.detail,) if self.detail else ()))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__array_"):  # NumPy probes these
+        if name.startswith("__"):  # Python and NumPy probe these
             raise AttributeError(name)
         self.refuse()
 
@@ -172,24 +197,35 @@ class Ghost:
     __hash__ = object.__hash__
 
 
+class LostResult(Ghost):
+    """The result of an operation whose value is gone, for the rules that read it."""
+
+    __slots__ = ()
+
+    def __init__(self, record: Record):
+        self.shape, self.dtype, self.detail = record.out.shape, record.out.dtype, ""
+        self.reason = FREED if record.freed else f"{MODIFIED}: the output of {record.name()}"
+        self.record, self.leaf = None, None
+
+
 def changed(tensor: Any) -> int:
-    """The clock of a tensor's last in-place change; a view changes with its base."""
+    """The tick of a tensor's last in-place change; what shares its base's memory changes with it."""
     base = tensor._base
-    return tensor._changed if base is None else max(tensor._changed, base._changed)
+    return tensor._changed if base is None else max(tensor._changed, changed(base))
 
 
-def source(tensor: Any, clock: int) -> Record | None:
-    """The record that made the value a tensor had at `clock`."""
+def edge(tensor: Any, clock: int) -> tuple[Record | None, Any]:
+    """Where the cotangent of an operand recorded at `clock` goes: (record that made it, None), (None, leaf), or nowhere.
+
+    It is what the tensor was then: `_history` keeps what it was before in-place changes and changes of `requires_grad`.
+    """
     if isinstance(tensor, Ghost):
-        return tensor.record
-    for until, record in tensor._history:
+        return tensor.record, tensor.leaf
+    for until, record, tracked in tensor._history:
         if clock < until:
-            return record
-    return tensor._record
-
-
-def leaf_of(tensor: Any) -> Any:
-    """The leaf whose `grad` takes this operand's cotangent, or None. Asked where `source` is None."""
-    if isinstance(tensor, Ghost):
-        return tensor.leaf
-    return tensor if tensor._tracked and (tensor._record is None) else None
+            break
+    else:
+        record, tracked = tensor._record, tensor._tracked
+    if record is not None:
+        return record, None
+    return None, tensor if tracked and tensor._since < clock else None

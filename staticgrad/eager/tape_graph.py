@@ -7,9 +7,11 @@ from typing import Any
 from ..errors import GraphError
 from ..ir import REGISTRY, Cell, Graph, Node, literal
 from ..operators import Symbol
-from ..types import type_of
-from .tape import Ghost, Record, leaf_of, source
+from ..types import shape_text, type_of
+from .tape import Ghost, Record, changed, edge
 from .tensor import Tensor
+
+Edge = tuple[Record | None, Any]
 
 
 def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
@@ -27,7 +29,7 @@ def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
             raise GraphError(f"graph_of needs tensors, got {type(tensor).__name__}")
     graph, known = Graph(), {}
     leaves: list[tuple[str, Node]] = []
-    nodes = [_node(graph, t, source(t, _NOW), known, leaves) for t in tensors]
+    nodes = [_node(graph, t, edge(t, _NOW), known, leaves) for t in tensors]
     outputs = {"output" if len(nodes) == 1 else f"output{i}": node for i, node in enumerate(nodes)}
     if backward is None:
         backward = len(tensors) == 1 and tensors[0]._tracked
@@ -52,38 +54,52 @@ def _of_symbols(symbols: tuple[Any, ...]) -> Graph:
     return result
 
 
-def _node(graph: Graph, tensor: Any, record: Record | None, known: dict[int, Node], leaves: list[Any]) -> Node:
-    """The node of a tensor's value; iterative, as tapes are deep."""
-    stack: list[tuple[Any, Record | None]] = [(tensor, record)]
+def _node(graph: Graph, tensor: Any, way: Edge, known: dict[int, Node], leaves: list[Any]) -> Node:
+    """The node of a tensor's value; iterative, as tapes are deep. `way`: what the tensor was then, see `edge`."""
+    stack: list[tuple[Any, Edge]] = [(tensor, way)]
     while stack:
-        tensor, record = stack[-1]
-        key = id(tensor) if record is None else id(record)
-        if key in known:
+        tensor, way = stack[-1]
+        record = way[0]
+        if _key(tensor, way) in known:
             stack.pop()
             continue
         if record is None:
-            known[key] = _leaf(graph, tensor, leaves)
+            known[_key(tensor, way)] = _leaf(graph, tensor, way[1] is not None, leaves)
             stack.pop()
             continue
         if record.freed:
             raise GraphError("the graph behind this tensor was freed by backward()", "use backward(retain_graph=True)")
-        operands = [(t, source(t, record.clock)) for t in record.inputs]
-        missing = [(t, r) for t, r in operands if (id(t) if r is None else id(r)) not in known]
+        operands = [(t, edge(t, record.clock)) for t in record.inputs]
+        missing = [operand for operand in operands if _key(*operand) not in known]
         if missing:
             stack.extend(missing)
             continue
-        inputs = tuple(known[id(t) if r is None else id(r)] for t, r in operands)
-        type_ = type_of(record.out)
-        known[key] = graph.add(record.op, inputs, record.attrs, type_, where=record.where)
+        _check_unchanged(record)
+        inputs = tuple(known[_key(*operand)] for operand in operands)
+        known[_key(tensor, way)] = graph.add(record.op, inputs, record.attrs, type_of(record.out), where=record.where)
         stack.pop()
-    return known[id(tensor) if record is None else id(record)]
+    return known[_key(tensor, way)]
 
 
-def _leaf(graph: Graph, tensor: Any, leaves: list[Any]) -> Node:
+def _key(tensor: Any, way: Edge) -> int:
+    return id(tensor) if way[0] is None else id(way[0])
+
+
+def _check_unchanged(record: Record) -> None:
+    """A constant or leaf whose value changed since would give the graph another meaning."""
+    for tensor in record.inputs:
+        if edge(tensor, record.clock)[0] is None and not isinstance(tensor, Ghost) and changed(tensor) > record.clock:
+            raise GraphError(
+                f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read was changed in place since",
+                "take graph_of before the change, or change a clone()",
+            )
+
+
+def _leaf(graph: Graph, tensor: Any, tracked: bool, leaves: list[Any]) -> Node:
     if isinstance(tensor, Ghost):
         tensor.refuse()
     kind = type_of(tensor._data)
-    if leaf_of(tensor) is None:
+    if not tracked:
         return graph.add(REGISTRY["constant"], (), literal(tensor._data), kind)
     name = graph.unique_name(tensor.name if tensor.name else "leaf")
     node = graph.add(REGISTRY["variable"], (), {"cell": Cell(name, kind, tensor=tensor)}, kind, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
-from ..ir import NO_ATTRS, REGISTRY, OpDef
-from ..operators import F, Operators, as_array, frontends
-from ..types import as_dtype, shape_text
+from ..operators import F, Operators, as_array, frontends, state
+from ..types import as_dtype, normalize_axis, shape_text
 from .modes import modes
-from .tape import Clock, Handle, Record, changed
+from .tape import Handle, Record, Retain, tick
 
-ndarray = np.ndarray
 new = object.__new__
 
 
@@ -25,6 +24,15 @@ class Structure:
     changes = 0
 
 
+class Size(int):
+    """A number of elements that gives the shape when it is called."""
+
+    extents: tuple[int, ...]
+
+    def __call__(self, axis: int | None = None) -> Any:
+        return self.extents if axis is None else self.extents[normalize_axis(axis, len(self.extents))]
+
+
 class Tensor(Operators):
     """An array with a tape.
 
@@ -32,19 +40,33 @@ class Tensor(Operators):
     Raises DTypeError for a dtype that can't require gradients. Hash and `is` are by identity; `==` is elementwise.
     """
 
-    _record: Record | None = None
-    _tracked = False
+    # Slots for what every operation sets (`wrap` does); class attributes for what few tensors have.
+    __slots__ = ("_data", "_record", "_tracked", "_base", "__dict__", "__weakref__")
+
+    _data: np.ndarray
+    _record: Record | None
+    """What made the value; None for a leaf."""
+    _tracked: builtins.bool
+    """Requires grad."""
+    _base: Tensor | None
+    """The tensor whose memory this one shares."""
+
     _grad: Tensor | None = None
-    _changed = 0
-    _base: Tensor | None = None
-    _history: tuple[tuple[int, Record | None], ...] = ()
-    _hooks: dict[int, Callable[[Any], Any]] | None = None
-    _views: tuple[weakref.ref[Tensor], ...] = ()
-    _retains = False
+    _since = 0  # the tick since which a leaf requires grad
+    _changed = 0  # the tick of the last in-place change
+    _changes = 0  # how many there were
+    _detached = False  # shares the memory of `_base`, but not its tape
+    _history: tuple[tuple[builtins.int, Record | None, builtins.bool], ...] = ()  # see `tape.edge`
+    _hooks: dict[builtins.int, Callable[[Any], Any]] | None = None
+    _views: list[weakref.ref[Tensor]] | None = None
+    _retained: Handle | None = None
     name: str = ""
 
-    def __init__(self, data: Any, requires_grad: bool = False):
-        self._data: np.ndarray = data._data if isinstance(data, Tensor) else as_array(data)
+    def __init__(self, data: Any, requires_grad: builtins.bool = False):
+        self._data = data._data if isinstance(data, Tensor) else as_array(data)
+        self._record = None
+        self._base = None
+        self._tracked = False
         if requires_grad:
             self.requires_grad_(True)
 
@@ -63,8 +85,11 @@ class Tensor(Operators):
         return self._data.ndim
 
     @property
-    def size(self) -> int:
-        return self._data.size
+    def size(self) -> Size:
+        """The number of elements, as in NumPy; `x.size()` and `x.size(axis)` are extents, as in PyTorch."""
+        size = Size(self._data.size)
+        size.extents = self._data.shape
+        return size
 
     def numel(self) -> int:
         return self._data.size
@@ -80,9 +105,10 @@ class Tensor(Operators):
         if self._tracked and array.dtype.kind != "f":
             raise DTypeError(f"a tensor that requires gradients can't hold {array.dtype}")
         self._data = array
+        self._base = None
         Structure.changes += 1
-        Clock.now += 1
-        self._changed = Clock.now
+        self._changed = tick()
+        self._changes += 1
 
     def numpy(self) -> np.ndarray:
         """The array itself, not a copy. Raises GradientError when the tensor requires grad."""
@@ -192,8 +218,13 @@ class Tensor(Operators):
             raise GradientError(
                 "you can only change requires_grad flags of leaf variables.", "use x.detach() for a value without tape"
             )
-        if self._tracked != bool(value):
-            self._tracked = bool(value)
+        if self._tracked is not value:
+            now = tick()
+            if self._since:  # records look up what it was when they were made; 16 changes are remembered
+                self._history = (*self._history, (now, self._record, self._tracked))[-16:]
+            else:
+                self._since = now
+            self._tracked = value = value is True or value is np.True_ or value == 1
             Structure.changes += 1
         return self
 
@@ -209,21 +240,15 @@ class Tensor(Operators):
     @property
     def grad(self) -> Any:
         """The accumulated gradient, a Tensor of the same shape, or None."""
-        if frontends.tracing:
-            from ..operators import state
-
-            if state.tracer is not None:
-                return state.tracer.get_grad(self)
+        if frontends.tracing and state.tracer is not None:
+            return state.tracer.get_grad(self)
         return self._grad
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        if frontends.tracing:
-            from ..operators import state
-
-            if state.tracer is not None:
-                state.tracer.set_grad(self, value)
-                return
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.set_grad(self, value)
+            return
         if value is not None:
             if not isinstance(value, Tensor):
                 raise DTypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
@@ -235,9 +260,12 @@ class Tensor(Operators):
         self._grad = value
 
     @property
-    def _version(self) -> int:
-        """The clock of the last in-place change; grows with each one."""
-        return changed(self)
+    def _version(self) -> builtins.int:
+        """The number of in-place changes of this tensor's memory."""
+        root = self
+        while root._base is not None:
+            root = root._base
+        return root._changes
 
     def backward(
         self,
@@ -258,45 +286,49 @@ class Tensor(Operators):
 
     def detach(self) -> Tensor:
         """The same memory without the tape."""
-        if frontends.tracing:
-            from ..operators import state
-
-            if state.tracer is not None:
-                return F.stop_gradient(self)
-        out = new(Tensor)
-        out._data = self._data
-        out._base = self if self._base is None else self._base
+        if frontends.tracing and state.tracer is not None:
+            return F.stop_gradient(self)
+        out = wrap(self._data)
+        out._base = self
+        out._detached = True
         return out
 
     def detach_(self) -> Tensor:
-        """Cut this tensor from its tape."""
-        self._record = None
-        self._tracked = False
+        """Cut this tensor from its tape: it becomes a leaf that doesn't require grad."""
+        if self.is_view:
+            raise GradientError("Can't detach views in-place. Use detach() instead.")
+        if self._tracked:
+            self._history = (*self._history, (tick(), self._record, self._tracked))
+            self._record, self._tracked = None, False
+            Structure.changes += 1
         return self
 
-    def clone(self) -> Tensor:
-        """A copy in memory of its own; gradients flow through."""
-        out = F.add(self, 0) if self.dtype != np.bool_ else Tensor(self._data.copy())
-        return out
+    @property
+    def is_view(self) -> builtins.bool:
+        """Shares memory with another tensor of the same tape (what PyTorch calls `_is_view`)."""
+        return self._base is not None and not self._detached
+
+    def clone(self) -> Any:
+        """A copy in memory of its own, row-major; gradients flow through."""
+        return F.clone(self)
+
+    def contiguous(self) -> Any:
+        """This tensor when its elements lie in row-major order, else a copy in that order."""
+        return self if self._data.flags.c_contiguous else F.clone(self)
+
+    def is_contiguous(self) -> builtins.bool:
+        return self._data.flags.c_contiguous
 
     def retain_grad(self) -> None:
         """Keep `grad` of a non-leaf when backward passes through it."""
         if not self._tracked:
             raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._record is not None and not self._retains:
-            self._retains = True
-            me = weakref.ref(self)
-
-            def keep(g: Tensor) -> None:
-                tensor = me()
-                if tensor is not None:
-                    tensor._grad = g if tensor._grad is None else tensor._grad + g
-
-            self._record.register_hook(keep)
+        if self._record is not None and self._retained is None:
+            self._retained = self._record.register_hook(Retain(self))
 
     @property
-    def retains_grad(self) -> bool:
-        return self._retains
+    def retains_grad(self) -> builtins.bool:
+        return self._retained is not None
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient."""
@@ -312,11 +344,15 @@ class Tensor(Operators):
     # dtype ----------------------------------------------------------------------------------------------------------
 
     def to(self, dtype: Any) -> Any:
-        """This tensor in another dtype."""
-        return F.astype(self, dtype)
+        """This tensor in another dtype, or that of another tensor."""
+        return F.astype(self, dtype.dtype if isinstance(dtype, Operators) else dtype)
 
     def type(self, dtype: Any) -> Any:
         return F.astype(self, dtype)
+
+    def type_as(self, other: Any) -> Any:
+        """This tensor in the dtype of another."""
+        return F.astype(self, other.dtype)
 
     def float(self) -> Any:
         return F.astype(self, np.float32)
@@ -333,15 +369,31 @@ class Tensor(Operators):
     def bool(self) -> Any:
         return F.astype(self, np.bool_)
 
+    def is_floating_point(self) -> builtins.bool:
+        return self._data.dtype.kind == "f"
+
+    # shape ----------------------------------------------------------------------------------------------------------
+
     def view(self, *shape: Any) -> Any:
-        """PyTorch's name of `reshape`."""
-        return F.reshape(self, *shape)
+        """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
+        out = F.reshape(self, *shape)
+        if isinstance(out, Tensor) and out is not self and out._base is None:
+            raise ShapeError(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+                "contiguous subspaces). Use .reshape(...) instead.",
+                f"it has shape {shape_text(self.shape)} and byte strides {self._data.strides}",
+            )
+        return out
 
-    def contiguous(self) -> Tensor:
-        return self
 
-    def size_of(self, axis: Any) -> Any:
-        return self._data.shape[axis]
+def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:
+    """A tensor around an array, without checks; with a record, its result."""
+    out = new(Tensor)
+    out._data = data
+    out._record = record
+    out._tracked = record is not None
+    out._base = None
+    return out
 
 
 def _restore(data: np.ndarray, tracked: bool, name: str) -> Tensor:
@@ -350,60 +402,16 @@ def _restore(data: np.ndarray, tracked: bool, name: str) -> Tensor:
     return tensor
 
 
-# arithmetic on its short path -------------------------------------------------------------------------------------------
-
-
-def _fast_binary(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    """An operator for two tensors of one floating dtype; everything else goes the general way."""
-    op, general = REGISTRY[name], getattr(F, name)
-    float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
-
-    def method(self: Tensor, other: Any) -> Any:
-        if other.__class__ is Tensor and not frontends.tracing:
-            x, y = self._data, other._data
-            dtype = x.dtype
-            if dtype is y.dtype and (dtype is float32 or dtype is float64):
-                try:
-                    data = ufunc(x, y)
-                except ValueError:
-                    return general(self, other)  # raises the error that names shapes and line
-                if data.__class__ is not ndarray:
-                    data = np.asarray(data)
-                out = new(Tensor)
-                out._data = data
-                if (self._tracked or other._tracked) and modes.grad:
-                    out._tracked = True
-                    out._record = record = Record(op, (self, other), NO_ATTRS, data)
-                    if modes.anomaly:
-                        mark(record)
-                return out
-        return general(self, other)
-
-    method.__name__ = name
-    return method
-
-
-def mark(record: Record) -> None:
-    from ..errors import user_line
-
-    record.where = user_line()
-
-
-for _dunder, _name, _ufunc in (
-    ("__add__", "add", np.add), ("__sub__", "sub", np.subtract), ("__mul__", "mul", np.multiply),
-    ("__truediv__", "div", np.true_divide),
-):  # fmt: skip
-    setattr(Tensor, _dunder, _fast_binary(_name, _ufunc))
-
-
 def check_inplace(tensor: Tensor) -> None:
-    """Raise GradientError where PyTorch would: a leaf that requires grad, changed while recording."""
-    if modes.grad and tensor._tracked and tensor._record is None:
-        raise GradientError(
-            "a leaf Variable that requires grad is being used in an in-place operation.",
-            "wrap the update: with sg.no_grad(): w -= lr * w.grad",
-        )
-
-
-def dtype_or_default(dtype: Any) -> np.dtype | None:
-    return None if dtype is None else as_dtype(dtype)
+    """Raise GradientError where PyTorch would: a leaf that requires grad, or a view of one, changed while recording."""
+    if not modes.grad:
+        return
+    if tensor._tracked and tensor._record is None:
+        what = "a leaf Variable that requires grad"
+    elif tensor.is_view and tensor._base._tracked and tensor._base._record is None:  # type: ignore[union-attr]
+        what = "a view of a leaf Variable that requires grad"
+    else:
+        return
+    raise GradientError(
+        f"{what} is being used in an in-place operation.", "wrap the update: with sg.no_grad(): w -= lr * w.grad"
+    )

@@ -23,7 +23,7 @@ class Pointwise:
     """One value per element of the (broadcast) result.
 
     `template` is a Python expression: `{0}`, `{1}` are the operands, `{s}` the suffix of the operand dtype (`f32`), which
-    is also the name of its constructor in kernels. A callable gets the node and returns the template. `cost` is in units
+    is also the name of its constructor in kernels. A callable gets the node and returns the template, or "" to leave this dtype to the host. `cost` is in units
     of one addition: it decides between computing a value twice and storing it.
     """
 
@@ -82,6 +82,8 @@ class View:
 
     rule: Callable[[Node, Layout], Layout | None]
     keeps_order: bool = False
+    as_reshape: bool = False
+    """The compiler writes it as a reshape, the one order-keeping view that later passes know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +114,15 @@ class Native:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Has no inputs and gets its value from outside: `kind` is "placeholder", "variable", "constant" or "state"."""
+    """Has no inputs and gets its value from outside: `kind` is "placeholder", "variable", "constant",
+    "argument" (a hyper-parameter), "generator" (the random state) or "shape" (an operand whose value is not read)."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Ordered and never removed: `kind` is "assign", "group" or "check"."""
+    """Ordered and never removed: `kind` is "read", "assign" or "group"."""
 
     kind: str
 
@@ -178,7 +181,7 @@ class OpDef:
     @property
     def pure(self) -> bool:
         """The result follows from inputs and attributes alone: may be interned, moved, or dropped."""
-        return not isinstance(self.emit, (Leaf, Effect))
+        return self.leaf in ("", "constant", "shape") and not self.effect
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -1,5 +1,8 @@
 """The op table: one record per op, in one place. Importing this package fills `ir.REGISTRY`."""
 
-from . import indexing, leaves, linear, pointwise, random, reductions, shaping
+from ..operators import bind_methods
+from . import indexing, laws, leaves, linear, pointwise, random, reductions, shaping
 
-__all__ = ["indexing", "leaves", "linear", "pointwise", "random", "reductions", "shaping"]
+__all__ = ["indexing", "laws", "leaves", "linear", "pointwise", "random", "reductions", "shaping"]
+
+bind_methods()

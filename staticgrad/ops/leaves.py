@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..ir import Effect, Leaf, Literal, OpDef, define
-from ..types import TensorType, shape_text, type_of
+from ..ir import Effect, Leaf, Literal, OpDef, View, define
+from ..types import Shape, TensorType, shape_text, type_of
 
 
 def _no_eval(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:
@@ -22,14 +22,18 @@ def _given(*types: TensorType, type: TensorType) -> TensorType:
 def _assign_infer(variable: TensorType, value: TensorType) -> TensorType:
     if variable.dtype != value.dtype:
         raise DTypeError(f"assign: a {variable.dtype} variable can't hold {value.dtype}", "cast the value first")
-    fits = len(variable.shape) == len(value.shape) and all(
-        a == b or a is None or b is None for a, b in zip(variable.shape, value.shape, strict=True)
-    )
-    if not fits:
-        raise ShapeError(
-            f"assign: shapes must be equal, variable {shape_text(variable.shape)} and value {shape_text(value.shape)}"
-        )
+    if not fits(variable.shape, value.shape):
+        raise ShapeError(_unequal(variable.shape, value.shape))
     return variable
+
+
+def fits(a: Shape, b: Shape) -> bool:
+    """The shapes are equal as far as their extents are known."""
+    return len(a) == len(b) and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True))
+
+
+def _unequal(variable: Shape, value: Shape) -> str:
+    return f"assign: shapes must be equal, variable {shape_text(variable)} and value {shape_text(value)}"
 
 
 constant = define(
@@ -44,6 +48,16 @@ constant = define(
 
 placeholder = define(
     OpDef(name="placeholder", infer=_given, eval=_no_eval, emit=Leaf("placeholder"), doc="Fed at every run.")
+)
+
+shape = define(
+    OpDef(
+        name="shape",
+        infer=_given,
+        eval=lambda type: np.broadcast_to(np.zeros((), type.dtype), type.shape),
+        emit=Leaf("shape"),
+        doc="Stands for an operand of which only the shape is read.",
+    )
 )
 
 variable = define(
@@ -74,6 +88,28 @@ assign = define(
         eval=lambda variable, value: value,
         emit=Effect("assign"),
         doc="Gives a variable a new value when the run ends; the result is that value.",
+    )
+)
+
+
+def _fit_infer(x: TensorType, shape: Shape) -> TensorType:
+    if not fits(x.shape, shape):
+        raise ShapeError(_unequal(shape, x.shape))
+    return x.with_shape(shape)
+
+
+def _fit_eval(x: np.ndarray, shape: Shape) -> np.ndarray:
+    _fit_infer(type_of(x), shape)
+    return x
+
+
+fit = define(
+    OpDef(
+        name="fit",
+        infer=_fit_infer,
+        eval=_fit_eval,
+        emit=View(lambda node, at: at, keeps_order=True, as_reshape=True),
+        doc="A value to assign whose extents are known at run time only: they have to be `attrs['shape']`.",
     )
 )
 

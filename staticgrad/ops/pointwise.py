@@ -32,7 +32,8 @@ CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
 def _pointwise(name: str, arity: int, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int, promote: Any,
                infer: Any = elementwise, symbol: str = "", doc: str = "") -> OpDef:  # fmt: skip
     """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    op = define(OpDef(name, infer, numpy, vjp, Pointwise(template, cost), promote, symbol, doc))
+    emit = None if template is None else Pointwise(template, cost)
+    op = define(OpDef(name, infer, numpy, vjp, emit, promote, symbol, doc))
     function = unary(op) if arity == 1 else binary(op)
     setattr(F, name, function)
     if isinstance(numpy, np.ufunc):
@@ -95,12 +96,17 @@ def _pow_eval(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.power(x, y)
 
 
-power = _binary("pow", _pow_eval, "pow_{s}({0}, {1})", (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, symbol="**")
+def _pow_template(node: Node) -> str:
+    """Integer powers are left to NumPy: they can overflow, and negative exponents are an error."""
+    return "pow_{s}({0}, {1})" if node.type.dtype.kind == "f" else ""
+
+
+power = _binary("pow", _pow_eval, _pow_template, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, symbol="**")
 
 neg = _unary("neg", np.negative, "(-{0})", lambda g, node, out, x: -g, promote=numeric, doc="-x.")
 absolute = _unary("abs", np.abs, "abs({0})", lambda g, node, out, x: g * F.sign(x), promote=numeric,
                   doc="|x|; its derivative at 0 is 0.")  # fmt: skip
-sign = _unary("sign", np.sign, "sign_{s}({0})", lambda g, node, out, x: g * 0, promote=numeric,
+sign = _unary("sign", np.sign, "sign_{s}({0})", lambda g, node, out, x: F.zeros_like(x), promote=numeric,
               doc="-1, 0 or 1; NaN stays NaN.")  # fmt: skip
 sqrt = _unary("sqrt", np.sqrt, "math.sqrt({0})", lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
 square = _unary("square", np.square, "({0} * {0})", lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.")
@@ -136,15 +142,15 @@ relu = _unary("relu", lambda x: np.maximum(x, 0), "relu_{s}({0})", lambda g, nod
 erf = _unary("erf", _erf_eval, "erf_{s}({0})",
              lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
              doc="The error function.")  # fmt: skip
-floor = _unary("floor", np.floor, "math.floor({0})", lambda g, node, out, x: g * 0, doc="Largest integer <= x.")
-ceil = _unary("ceil", np.ceil, "math.ceil({0})", lambda g, node, out, x: g * 0, doc="Smallest integer >= x.")
-round_ = _unary("round", np.rint, "np.rint({0})", lambda g, node, out, x: g * 0, doc="Nearest integer, halves to even.")
+floor = _unary("floor", np.floor, "np.floor({0})", lambda g, node, out, x: F.zeros_like(x), doc="Largest integer <= x.")
+ceil = _unary("ceil", np.ceil, "np.ceil({0})", lambda g, node, out, x: F.zeros_like(x), doc="Smallest integer >= x.")
+round_ = _unary("round", np.rint, "np.rint({0})", lambda g, node, out, x: F.zeros_like(x), doc="Nearest integer, halves to even.")
 
 identity = define(
     OpDef(
         name="identity",
         infer=lambda x: x,
-        eval=lambda x: x,
+        eval=lambda x: x.copy(),
         vjp=(lambda g, node, out, x: g,),
         emit=Pointwise("{0}"),
         doc="The value itself, as a node of its own.",
@@ -155,7 +161,7 @@ stop_gradient_op = define(
         name="stop_gradient",
         infer=lambda x: x,
         eval=lambda x: x,
-        vjp=(None,),
+        vjp=None,
         emit=Pointwise("{0}"),
         doc="The value, through which no gradient flows.",
     )
@@ -198,10 +204,10 @@ isfinite = define(
     OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("(({0} - {0}) == 0)"), floating)
 )
 
-floor_divide = _binary("floor_divide", np.floor_divide, "floor_divide_{s}({0}, {1})", (
-    lambda g, node, out, x, y: unbroadcast(g * 0, x), lambda g, node, out, x, y: unbroadcast(g * 0, y),
+floor_divide = _binary("floor_divide", np.floor_divide, None, (
+    lambda g, node, out, x, y: F.zeros_like(x), lambda g, node, out, x, y: F.zeros_like(y),
 ), cost=8, symbol="//", doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
-remainder = _binary("remainder", np.remainder, "remainder_{s}({0}, {1})", (
+remainder = _binary("remainder", np.remainder, None, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g * F.floor_divide(x, y), y),
 ), cost=8, symbol="%", doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
@@ -280,7 +286,7 @@ def pow(x: Any, exponent: Any) -> Any:
         if exponent == 2:
             return F.square(x)
         if exponent == 1 and getattr(x, "dtype", bool_) != bool_:
-            return F.add(x, 0)
+            return F.clone(x)
         if exponent == 0.5:
             return F.sqrt(x)
         if exponent == -1 and getattr(x, "dtype", bool_).kind == "f":
@@ -310,6 +316,19 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
 def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
     """PyTorch's name of `clip`."""
     return clip(x, min, max)
+
+
+@public
+@numpy_twin(np.copy)
+def clone(x: Any) -> Any:
+    """A copy of x, row-major, in memory of its own."""
+    return apply(identity, x)
+
+
+@public
+def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+    """x with `value` where the mask is true."""
+    return where(mask, value, x)
 
 
 @public

@@ -59,7 +59,6 @@ count = define(
         name="count",
         infer=lambda x, axis, dtype: TensorType((), dtype),
         eval=_count_eval,
-        vjp=(None,),
         emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),  # type: ignore[misc]
         shape_only=(0,),
         doc="The number of elements over `axis`.",
@@ -405,6 +404,14 @@ def all_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether some element is true, bool."""
     return F.max(F.astype(x, bool), axis, keepdims)
+
+
+@public
+@numpy_twin(np.linalg.norm)
+def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The Euclidean norm, sqrt(sum(x * x)); its derivative at 0 is 0."""
+    total = F.sum(F.square(x), axis, keepdims)
+    return F.where(total == 0, 0, F.sqrt(F.where(total == 0, 1, total)))
 
 
 def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import REGISTRY, OpDef
 from ..operators import apply
-from ..types import TensorType, bool_, broadcast_shapes, promote, scalar_dtype, to_float
+from ..types import TensorType, bool_, broadcast_shapes, promote, to_float
 
 # promotion ----------------------------------------------------------------------------------------------------------
 
@@ -37,9 +37,8 @@ def boolean(operands: Sequence[Any]) -> list[np.dtype]:
     return [bool_] * len(operands)
 
 
-def keep(operands: Sequence[Any]) -> list[np.dtype | None]:
-    """Tensors keep their dtype, scalars take their own."""
-    return [None if isinstance(o, TensorType) else scalar_dtype(o) for o in operands]
+keep = None
+"""Tensors keep their dtype, scalars take their own: what ops do that say nothing about promotion."""
 
 
 def first_boolean(operands: Sequence[Any]) -> list[np.dtype]:

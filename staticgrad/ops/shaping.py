@@ -96,6 +96,7 @@ expand_dims_op = define(
                 at.offset,
             ),
             keeps_order=True,
+            as_reshape=True,
         ),
     )
 )
@@ -126,6 +127,7 @@ squeeze_op = define(
         emit=View(
             lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
             keeps_order=True,
+            as_reshape=True,
         ),
     )
 )
@@ -422,6 +424,16 @@ def broadcast_to(x: Any, *shape: Any) -> Any:
     if hasattr(x, "shape") and x.shape == extents:
         return x
     return apply(broadcast_to_op, x, shape=extents)
+
+
+@public
+def expand(x: Any, *shape: Any) -> Any:
+    """PyTorch's `broadcast_to`: -1 keeps an extent."""
+    extents = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
+    lead = len(extents) - ndim_of(x)
+    if any(d == -1 and i < lead for i, d in enumerate(extents)):
+        raise ArgumentError(f"expand: -1 is not allowed for a new axis, got {extents} for {shape_text(x.shape)}")
+    return broadcast_to(x, tuple(x.shape[i - lead] if d == -1 else d for i, d in enumerate(extents)))
 
 
 @public

@@ -1,0 +1,64 @@
+"""BLAS routines for kernels, bound by address to the library that SciPy ships."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.linalg.cython_blas  # noqa: F401  (its capsules hold the addresses)
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import get_cython_function_address, intrinsic
+
+from .lang import Pointer
+
+INT = ir.IntType(32)
+
+
+def _gemm(name: str, element: Any, llvm: Any) -> Any:
+    """`gemm(ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc)`, column major, C = op(A) op(B).
+
+    The address is looked up when the process starts, through a symbol, so compiled code can be cached on disk.
+    """
+    symbol = f"staticgrad_{name}"
+    import llvmlite.binding as binding
+
+    binding.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_blas", name))
+
+    @intrinsic
+    def gemm(typingctx, ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc):  # type: ignore[no-untyped-def]
+        if not all(isinstance(p, Pointer) and p.dtype == element for p in (a, b, c)):
+            return None
+
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            def slot(value):  # type: ignore[no-untyped-def]
+                place = cgutils.alloca_once(builder, value.type)
+                builder.store(value, place)
+                return place
+
+            def flag(value):  # type: ignore[no-untyped-def]
+                yes = builder.icmp_signed("!=", value, ir.Constant(value.type, 0))
+                char = ir.IntType(8)
+                return slot(builder.select(yes, ir.Constant(char, ord("T")), ir.Constant(char, ord("N"))))
+
+            def extent(value):  # type: ignore[no-untyped-def]
+                return slot(builder.trunc(value, INT))
+
+            ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc = args
+            one, zero = slot(ir.Constant(llvm, 1.0)), slot(ir.Constant(llvm, 0.0))
+            operands = [
+                flag(ta), flag(tb), extent(m), extent(n), extent(k), one, builder.gep(a, [a_at]), extent(lda),
+                builder.gep(b, [b_at]), extent(ldb), zero, builder.gep(c, [c_at]), extent(ldc),
+            ]  # fmt: skip
+            kind = ir.FunctionType(ir.VoidType(), [o.type for o in operands])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, symbol), operands)
+            return context.get_dummy_value()
+
+        i = types.int64
+        return types.void(i, i, i, i, i, a, i, i, b, i, i, c, i, i), codegen
+
+    return gemm
+
+
+sgemm = _gemm("sgemm", types.float32, ir.FloatType())
+dgemm = _gemm("dgemm", types.float64, ir.DoubleType())

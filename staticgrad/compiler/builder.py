@@ -1,0 +1,467 @@
+"""Lays out buffers and writes the rows of a plan's table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ir import Cell, Graph, Layout, Node
+from ..types import SHORT
+from . import jit
+from .emit import Body, BufferRef, KernelSource
+from .fuse import inlined
+from .layout import Layouts
+from .schedule import Schedule, Unit
+from .threads import get_num_threads
+
+ALIGN = 64
+PARALLEL_WORK = 40_000  # cost units (an addition of one element) from which a second thread pays for its start
+LARGE_GEMM = 60**3  # below it OpenBLAS stays in one thread by itself
+
+
+@dataclass(eq=False)
+class Slot:
+    """Memory of one value: part of the arena, or an array from outside."""
+
+    kind: str  # arena, feed, state, fixed
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    first: int = 0
+    last: int = 0
+    offset: int = -1
+    index: int = -1
+    """Which feed."""
+    memory: np.ndarray | None = None
+    layout: Layout | None = None
+    base: Slot | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def array(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """The value as an ndarray (a view of the plan's memory)."""
+        root = self.base if self.base is not None else self
+        memory = arrays[root.index] if root.kind == "feed" else root.memory
+        assert memory is not None
+        if self.layout is None:
+            return memory
+        flat = memory.reshape(-1)
+        step = self.dtype.itemsize
+        if not math.prod(self.layout.shape):
+            return np.empty(self.layout.shape, self.dtype)
+        return np.lib.stride_tricks.as_strided(
+            flat[self.layout.offset :], self.layout.shape, tuple(s * step for s in self.layout.strides), writeable=False
+        )
+
+
+@dataclass(eq=False)
+class Row:
+    """A row of the table, and what `explain` says about it."""
+
+    kind: str  # kernel, gemm, copy, clear, gather, scatter, check, host
+    name: str
+    node: Node | None
+    buffers: list[tuple[Slot, int]] = field(default_factory=list)
+    """(memory, bytes to add)"""
+    sizes: list[int] = field(default_factory=list)
+    address: int = 0
+    start: int = 0
+    stop: int = 0
+    chunks: int = 1
+    check: bool = False
+    source: str = ""
+    nodes: list[Node] = field(default_factory=list)
+    work: int = 0
+    large_gemm: bool = False
+
+    def __post_init__(self) -> None:
+        self.pointers = np.zeros(len(self.buffers), np.int64)
+        self.size_array = np.array(self.sizes, np.int64)
+
+    def entry(self) -> list[int]:
+        return [
+            self.address, self.pointers.ctypes.data, self.size_array.ctypes.data, self.start, self.stop, self.chunks,
+            int(self.check), 0,
+        ]  # fmt: skip
+
+
+class Builder:
+    """Makes rows and slots for a schedule."""
+
+    def __init__(self, graph: Graph, layouts: Layouts, plan: Schedule, feeds: Sequence[Node], fetches: Sequence[Node]):
+        self.graph, self.layouts, self.schedule = graph, layouts, plan
+        self.number = {node: i for i, node in enumerate(graph.nodes)}
+        self.feed_index = {node: i for i, node in enumerate(feeds)}
+        self.slots: dict[Node, Slot] = {}
+        self.rows: list[Row] = []
+        self.cells: list[Cell] = []
+        self.cell_slots: dict[Cell, Slot] = {}
+        self.argument_nodes: list[Node] = []
+        self.status = Slot("fixed", (4,), np.dtype(np.int64))
+        self.saved: dict[Unit, Slot] = {}
+        self.last_arguments: list[Any] = []
+        self.threads = get_num_threads()
+        self._leaves()
+        for unit in plan.units:
+            getattr(self, f"_{unit.kind}")(unit)
+        self.fetches = [self._fetch(node) for node in fetches]
+        self._arena()
+        self._point()
+
+    # memory ---------------------------------------------------------------------------------------------------------
+
+    def _leaves(self) -> None:
+        arguments = [n for n in self.graph.nodes if n.op.leaf == "argument"]
+        self.argument_nodes = arguments
+        self.argument_values = np.zeros(max(len(arguments), 1))
+        self.generator_state = np.zeros(2, np.int64)
+        for node in self.graph.nodes:
+            leaf, shape, dtype = node.op.leaf, node.type.shape, node.type.dtype
+            if leaf == "placeholder":
+                self.slots[node] = Slot("feed", shape, dtype, index=self.feed_index[node])  # type: ignore[arg-type]
+            elif leaf == "variable":
+                cell = node.attrs["cell"]
+                slot = self.cell_slots.get(cell)
+                if slot is None:
+                    slot = self.cell_slots[cell] = Slot("state", shape, dtype)  # type: ignore[arg-type]
+                    self.cells.append(cell)
+                self.slots[node] = slot
+            elif leaf == "constant":
+                array = np.ascontiguousarray(node.attrs["value"].array).reshape(shape)  # type: ignore[arg-type]
+                self.slots[node] = Slot("fixed", array.shape, dtype, memory=array)
+            elif leaf == "argument":
+                at = arguments.index(node)
+                self.slots[node] = Slot("fixed", (), dtype, memory=self.argument_values[at : at + 1].reshape(()))
+            elif leaf == "generator":
+                self.slots[node] = Slot("fixed", (2,), dtype, memory=self.generator_state)
+        for node in self.schedule.constants:
+            array = np.ascontiguousarray(self._constant(node)).reshape(node.type.shape)  # type: ignore[arg-type]
+            self.slots[node] = Slot("fixed", array.shape, array.dtype, memory=array)
+
+    def _constant(self, node: Node) -> np.ndarray:
+        """A number, position or extent that something reads from memory."""
+        if node.op.leaf == "shape":
+            return node.op.eval(**node.attrs)
+        if node.op.leaf == "constant":
+            return node.attrs["value"].array
+        with np.errstate(all="ignore"):
+            return np.asarray(node.op.eval(*(self._constant(i) for i in node.inputs), **node.attrs))
+
+    def slot(self, node: Node) -> Slot:
+        """The memory of a base; made at its first use."""
+        node = self.schedule.place.get(node, node)
+        if node not in self.slots:
+            if inlined(node):
+                array = np.ascontiguousarray(self._constant(node)).reshape(node.type.shape)  # type: ignore[arg-type]
+                self.slots[node] = Slot("fixed", array.shape, array.dtype, memory=array)
+            else:
+                at = len(self.rows)
+                self.slots[node] = Slot("arena", node.type.shape, node.type.dtype, at, at)  # type: ignore[arg-type]
+        return self.slots[node]
+
+    def temporary(self, shape: tuple[int, ...], dtype: np.dtype) -> Slot:
+        at = len(self.rows)
+        slot = Slot("arena", shape, dtype, at, at)
+        self.slots[_Key()] = slot  # type: ignore[index]
+        return slot
+
+    def _fetch(self, node: Node) -> Slot:
+        unit = self.schedule.saved.get(node)
+        if unit is not None:
+            base, layout = self.saved[unit], None
+        else:
+            base, layout = self.slot(self.layouts.base[node]), self.layouts.at[node]
+            if layout == Layout.contiguous(base.shape) and layout.shape == node.type.shape:
+                layout = None
+        base.last = len(self.rows)
+        return Slot("view", node.type.shape, node.type.dtype, layout=layout, base=base)  # type: ignore[arg-type]
+
+    def array(self, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """A node's value as a view, for host calls."""
+        if node.op.leaf == "shape" or (inlined(node) and self.layouts.base[node] not in self.slots):
+            return self._constant(node)
+        base = self.slot(self.layouts.base[node])
+        view = Slot("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)  # type: ignore[arg-type]
+        if self.layouts.base[node] is node and base.kind == "arena":
+            assert base.memory is not None
+            return base.memory
+        return view.array(arrays)
+
+    def _arena(self) -> None:
+        """Offsets for all arena slots: largest first, the lowest place free for the whole lifetime (first fit)."""
+        slots = [s for s in dict.fromkeys(self.slots.values()) if s.kind == "arena"]
+        placed: list[Slot] = []
+        self.peak = 0
+        for slot in sorted(slots, key=lambda s: -s.nbytes):
+            size = -(-max(slot.nbytes, 1) // ALIGN) * ALIGN
+            busy = sorted(
+                (p.offset, p.offset + -(-max(p.nbytes, 1) // ALIGN) * ALIGN)
+                for p in placed
+                if p.first <= slot.last and slot.first <= p.last
+            )
+            at = 0
+            for low, high in busy:
+                if low - at >= size:
+                    break
+                at = max(at, high)
+            slot.offset = at
+            placed.append(slot)
+            self.peak = max(self.peak, at + size)
+        raw = np.empty(self.peak + ALIGN, np.uint8)
+        shift = -raw.ctypes.data % ALIGN
+        self.arena = raw[shift : shift + self.peak]
+        for slot in slots:
+            part = self.arena[slot.offset : slot.offset + slot.nbytes]
+            slot.memory = part.view(slot.dtype).reshape(slot.shape)
+
+    # pointers -------------------------------------------------------------------------------------------------------
+
+    def _point(self) -> None:
+        self._patches: list[list[int]] = []
+        self._state_uses: dict[Slot, list[tuple[np.ndarray, int, int]]] = {}
+        for row in self.rows:
+            for i, (slot, add) in enumerate(row.buffers):
+                if slot.kind == "feed":
+                    self._patches.append([slot.index, row.pointers.ctypes.data + 8 * i, add])
+                elif slot.memory is None:
+                    self._state_uses.setdefault(slot, []).append((row.pointers, i, add))
+                else:
+                    row.pointers[i] = slot.memory.ctypes.data + add
+
+    def feed_patches(self) -> list[list[int]]:
+        return self._patches
+
+    def bind_fixed(self, which: str, array: np.ndarray) -> None:
+        slot: Slot = getattr(self, which)
+        slot.memory = array
+        for pointers, i, add in self._state_uses.get(slot, ()):
+            pointers[i] = array.ctypes.data + add
+
+    def bind_state(self, cell: Cell, array: np.ndarray) -> None:
+        slot = self.cell_slots[cell]
+        slot.memory = array
+        address = array.ctypes.data
+        for pointers, i, add in self._state_uses.get(slot, ()):
+            pointers[i] = address + add
+
+    # rows -----------------------------------------------------------------------------------------------------------
+
+    def add(self, row: Row) -> Row:
+        at = len(self.rows)
+        for slot, _ in row.buffers:
+            slot.last = at
+        self.rows.append(row)
+        return row
+
+    def _chunks(self, work: int, span: int) -> int:
+        """Into how many pieces a range is cut: by its work, at most one per thread."""
+        if self.threads == 1 or span < 2:
+            return 1
+        return max(1, min(self.threads, span, work // PARALLEL_WORK))
+
+    def _kernel(self, unit: Unit) -> None:
+        assert unit.group is not None
+        kernel = Body(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
+        chunks = self._chunks(kernel.work, kernel.rows)
+        sizes = list(kernel.sizes)
+        if kernel.chunked:
+            sizes[kernel.chunks_at] = chunks
+        slots = [(self._buffer(ref, kernel, chunks), ref.offset * ref.dtype.itemsize) for ref in kernel.buffers]
+        address = jit.load(kernel.body)[kernel.name].address
+        span = chunks if kernel.chunked else kernel.rows
+        name = "+".join(dict.fromkeys(n.op.name for n in unit.group.members))
+        row = Row(
+            "kernel", name, unit.group.members[-1], slots, sizes, address, 0, span, chunks, source=kernel.body,
+            nodes=list(unit.group.members), work=kernel.work,
+        )  # fmt: skip
+        self.add(row)
+        if kernel.folds and chunks > 1:
+            self.add(Row("fold", name, row.node, slots, sizes, address, -1, -1))
+
+    def _buffer(self, ref: BufferRef, kernel: KernelSource, chunks: int) -> Slot:
+        if ref.kind == "value":
+            assert ref.node is not None
+            return self.slot(ref.node)
+        if ref.kind == "numbers":
+            return Slot("fixed", (len(kernel.numbers),), ref.dtype, memory=np.array(kernel.numbers, np.float64))
+        return self.temporary((chunks * max(ref.length, 1),), ref.dtype)
+
+    def _view(self, node: Node) -> tuple[Slot, int]:
+        layout = self.layouts.at[node]
+        return self.slot(self.layouts.base[node]), layout.offset * node.type.dtype.itemsize
+
+    def _contiguous(self, node: Node) -> tuple[Slot, int]:
+        """The operand in row-major order; copied when its layout is another."""
+        if self.layouts.at[node].is_contiguous:
+            return self._view(node)
+        to = self.temporary(node.type.shape, node.type.dtype)  # type: ignore[arg-type]
+        self._copy_row(node, to, Layout.contiguous(node.type.shape))  # type: ignore[arg-type]
+        return to, 0
+
+    def _copy_row(self, node: Node, to: Slot, layout: Layout, source: tuple[Slot, int, Layout] | None = None) -> None:
+        slot, add = self._view(node) if source is None else source[:2]
+        at = self.layouts.at[node] if source is None else source[2]
+        size = node.type.dtype.itemsize
+        shape, strides_to, strides_from = _collapse(at.shape, layout.strides, at.strides)
+        kernel = jit.library("move", f"copy_{size}")
+        work = math.prod(shape)
+        self.add(
+            Row(
+                "copy", "copy", node, [(slot, add), (to, layout.offset * size)],
+                [len(shape), *shape, *strides_to, *strides_from], kernel.address, 0, shape[0],
+                self._chunks(work, shape[0]), work=work,
+            )
+        )  # fmt: skip
+
+    def _copy(self, unit: Unit) -> None:
+        source = unit.source
+        assert source is not None
+        whole = Layout.contiguous(source.type.shape)  # type: ignore[arg-type]
+        if unit.target is None:  # an old value, saved before it is overwritten
+            to = self.temporary(whole.shape, source.type.dtype)
+            to.last = len(self.schedule.units) + len(self.rows) + 1_000_000
+            self.saved[unit] = to
+            self._copy_row(source, to, whole)
+        elif unit.saved is not None:
+            self._copy_row(source, self.slot(unit.target), whole, (self.saved[unit.saved], 0, whole))
+        else:
+            self._copy_row(source, self.slot(unit.target), whole)
+
+    def _host(self, unit: Unit) -> None:
+        node = unit.makes[0]
+        self.slot(node)
+        buffers = [
+            (self.slot(self.layouts.base[i]), 0) for p, i in enumerate(node.inputs)
+            if p not in node.op.shape_only and i.op.leaf != "shape"
+        ]  # fmt: skip
+        self.add(Row("host", node.op.name, node, [*buffers, (self.slot(node), 0)], nodes=[node]))
+
+    def _native(self, unit: Unit) -> None:
+        node = unit.makes[0]
+        for name, extra in unit.calls:
+            getattr(self, f"_call_{name}")(node, *extra)
+
+    def _call_zero(self, node: Node) -> None:
+        slot = self.slot(node)
+        kernel = jit.library("move", "clear")
+        self.add(Row("clear", "zero", node, [(slot, 0)], [], kernel.address, 0, slot.nbytes, work=slot.nbytes))
+
+    def _call_copy(self, node: Node, operand: int, layout: Layout) -> None:
+        self._copy_row(node.inputs[operand], self.slot(node), layout)
+
+    def _call_bounded(self, node: Node) -> None:
+        index, like = node.inputs
+        slot, add = self._contiguous(index)
+        kernel = jit.library("bounds", f"bounded_{SHORT[node.type.dtype]}")
+        extent = like.type.shape[node.attrs["axis"]]
+        low = -extent if node.attrs["low"] < 0 else 0  # type: ignore[operator]
+        self.add(
+            Row(
+                "check", "bounded", node, [(slot, add), (self.slot(node), 0), (self.status, 0)],
+                [extent, low, 0], kernel.address, 0, node.type.size, check=True, nodes=[node], work=node.type.size,
+            )  # type: ignore[list-item]
+        )  # fmt: skip
+
+    def _call_gather(self, node: Node) -> None:
+        values, index = node.inputs
+        axis, shape = node.attrs["axis"], values.type.shape
+        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]  # type: ignore[arg-type]
+        operands = [self._contiguous(values), self._index(index), (self.slot(node), 0)]
+        kernel = jit.library("move", f"gather_{node.type.dtype.itemsize}_{_index_name(index)}")
+        self.add(Row("gather", "gather", node, operands, sizes, kernel.address, 0, sizes[0], nodes=[node],
+                     work=node.type.size))  # fmt: skip
+
+    def _call_scatter_add(self, node: Node) -> None:
+        values, like, index = node.inputs
+        axis, shape = node.attrs["axis"], like.type.shape
+        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]  # type: ignore[arg-type]
+        operands = [self._contiguous(values), self._index(index), (self.slot(node), 0)]
+        self._call_zero(node)
+        kernel = jit.library("move", f"scatter_{SHORT[node.type.dtype]}_{_index_name(index)}")
+        self.add(Row("scatter", "scatter_add", node, operands, sizes, kernel.address, 0, sizes[0], nodes=[node],
+                     work=values.type.size))  # fmt: skip
+
+    def _index(self, index: Node) -> tuple[Slot, int]:
+        return self._contiguous(index)
+
+    def _call_gemm(self, node: Node) -> None:
+        left, right = node.inputs
+        a, ta, lda = self._matrix(left)
+        b, tb, ldb = self._matrix(right)
+        m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
+        batch: tuple[int, ...] = node.type.shape[:-2]  # type: ignore[assignment]
+        batches = math.prod(batch)
+        offsets: list[int] = []
+        for places in zip(
+            _batch_offsets(a[2], batch), _batch_offsets(b[2], batch),
+            _batch_offsets(Layout.contiguous(node.type.shape), batch), strict=True,  # type: ignore[arg-type]
+        ):  # fmt: skip
+            offsets.extend(places)
+        sizes = [ta, tb, m, n, k, lda, ldb, max(n, 1), batches, *offsets]  # type: ignore[type-var]
+        kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
+        span = m if batches == 1 else batches
+        work = batches * m * n * k // 8  # type: ignore[operator]
+        large = m * n * k >= LARGE_GEMM  # type: ignore[operator]
+        chunks = self._chunks(work, span) if m else 1  # type: ignore[arg-type]
+        self.add(
+            Row(
+                "gemm", f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else ""), node,
+                [(a[0], a[1]), (b[0], b[1]), (self.slot(node), 0)], sizes, kernel.address, 0,
+                span if m and n else 0, chunks, nodes=[node], work=work, large_gemm=large,
+            )  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def _matrix(self, node: Node) -> tuple[tuple[Slot, int, Layout], int, int]:
+        """(memory, transposed, leading dimension) of a BLAS operand; copied when its layout suits neither way."""
+        at = self.layouts.at[node]
+        (rows, columns), (down, right) = at.shape[-2:], at.strides[-2:]
+        slot, add = self._view(node)
+        if (right == 1 or columns == 1) and (down >= max(columns, 1) or rows == 1):
+            return (slot, add, at), 0, max(down if rows != 1 else columns, columns, 1)
+        if (down == 1 or rows == 1) and (right >= max(rows, 1) or columns == 1):
+            return (slot, add, at), 1, max(right if columns != 1 else rows, rows, 1)
+        slot, add = self._contiguous(node)
+        return (slot, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
+
+
+class _Key:
+    """Identity of memory that no node names."""
+
+
+def _index_name(index: Node) -> str:
+    return SHORT[index.type.dtype]
+
+
+def _collapse(
+    shape: Sequence[int], a: Sequence[int], b: Sequence[int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Axes joined where both sides walk them in one stride; at least one axis."""
+    dims: list[list[int]] = []
+    for d, s, t in zip(shape, a, b, strict=True):
+        if d == 1:
+            continue
+        if dims and dims[-1][1] == s * d and dims[-1][2] == t * d:
+            dims[-1] = [dims[-1][0] * d, s, t]
+        else:
+            dims.append([d, s, t])
+    if not dims:
+        dims = [[1 if math.prod(shape) else 0, 1, 1]]
+    return [d[0] for d in dims], [d[1] for d in dims], [d[2] for d in dims]
+
+
+def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:
+    """Where each matrix of a batch begins, in elements from the first, with broadcasting."""
+    own, strides = layout.shape[:-2], layout.strides[:-2]
+    lead = len(batch) - len(own)
+    steps = [0] * lead + [0 if d == 1 else s for d, s in zip(own, strides, strict=True)]
+    grid = np.zeros(batch, np.int64)
+    for axis, (extent, step) in enumerate(zip(batch, steps, strict=True)):
+        shape = [1] * len(batch)
+        shape[axis] = extent
+        grid = grid + (np.arange(extent, dtype=np.int64) * step).reshape(shape)
+    return grid.reshape(-1).tolist()

@@ -1,0 +1,59 @@
+"""log and log1p: x = m 2**k with sqrt(1/2) <= m < sqrt(2), and log(m) from f = m - 1."""
+
+from __future__ import annotations
+
+from .exponential import LN2_HIGH, LN2_LOW, TINY
+from .primitives import INF, NAN, Real, fma, horner, power_of_two, select, split_any_exponent, split_exponent
+
+# P in log(1 + f) = f - f**2 / 2 + f**3 P(f), minimax (Remez) on m's range: relative error 2**-30.
+LOG1P = (
+    *(0.06717672, -0.116458505, 0.118847094, -0.124102026, 0.14220595, -0.16667756, 0.20002061, -0.25000015),
+    0.33333313,
+)
+# R in log((1 + s) / (1 - s)) = 2s + s**3 R(s**2), minimax (Remez) on m's range, s = f / (2 + f): relative error 2**-58.
+ATANH = (
+    *(0.14795716073974438, 0.15314077510669286, 0.18183563100824762, 0.22222198600968057),
+    *(0.28571428742060817, 0.39999999999416536, 0.6666666666666734),
+)
+
+
+def log1p_tail(f: Real) -> Real:
+    """log(1 + f) - f for 1 + f in [sqrt(1/2), sqrt(2))."""
+    if f.format.bits == 32:
+        return f * f * fma(f, horner(f, LOG1P), -0.5)
+    s = f / (f + 2.0)
+    z = s * s
+    half_square = 0.5 * f * f
+    # 2s = f - s f and s f = f**2 / 2 - s f**2 / 2
+    return fma(s, fma(z, horner(z, ATANH), half_square), -half_square)
+
+
+def combine(k: Real, f: Real, argument: Real) -> Real:
+    """k ln2 + log(1 + f), and the values at the edges of log's domain for the argument these stand for."""
+    y = fma(k, LN2_HIGH, f + fma(k, LN2_LOW, log1p_tail(f)))
+    y = select(argument < INF, y, argument)
+    y = select(argument < 0.0, NAN, y)
+    return select(argument.equals(0.0), -INF, y)
+
+
+def log(x: Real) -> Real:
+    """The natural logarithm; -inf at 0, NaN below.
+
+    float32: polynomial of degree 11 in f. float64: the series of atanh in s = f / (2 + f), arranged so that f itself
+    enters unrounded (the arrangement of FreeBSD's libm).
+    """
+    k, m = split_any_exponent(x)
+    return combine(k, m - 1.0, x)
+
+
+def log1p(x: Real) -> Real:
+    """log(1 + x), accurate near 0; -inf at -1, NaN below.
+
+    1 + x is rounded only to choose k; f = x 2**-k + (2**-k - 1) then comes from x in one fma, exact for k = 0.
+    """
+    u = 1.0 + x
+    k, _ = split_exponent(u)
+    # 2**-k may be just below the format, 2**(2 - k) is not.
+    s = power_of_two(2.0 - k)
+    f = fma(0.25 * x, s, 0.25 * s - 1.0)
+    return select(abs(x) < TINY, x, combine(k, f, u))

@@ -1,0 +1,327 @@
+"""The vocabulary of the elementary functions: arithmetic on a `Real` writes LLVM instructions.
+
+A function such as `exp` is plain Python over `Real`. It runs once per format, while Numba compiles the first kernel
+that calls it, and leaves a straight line of instructions: no type inference of its own, constants rounded to the format
+at hand, one text for float32 and float64. Nothing here branches, so a loop around it vectorises.
+
+The instructions carry no fast-math flag. Error-compensated arithmetic needs the order of operations as written; LLVM
+reads the flags of each instruction, so a caller compiled with `reassoc` cannot reorder what it inlines.
+
+`fma` is one instruction wherever the CPU has it (x86-64 since 2013, every arm64). Elsewhere LLVM calls the C library's:
+right, and slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+SINGLE, DOUBLE, BOOL = ir.FloatType(), ir.DoubleType(), ir.IntType(1)
+INF, NAN = float("inf"), float("nan")
+
+
+class Format(NamedTuple):
+    """How the bits of an IEEE 754 binary format are laid out."""
+
+    bits: int
+    mantissa: int  # bits stored
+    bias: int
+    sqrt_half: int  # the bit pattern of sqrt(1/2)
+
+    @property
+    def integer(self) -> ir.IntType:
+        return ir.IntType(self.bits)
+
+    @property
+    def integral(self) -> float:
+        """2**mantissa: from here on every number is an integer, and the lowest bit of its pattern counts units."""
+        return 2.0**self.mantissa
+
+    @property
+    def integral_pattern(self) -> int:
+        return (self.bias + self.mantissa) << self.mantissa
+
+
+FORMATS = {SINGLE: Format(32, 23, 127, 0x3F3504F3), DOUBLE: Format(64, 52, 1023, 0x3FE6A09E667F3BCD)}
+
+
+class PerFormat(NamedTuple):
+    """A constant, or a table of coefficients from the highest power down, that differs between the formats."""
+
+    single: Any
+    double: Any
+
+
+class Flag:
+    """A truth value in the code being written."""
+
+    __slots__ = ("builder", "value")
+
+    def __init__(self, builder: ir.IRBuilder, value: ir.Value):
+        self.builder, self.value = builder, value
+
+    def __and__(self, other: Flag) -> Flag:
+        return Flag(self.builder, self.builder.and_(self.value, other.value))
+
+    def __invert__(self) -> Flag:
+        return Flag(self.builder, self.builder.not_(self.value))
+
+
+class Real:
+    """A floating-point value in the code being written.
+
+    Constants met in arithmetic (numbers, or a `PerFormat`) are rounded to its format. Comparisons are false where an
+    operand is NaN.
+    """
+
+    __slots__ = ("builder", "value")
+
+    def __init__(self, builder: ir.IRBuilder, value: ir.Value):
+        self.builder, self.value = builder, value
+
+    @property
+    def format(self) -> Format:
+        return FORMATS[self.value.type]
+
+    def pick(self, constant: Any) -> Any:
+        """The entry of a `PerFormat` for this value's format; anything else as it is."""
+        if isinstance(constant, PerFormat):
+            return constant.single if self.value.type == SINGLE else constant.double
+        return constant
+
+    def like(self, other: Any) -> Real:
+        """`other` as a Real of this value's format."""
+        if isinstance(other, Real):
+            return other
+        number = float(self.pick(other))
+        rounded = float(np.float32(number)) if self.value.type == SINGLE else number
+        return Real(self.builder, ir.Constant(self.value.type, rounded))
+
+    def __add__(self, other: Any) -> Real:
+        return Real(self.builder, self.builder.fadd(self.value, self.like(other).value))
+
+    def __sub__(self, other: Any) -> Real:
+        return Real(self.builder, self.builder.fsub(self.value, self.like(other).value))
+
+    def __mul__(self, other: Any) -> Real:
+        return Real(self.builder, self.builder.fmul(self.value, self.like(other).value))
+
+    def __truediv__(self, other: Any) -> Real:
+        return Real(self.builder, self.builder.fdiv(self.value, self.like(other).value))
+
+    def __radd__(self, other: Any) -> Real:
+        return self.like(other) + self
+
+    def __rsub__(self, other: Any) -> Real:
+        return self.like(other) - self
+
+    def __rmul__(self, other: Any) -> Real:
+        return self.like(other) * self
+
+    def __rtruediv__(self, other: Any) -> Real:
+        return self.like(other) / self
+
+    def __neg__(self) -> Real:
+        return Real(self.builder, self.builder.fneg(self.value))
+
+    def __abs__(self) -> Real:
+        return self.call("llvm.fabs")
+
+    def __lt__(self, other: Any) -> Flag:
+        return self.compare("<", other)
+
+    def __gt__(self, other: Any) -> Flag:
+        return self.compare(">", other)
+
+    def equals(self, other: Any) -> Flag:
+        return self.compare("==", other)
+
+    def compare(self, relation: str, other: Any) -> Flag:
+        return Flag(self.builder, self.builder.fcmp_ordered(relation, self.value, self.like(other).value))
+
+    def call(self, name: str, *others: Any) -> Real:
+        """The LLVM intrinsic `name`, whose operands and result share this value's format."""
+        operands = [self.value, *(self.like(o).value for o in others)]
+        signature = ir.FunctionType(self.value.type, [v.type for v in operands])
+        function = self.builder.module.declare_intrinsic(name, [self.value.type], signature)
+        return Real(self.builder, self.builder.call(function, operands))
+
+    def pattern(self) -> ir.Value:
+        """The bits, as an integer of the same width."""
+        return self.builder.bitcast(self.value, self.format.integer)
+
+    def of_pattern(self, bits: ir.Value) -> Real:
+        """The number of this format whose bits these are."""
+        return Real(self.builder, self.builder.bitcast(bits, self.value.type))
+
+
+def fma(x: Real, y: Any, z: Any) -> Real:
+    """x * y + z, rounded once."""
+    return x.call("llvm.fma", y, z)
+
+
+def horner(x: Real, coefficients: Any) -> Real:
+    """The polynomial in x with these coefficients, from the highest power down."""
+    first, *rest = x.pick(coefficients)
+    total = x.like(first)
+    for c in rest:
+        total = fma(total, x, c)
+    return total
+
+
+def rint(x: Real) -> Real:
+    """x rounded to the nearest integer, ties to even."""
+    return x.call("llvm.rint")
+
+
+def select(condition: Flag, yes: Any, no: Any) -> Real:
+    """`yes` where the condition holds, else `no`; both are computed, and one at least is a Real."""
+    yes, no = (no.like(yes), no) if isinstance(no, Real) else (yes, yes.like(no))
+    return Real(condition.builder, condition.builder.select(condition.value, yes.value, no.value))
+
+
+def clamp(x: Real, low: Any, high: Any) -> Real:
+    """x moved into [low, high]; NaN stays NaN."""
+    x = select(x < low, low, x)
+    return select(x > high, high, x)
+
+
+def copysign(magnitude: Real, sign: Real) -> Real:
+    """`magnitude` with the sign bit of `sign`."""
+    return magnitude.call("llvm.copysign", sign)
+
+
+def flip_sign(x: Real, by: Real) -> Real:
+    """-x where the sign bit of `by` is set, else x."""
+    sign = x.builder.and_(by.pattern(), x.format.integer(1 << (x.format.bits - 1)))
+    return x.of_pattern(x.builder.xor(x.pattern(), sign))
+
+
+def low_bits(n: Real, plus: int = 0) -> ir.Value:
+    """An integer whose lowest bits are those of n + plus in two's complement, for an integral n.
+
+    The sum with 1.5 * 2**mantissa ends in the unit bit. A conversion would do as well, but AVX2 has none from float64.
+    """
+    return (n + (1.5 * n.format.integral + plus)).pattern()
+
+
+def power_of_two(n: Real) -> Real:
+    """2**n for an integral n in [1 - bias, bias]; 0 for n = -bias, inf for n = bias + 1."""
+    f = n.format
+    return n.of_pattern(n.builder.shl(low_bits(n, plus=f.bias), f.integer(f.mantissa)))
+
+
+def scale(x: Real, n: Real) -> Real:
+    """x * 2**n. 2**n may lie outside the format, by two factors; for |x| near 1 only the last product is rounded."""
+    half = rint(n * 0.5)
+    return x * power_of_two(half) * power_of_two(n - half)
+
+
+def is_odd(n: Real) -> Flag:
+    """Whether an integral n is odd."""
+    return Flag(n.builder, n.builder.trunc(low_bits(n), BOOL))
+
+
+def negate_by_bit_one(x: Real, n: Real) -> Real:
+    """-x where n mod 4 is 2 or 3, else x, for an integral n."""
+    b, f = x.builder, x.format
+    bit = b.and_(low_bits(n), f.integer(2))
+    return x.of_pattern(b.xor(x.pattern(), b.shl(bit, f.integer(f.bits - 2))))
+
+
+def split_exponent(x: Real) -> tuple[Real, Real]:
+    """(k, m) with x = m * 2**k, k integral, sqrt(1/2) <= m < sqrt(2), for a positive normal x."""
+    b, f = x.builder, x.format
+    # The exponent field counts from sqrt(1/2) instead of 1.
+    shifted = b.add(x.pattern(), f.integer((f.bias << f.mantissa) - f.sqrt_half))
+    field = b.lshr(shifted, f.integer(f.mantissa))
+    k = x.of_pattern(b.or_(field, f.integer(f.integral_pattern))) - (f.integral + f.bias)
+    fraction = b.and_(shifted, f.integer((1 << f.mantissa) - 1))
+    return k, x.of_pattern(b.add(fraction, f.integer(f.sqrt_half)))
+
+
+def split_any_exponent(x: Real) -> tuple[Real, Real]:
+    """`split_exponent` for any positive x: a subnormal one is scaled up first."""
+    f = x.format
+    up = f.mantissa + 1.0
+    subnormal = x < 2.0 ** (1 - f.bias)
+    k, m = split_exponent(select(subnormal, x * 2.0**up, x))
+    return select(subnormal, k - up, k), m
+
+
+def widen(x: Real) -> Real:
+    """float32 to float64."""
+    return Real(x.builder, x.builder.fpext(x.value, DOUBLE))
+
+
+def narrow(x: Real) -> Real:
+    """float64 to float32, rounded to nearest."""
+    return Real(x.builder, x.builder.fptrunc(x.value, SINGLE))
+
+
+# fastmath=False must be said: a function compiled on behalf of a fast-math caller inherits the caller's flags.
+OPTIONS: Any = {
+    "fastmath": False,
+    "error_model": "numpy",
+    "forceinline": True,
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+}
+
+
+def define(write: Callable[..., Real], twin: Callable, arity: int = 1) -> tuple[Callable, Callable]:
+    """The float32 and the float64 function of a text over Real: native in compiled code, `twin` when Python calls."""
+    one = _unary if arity == 1 else _binary
+    return one(write, twin, np.float32, types.float32), one(write, twin, np.float64, types.float64)
+
+
+def _unary(write: Callable[..., Real], twin: Callable, dtype: type, number: types.Float) -> Callable:
+    def function(x):
+        with np.errstate(all="ignore"):
+            return dtype(twin(dtype(x)))
+
+    def typed(typing_context, x):
+        return number(number), _lowering(write)
+
+    native: Any = intrinsic(typed)
+
+    @overload(function, jit_options=OPTIONS)
+    def implementation(x):
+        return lambda x: native(x)
+
+    return _named(function, write, number)
+
+
+def _binary(write: Callable[..., Real], twin: Callable, dtype: type, number: types.Float) -> Callable:
+    def function(x, y):
+        with np.errstate(all="ignore"):
+            return dtype(twin(dtype(x), dtype(y)))
+
+    def typed(typing_context, x, y):
+        return number(number, number), _lowering(write)
+
+    native: Any = intrinsic(typed)
+
+    @overload(function, jit_options=OPTIONS)
+    def implementation(x, y):
+        return lambda x, y: native(x, y)
+
+    return _named(function, write, number)
+
+
+def _lowering(write: Callable[..., Real]) -> Callable:
+    def lower(context, builder, signature, arguments):
+        return write(*(Real(builder, a) for a in arguments)).value
+
+    return lower
+
+
+def _named(function: Callable, write: Callable[..., Real], number: types.Float) -> Callable:
+    function.__name__ = function.__qualname__ = f"{write.__name__}_f{number.bitwidth}"
+    function.__doc__ = write.__doc__
+    return function

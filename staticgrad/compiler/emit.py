@@ -1,0 +1,593 @@
+"""From a group to the source of its kernel.
+
+    for c in range(start, stop):            # chunks of rows; only with accumulators or scratch, else rows directly
+        for i in range(rows * c // chunks, rows * (c + 1) // chunks):
+            <row values of level 0>
+            for j in range(columns): <full values of level 0, stores, accumulation>
+            <row values of level 1: they need what the loop above reduced>
+            for j in range(columns): ...
+    <when the last chunk is done: partial results are folded, scalars made of them>
+
+The level of a value counts the reductions over columns that lie behind it. A full value that a later level needs is read
+back where it was stored, kept in row scratch, or computed again when that is cheap.
+
+Extents, strides and numbers are run-time arguments (`sizes`, `numbers`), so a new batch size or learning rate gives the
+same source. The source is a product: names are short and stable, and each line leads home.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ir import Extent, Index, Node, Pointwise, Reduction
+from ..types import SHORT, bool_
+from .fuse import COL, FULL, ROW, SCALAR, Group, inlined, origin, split_strides
+from .layout import ZERO, Layouts, count, row_terms
+
+RECOMPUTE = 12  # a full value cheaper than this (in additions) is computed again rather than kept
+LITERALS = (0.0, 1.0, -1.0, 2.0, 0.5)
+
+
+@dataclass(frozen=True)
+class BufferRef:
+    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, partial, numbers."""
+
+    kind: str
+    node: Node | None = None
+    offset: int = 0
+    dtype: np.dtype = np.dtype(np.float64)
+    length: int = 0
+    """Elements per chunk, for scratch and partial."""
+
+
+@dataclass
+class KernelSource:
+    """A kernel's text and what it is called with."""
+
+    name: str
+    body: str
+    buffers: list[BufferRef]
+    sizes: list[int]
+    numbers: list[float]
+    rows: int
+    chunked: bool
+    folds: bool
+    """Needs a closing call (start = -1) when the rows are cut into several chunks."""
+    chunks_at: int = -1
+    """Position in `sizes` of the number of chunks."""
+    work: int = 0
+    """Cost units (one addition each) of one run."""
+
+
+@dataclass
+class Writer:
+    """Writes one kernel."""
+
+    group: Group
+    layouts: Layouts
+    place: dict[Node, Node]
+    """Where a stored value lies when not in memory of its own: assigned values lie in their variable."""
+    number: dict[Node, int]
+    """Positions in the listing of the graph, for the comments."""
+
+    buffers: list[BufferRef] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    size_lines: list[str] = field(default_factory=list)
+    numbers: list[float] = field(default_factory=list)
+    known_sizes: dict[Any, str] = field(default_factory=dict)
+    prologue: list[str] = field(default_factory=list)
+    value: dict[Node, str] = field(default_factory=dict)
+    level: dict[Node, int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    flops: int = 0
+
+    def next(self, letter: str) -> int:
+        """Numbers values of one kind: v0, v1, ..."""
+        self.counters[letter] = self.counters.get(letter, -1) + 1
+        return self.counters[letter]
+
+    # arguments ----------------------------------------------------------------------------------------------------
+
+    def size(self, key: Any, value: int, name: str = "") -> str:
+        """A run-time integer; one per meaning."""
+        if key not in self.known_sizes:
+            position = len(self.sizes)
+            name = name or f"s{position}"
+            self.sizes.append(value)
+            self.size_lines.append(f"{name} = sizes[{position}]")
+            self.known_sizes[key] = name
+        return self.known_sizes[key]
+
+    def buffer(self, ref: BufferRef, name: str) -> str:
+        for i, known in enumerate(self.buffers):
+            if known == ref:
+                return self.names[i]
+        self.buffers.append(ref)
+        self.names.append(f"{name}{len(self.buffers) - 1}")
+        return self.names[-1]
+
+    def memory(self, node: Node, name: str) -> str:
+        """The pointer at which a stored value begins."""
+        base = self.layouts.base[node]
+        base = self.place.get(base, base)
+        return self.buffer(BufferRef("value", base, self.layouts.at[node].offset, node.type.dtype), name)
+
+    def literal(self, value: Any, dtype: np.dtype) -> str:
+        kind = SHORT[dtype]
+        if dtype == bool_:
+            return "True" if value else "False"
+        if dtype.kind != "f":
+            return f"{kind}({self.size(('int', value), int(value))})" if abs(value) > 1 else f"{kind}({int(value)})"
+        if math.isnan(value):
+            return f"{kind}(np.nan)"
+        if math.isinf(value):
+            return f"{kind}(-np.inf)" if value < 0 else f"{kind}(np.inf)"
+        if value in LITERALS and not (value == 0 and math.copysign(1, value) < 0):
+            return f"{kind}({value:g})"
+        if value not in self.numbers:
+            self.numbers.append(value)
+        name = f"n{self.numbers.index(value)}_{kind}"
+        line = f"{name} = {kind}(numbers[{self.numbers.index(value)}])"
+        if line not in self.prologue:
+            self.prologue.append(line)
+        return name
+
+    # operands -----------------------------------------------------------------------------------------------------
+
+    def uniform_value(self, node: Node) -> str:
+        """A scalar that no memory holds."""
+        if node.op.leaf == "constant":
+            return self.literal(node.attrs["value"].array.item(), node.type.dtype)
+        if node not in self.value:
+            name = f"u{self.next('u')}"
+            if isinstance(node.op.emit, Extent):
+                key = self.size(("extent", node), node.op.emit.rule(node))
+                text = f"{SHORT[node.type.dtype]}({key})"
+            else:
+                text = self.expression(node, [self.uniform_value(origin(i)) for i in node.inputs])
+            self.prologue.append(self.line(name, text, node))
+            self.value[node] = name
+        return self.value[node]
+
+    def line(self, name: str, text: str, node: Node) -> str:
+        where = f"  {node.where.short}" if node.where is not None else ""
+        return f"{name} = {text}  # %{self.number.get(node, 0)} {node.op.name}{where}"
+
+    def expression(self, node: Node, operands: list[str], element: str = "0") -> str:
+        emit = node.op.emit
+        assert isinstance(emit, Pointwise)
+        dtype = node.inputs[-1].type.dtype if node.inputs else node.type.dtype
+        suffix = SHORT[dtype] if dtype.kind in "fb" else "int"
+        fields = {"s": suffix, "t": SHORT[node.type.dtype], "element": element}
+        if node.inputs and node.inputs[0].op.leaf == "generator":
+            fields |= {"rng": operands[0], "index": self.size(("draw", node), node.attrs["index"])}
+        text = emit.text(node).format(*operands, **fields)
+        return f"{SHORT[node.type.dtype]}({text})" if node.type.dtype.kind in "iu" else text
+
+    def access(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...]) -> tuple[str, str, str]:
+        """(pointer, row term, column term) of an operand in memory; terms are texts, empty for 0."""
+        pointer = self.memory(seen, "x")
+        if kind == SCALAR or not seen.type.shape:
+            return pointer, "", ""
+        found = split_strides(seen, shape, kind, self.group.space, self.layouts)
+        assert found is not None
+        extents, strides, column = found
+        if self.group.space.columns is None:
+            flat = split_strides(seen, shape, ROW, self.group.space, self.layouts)
+            assert flat is not None
+            extents, strides, column = flat
+        terms = row_terms(extents, strides)
+        row = " + ".join(self.row_term(t, (seen, n)) for n, t in enumerate(terms))
+        col = "" if column == 0 else "j" if column == 1 else f"j * {self.size(('stride', column, seen), column)}"
+        return pointer, row, col
+
+    def row_term(self, term: tuple[int, int, int], key: Any) -> str:
+        """Arguments are keyed by operand, not by value: equal extents of one batch must not shape the source."""
+        divisor, modulus, stride = term
+        if modulus == 0:
+            if self.group.space.columns is not None and stride == self.group.space.columns:
+                return "i * columns"
+            return "i" if stride == 1 else f"i * {self.size(('row stride', key), stride)}"
+        place = f"i // {self.size(('div', key), divisor)}" if divisor != 1 else "i"
+        place = f"{place} % {self.size(('mod', key), modulus)}"
+        return f"({place}) * {self.size(('row stride', key), stride)}"
+
+    def position(self, node: Node, shape: tuple[int, ...], kind: str) -> str:
+        """The value of an Index operand: the place along its axis of the element at hand, from the flat position."""
+        assert isinstance(node.op.emit, Index)
+        axis = node.attrs["axis"] + len(shape) - node.type.ndim
+        n, inner = shape[axis], math.prod(shape[axis + 1 :])
+        columns = self.group.space.columns
+        if kind == FULL and columns is not None:
+            if axis == len(shape) - 1 and n == columns:
+                return "j"
+            flat = "(i * columns + j)"
+        else:
+            flat = "j" if kind == COL else "i"
+            if axis == 0 and inner == 1:
+                return flat
+        divisor, modulus = self.size(("inner", node), inner), self.size(("extent", node), n)
+        return f"({flat} // {divisor} % {modulus})"
+
+
+def cost(node: Node) -> int:
+    return node.op.emit.cost if isinstance(node.op.emit, Pointwise) else 1
+
+
+class Body(Writer):
+    """Orders the values of the group into loops, and writes them."""
+
+    def write(self, name: str) -> KernelSource:
+        self.members = set(self.group.members)
+        self.outputs = set(self.group.outputs)
+        self.scratch: dict[Node, str] = {}
+        self.kept: dict[Node, int] = {}
+        space = self.group.space
+        self.flat = space.columns is None
+        self._levels()
+        accumulated = [n for n in self.group.members if isinstance(n.op.emit, Reduction) and n in space.post]
+        self.totals = [n for n in accumulated if space.kind[n] == SCALAR]
+        self.sums = [n for n in accumulated if space.kind[n] == COL]
+        if not self.flat:
+            self.size("columns", _real(space, "columns"), "columns")
+        self._choose_scratch()
+        chunked = bool(accumulated or self.kept)
+        rows = _real(space, "rows")
+        if chunked:
+            self.size("rows", rows, "rows")
+            chunks_at = len(self.sizes)
+            self.size("chunks", 1, "chunks")
+        loops = self._rows()
+        body: list[str] = []
+        alone = all(space.kind[n] == SCALAR and n not in space.post for n in self.group.members)
+        if alone:
+            body += self._scalars()
+        elif chunked:
+            body.append("for c in range(start, stop):")
+            body += _indent(self._open(), 1)
+            body.append("    for i in range(rows * c // chunks, rows * (c + 1) // chunks):")
+            body += _indent(loops, 2)
+            body += _indent(self._close(), 1)
+        else:
+            body.append("for i in range(start, stop):")
+            body += _indent(loops, 1)
+        if accumulated:
+            body.append("if chunks == 1 or start < 0:  # the last chunk is done")
+            body += _indent(self._finish(), 1)
+        total = rows * (_real(space, "columns") if not self.flat else 1)
+        return KernelSource(
+            name, self._assemble(name, body), self.buffers, self.sizes, self.numbers, 1 if alone else rows, chunked,
+            bool(accumulated), chunks_at if chunked else -1,
+            sum(cost(n) * (total if space.kind[n] in (FULL, ROW) else 1) for n in self.group.members),
+        )  # fmt: skip
+
+    # order ----------------------------------------------------------------------------------------------------------
+
+    def _levels(self) -> None:
+        for node in self.group.members:
+            kind = self.group.space.kind[node]
+            behind = [self.level[o] for o in map(origin, node.inputs) if o in self.members]
+            deepest = max(behind, default=0)
+            folds = isinstance(node.op.emit, Reduction) and kind == ROW
+            self.level[node] = deepest + 1 if folds else deepest
+
+    def _loop_sinks(self, level: int) -> list[Node]:
+        """Full values that the loop of this level has to produce: stored, reduced, accumulated or kept."""
+        sinks: dict[Node, None] = {}
+        for node in self.group.members:
+            if self._kind(node) == FULL and self.level[node] == level and (node in self.outputs or node in self.kept):
+                sinks[node] = None
+            if isinstance(node.op.emit, Reduction):
+                source = origin(node.inputs[0])
+                if source in self.members:
+                    if self._kind(source) == FULL and self.level[source] == level:
+                        sinks[source] = None
+        return list(sinks)
+
+    def _loop_reductions(self, level: int) -> list[Node]:
+        """Reductions folded in the loop of this level."""
+        result = []
+        for node in self.group.members:
+            if isinstance(node.op.emit, Reduction) and not self.flat:
+                source = origin(node.inputs[0])
+                if source in self.members:
+                    if self._kind(source) == FULL and self.level[source] == level:
+                        result.append(node)
+                elif level == 0 and self._outside_kind(node) == FULL:
+                    result.append(node)
+        return result
+
+    def _outside_kind(self, node: Node) -> str:
+        """The kind of a reduction's operand that lies in memory."""
+        if self.flat:
+            return ROW
+        kind = self._kind(node)
+        if kind in (ROW, COL):
+            return FULL
+        size = count(node.inputs[0].type.shape)
+        return FULL if size == self.group.space.rows * self.group.space.columns else ROW  # type: ignore[operator]
+
+    def _kind(self, node: Node) -> str:
+        return self.group.space.kind[node]
+
+    def _choose_scratch(self) -> None:
+        """Full values that later levels use, are not stored, and are dear to compute again."""
+        if self.flat:
+            return
+        price: dict[Node, int] = {}
+        for node in self.group.members:
+            if self._kind(node) == FULL:
+                behind = [price.get(o, 0) for o in map(origin, node.inputs) if self._cheap(o)]
+                price[node] = cost(node) + sum(behind)
+        for node in self.group.members:
+            for source in map(origin, node.inputs):
+                late = self._kind(node) == FULL and self.level[node] > self.level.get(source, 0)
+                if late and source in self.members and self._kind(source) == FULL and source not in self.outputs:
+                    if price[source] > RECOMPUTE and source not in self.kept:
+                        self.kept[source] = len(self.kept)
+        for source in self.kept:
+            ref = BufferRef("scratch", source, 0, source.type.dtype, _real(self.group.space, "columns"))
+            self.scratch[source] = self.buffer(ref, "kept")
+
+    def _cheap(self, node: Node) -> bool:
+        return node in self.members and self._kind(node) == FULL and node not in self.outputs
+
+    # loops ----------------------------------------------------------------------------------------------------------
+
+    def _rows(self) -> list[str]:
+        """The statements for one row."""
+        last = max(self.level.values(), default=0)
+        lines: list[str] = []
+        self.here: dict[Any, str] = {}  # values loaded in this row
+        for level in range(last + 1):
+            for node in self.group.members:
+                if self._kind(node) == ROW and self.level[node] == level and not isinstance(node.op.emit, Reduction):
+                    lines += self._row_value(node)
+                elif self._kind(node) == ROW and self.level[node] == level and node in self.outputs:
+                    lines.append(self._store(node, self.value[node], "i"))
+            if self.flat:
+                continue
+            lines += self._loop(level)
+        lines += self._row_totals()
+        return lines
+
+    def _loop(self, level: int) -> list[str]:
+        sinks, reductions = self._loop_sinks(level), self._loop_reductions(level)
+        if not sinks and not reductions:
+            return []
+        self.inner: dict[Any, str] = {}
+        self.row_loads: list[str] = []
+        inside: list[str] = []
+        before: list[str] = []
+        for node in sinks:
+            self._full(node, level, inside)
+            if node in self.outputs:
+                inside.append(self._store(node, self.inner[node], "i * columns + j"))
+            if node in self.kept:
+                inside.append(f"{self.scratch[node]}[c * columns + j] = {self._stored(node, self.inner[node])}")
+        for node in reductions:
+            operand = self._operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, inside, level)
+            kind = self._kind(node)
+            if kind == COL:
+                pointer = self._accumulator(node)
+                inside.append(f"{pointer}[c * columns + j] = {self._combine(node, f'{pointer}[c * columns + j]', operand)}")
+                continue
+            name = self.value.setdefault(node, f"r{self.next('r')}")
+            before.append(f"{name} = {self._start(node)}")
+            inside.append(self.line(name, self._combine(node, name, operand), node))
+        after = []
+        for node in reductions:
+            if self._kind(node) == SCALAR:
+                total = self._total(node)
+                after.append(f"{total} = {self._combine(node, total, self.value[node])}")
+        return [*self.row_loads, *before, "for j in range(columns):", *_indent(inside, 1), *after]
+
+    def _row_totals(self) -> list[str]:
+        """Accumulation over rows of row values."""
+        lines: list[str] = []
+        self.row_loads = []
+        for node in self.totals:
+            source = origin(node.inputs[0])
+            kind = self._kind(source) if source in self.members else self._outside_kind(node)
+            if kind == ROW:
+                operand = self._operand(node.inputs[0], node, ROW, node.inputs[0].type.shape, lines, 0)
+                total = self._total(node)
+                lines.append(self.line(total, self._combine(node, total, operand), node))
+        return [*self.row_loads, *lines]
+
+    def _row_value(self, node: Node) -> list[str]:
+        lines: list[str] = []
+        self.row_loads = []
+        shape = node.type.shape
+        operands = [self._operand(i, node, ROW, shape, lines, 0) for i in node.inputs]
+        name = self.value.setdefault(node, f"v{self.next('v')}")
+        lines.append(self.line(name, self.expression(node, operands, "i"), node))
+        if node in self.outputs:
+            lines.append(self._store(node, name, "i"))
+        return [*self.row_loads, *lines]
+
+    def _full(self, node: Node, level: int, lines: list[str]) -> str:
+        """The text of a full value inside the loop of `level`."""
+        if node in self.inner:
+            return self.inner[node]
+        if self.level[node] < level and node in self.outputs:
+            text = self._loaded(self.memory(node, "y"), "i * columns + j", node)
+        elif self.level[node] < level and node in self.kept:
+            text = self._loaded(self.scratch[node], "c * columns + j", node)
+        else:
+            operands = [self._operand(i, node, FULL, node.type.shape, lines, level) for i in node.inputs]
+            text = self.expression(node, operands, "i * columns + j")
+        name = f"v{self.next('v')}"
+        lines.append(self.line(name, text, node))
+        self.inner[node] = name
+        return name
+
+    def _operand(
+        self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str], level: int
+    ) -> str:
+        """The text of an operand, loading or computing it first where needed."""
+        source = origin(seen)
+        if isinstance(source.op.emit, Index):
+            return self.position(seen, shape, kind)
+        if inlined(source):
+            return self.uniform_value(source)
+        if source.op.leaf == "generator":
+            return self.memory(source, "rng")
+        if source in self.members:
+            own = self._kind(source)
+            if own == FULL:
+                return self._full(source, level, lines)
+            if own == COL:
+                return self._col(source, lines)
+            return self.value[source]
+        return self._load(seen, user, kind, shape, lines)
+
+    def _col(self, node: Node, lines: list[str]) -> str:
+        """A value per column that is not accumulated: computed where it is used."""
+        if node not in self.inner:
+            operands = [self._operand(i, node, COL, node.type.shape, lines, 0) for i in node.inputs]
+            self.inner[node] = f"v{self.next('v')}"
+            lines.append(self.line(self.inner[node], self.expression(node, operands, "j"), node))
+        return self.inner[node]
+
+    def _load(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str]) -> str:
+        pointer, row, column = self.access(seen, user, kind, shape)
+        index = " + ".join(t for t in (row, column) if t)
+        if not index:
+            return self._hoisted(pointer, seen)
+        cache = self.here if not column else self.inner
+        key = (pointer, index)
+        if key not in cache:
+            if column and "%" in row:
+                row = self._row_offset(row)
+                index = f"{row} + {column}"
+            cache[key] = f"a{self.next('a')}"
+            text = f"{cache[key]} = {self._loaded(pointer, index, seen)}"
+            (lines if column else self.row_loads).append(text)
+        return cache[key]
+
+    def _loaded(self, pointer: str, index: str, node: Node) -> str:
+        return f"({pointer}[{index}] != 0)" if node.type.dtype == bool_ else f"{pointer}[{index}]"
+
+    def _hoisted(self, pointer: str, node: Node) -> str:
+        name = f"{pointer}_0"
+        line = f"{name} = {self._loaded(pointer, '0', node)}"
+        if line not in self.prologue:
+            self.prologue.append(line)
+        return name
+
+    # accumulation ---------------------------------------------------------------------------------------------------
+
+    def _start(self, node: Node) -> str:
+        return self.literal(node.op.emit.start(node.type.dtype), node.type.dtype)  # type: ignore[union-attr]
+
+    def _combine(self, node: Node, acc: str, x: str) -> str:
+        dtype = node.type.dtype
+        suffix = SHORT[dtype] if dtype.kind in "fb" else "int"
+        text = node.op.emit.combine.format(acc=acc, x=x, s=suffix)  # type: ignore[union-attr]
+        return f"{SHORT[dtype]}({text})" if dtype.kind in "iu" else text
+
+    def _total(self, node: Node) -> str:
+        return f"t{self.totals.index(node)}"
+
+    def _accumulator(self, node: Node) -> str:
+        ref = BufferRef("partial", node, 0, node.type.dtype, _real(self.group.space, "columns"))
+        return self.buffer(ref, "acc")
+
+    def _total_slot(self, node: Node) -> str:
+        return self.buffer(BufferRef("partial", node, 0, node.type.dtype, 1), "part")
+
+    def _open(self) -> list[str]:
+        """What a chunk starts with."""
+        lines = [f"{self._total(n)} = {self._start(n)}" for n in self.totals]
+        if self.sums:
+            lines.append("for j in range(columns):")
+            lines += [f"    {self._accumulator(n)}[c * columns + j] = {self._stored(n, self._start(n))}" for n in self.sums]
+        return lines
+
+    def _close(self) -> list[str]:
+        return [f"{self._total_slot(n)}[c] = {self._stored(n, self._total(n))}" for n in self.totals]
+
+    def _finish(self) -> list[str]:
+        lines: list[str] = []
+        for node in self.sums:
+            pointer = self._accumulator(node)
+            out = self.memory(node, "y") if node in self.outputs else None
+            if out is None:
+                continue
+            lines += [
+                "for j in range(columns):",
+                f"    t = {self._loaded(pointer, 'j', node)}",
+                "    for c in range(1, chunks):",
+                f"        t = {self._combine(node, 't', self._loaded(pointer, 'c * columns + j', node))}",
+                f"    {out}[j] = {self._stored(node, 't')}",
+            ]
+        for node in self.totals:
+            slot = self._total_slot(node)
+            name = f"w{self.next('w')}"
+            lines += [
+                f"{name} = {self._loaded(slot, '0', node)}",
+                "for c in range(1, chunks):",
+                f"    {name} = {self._combine(node, name, self._loaded(slot, 'c', node))}",
+            ]
+            self.value[node] = name
+            if node in self.outputs:
+                lines.append(self._store(node, name, "0"))
+        for node in self.group.members:
+            if node in self.group.space.post and not isinstance(node.op.emit, Reduction):
+                lines += self._scalar(node)
+        return lines
+
+    def _scalars(self) -> list[str]:
+        """A group of nothing but scalar arithmetic."""
+        lines: list[str] = []
+        for node in self.group.members:
+            lines += self._scalar(node)
+        return lines
+
+    def _scalar(self, node: Node) -> list[str]:
+        lines: list[str] = []
+        operands = [self._operand(i, node, SCALAR, (), lines, 0) for i in node.inputs]
+        self.value[node] = f"v{self.next('v')}"
+        lines.append(self.line(self.value[node], self.expression(node, operands), node))
+        if node in self.outputs:
+            lines.append(self._store(node, self.value[node], "0"))
+        return lines
+
+    # text -----------------------------------------------------------------------------------------------------------
+
+    def _stored(self, node: Node, text: str) -> str:
+        return f"u8(1) if {text} else u8(0)" if node.type.dtype == bool_ else text
+
+    def _store(self, node: Node, text: str, index: str) -> str:
+        return f"{self.memory(node, 'y')}[{index}] = {self._stored(node, text)}"
+
+    def _row_offset(self, row: str) -> str:
+        if row not in self.here:
+            self.here[row] = f"o{self.next('o')}"
+            self.row_loads.append(f"{self.here[row]} = {row}")
+        return self.here[row]
+
+    def _assemble(self, name: str, body: list[str]) -> str:
+        lines = ["@kernel", f"def {name}(buffers, sizes, start, stop):"]
+        if self.numbers:
+            pointer = self.buffer(BufferRef("numbers"), "numbers")
+            self.prologue.insert(0, f"numbers = {pointer}")
+        for i, (ref, pointer) in enumerate(zip(self.buffers, self.names, strict=True)):
+            lines.append(f"    {pointer} = {SHORT[ref.dtype]}_at(buffers, {i})")
+        lines += _indent(self.size_lines, 1) + _indent(self.prologue, 1) + _indent(body, 1)
+        return "\n".join(lines) + "\n"
+
+
+def _real(space: Any, which: str) -> int:
+    n = getattr(space, which)
+    return 0 if n and n % ZERO == 0 else n
+
+
+def _indent(lines: list[str], by: int) -> list[str]:
+    return ["    " * by + line for line in lines]

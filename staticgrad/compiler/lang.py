@@ -1,0 +1,160 @@
+"""The language of kernels: what generated files and the routines in `library/` import.
+
+A kernel is `def name(buffers, sizes, start, stop)` under `@kernel`: `buffers` holds addresses, `sizes` int64 arguments, and
+`[start, stop)` is the range of outer iterations to run. `f32_at(buffers, 2)` is buffer 2 as a typed pointer. Pointers of
+different numbers never overlap where one is written (the plan guarantees it), and loads and stores carry that as scoped
+no-alias metadata: without it LLVM gives up vectorising a loop over more than a handful of arrays.
+
+Source of the metadata: LLVM Language Reference, "noalias and alias.scope Metadata".
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+BUFFERS = types.CPointer(types.voidptr)
+SIZES = types.CPointer(types.int64)
+SIGNATURE = types.void(BUFFERS, SIZES, types.int64, types.int64)
+
+REASSOCIATE = {"reassoc", "contract", "arcp", "nsz", "afn"}
+"""No `nnan`, no `ninf`: NaN and infinity keep their meaning."""
+
+MAX_BUFFERS = 48
+
+u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64
+f32, f64 = np.float32, np.float64
+
+
+def kernel(fn: Any) -> Any:
+    """Compile for the uniform signature; the result has an `address`. Numba keeps it in its disk cache."""
+    return cfunc(SIGNATURE, error_model="numpy", fastmath=REASSOCIATE, cache=True)(fn)
+
+
+def inline(fn: Any) -> Any:
+    """A helper that becomes part of the kernels that call it."""
+    return njit(error_model="numpy", forceinline=True)(fn)
+
+
+class Pointer(types.CPointer):
+    """A pointer to one of the kernel's buffers: `scope` is the buffer's number."""
+
+    def __init__(self, dtype: Any, scope: int):
+        super().__init__(dtype)
+        self.scope = scope
+        self.name = f"buffer<{dtype}, {scope}>"
+
+    @property
+    def key(self) -> tuple[Any, int]:
+        return self.dtype, self.scope
+
+
+@register_model(Pointer)
+class _PointerModel(models.PointerModel):
+    pass
+
+
+def _tag(module: Any, instruction: Any, scope: int) -> None:
+    domain = module.add_metadata(["staticgrad"])
+    scopes = [module.add_metadata([f"buffer {i}", domain]) for i in range(MAX_BUFFERS)]
+    instruction.set_metadata("alias.scope", module.add_metadata([scopes[scope]]))
+    instruction.set_metadata("noalias", module.add_metadata([s for i, s in enumerate(scopes) if i != scope]))
+
+
+@lower_builtin(operator.getitem, Pointer, types.Integer)
+def _load(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    value = builder.load(builder.gep(args[0], [args[1]], inbounds=True))
+    _tag(builder.module, value, sig.args[0].scope)
+    return value
+
+
+@lower_builtin(operator.setitem, Pointer, types.Integer, types.Any)
+def _store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    value = context.cast(builder, args[2], sig.args[2], sig.args[0].dtype)
+    instruction = builder.store(value, builder.gep(args[0], [args[1]], inbounds=True))
+    _tag(builder.module, instruction, sig.args[0].scope)
+    return context.get_dummy_value()
+
+
+def _reader(element: Any, llvm: Any) -> Any:
+    @intrinsic(prefer_literal=True)
+    def read(typingctx, buffers, number):  # type: ignore[no-untyped-def]
+        if not isinstance(number, types.IntegerLiteral):
+            return None
+        position = number.literal_value
+
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            slot = builder.gep(args[0], [ir.Constant(ir.IntType(64), position)])
+            return builder.bitcast(builder.load(slot), llvm.as_pointer())
+
+        return Pointer(element, position)(BUFFERS, number), codegen
+
+    return read
+
+
+f32_at = _reader(types.float32, ir.FloatType())
+f64_at = _reader(types.float64, ir.DoubleType())
+u8_at = _reader(types.uint8, ir.IntType(8))
+i8_at = _reader(types.int8, ir.IntType(8))
+i16_at = _reader(types.int16, ir.IntType(16))
+i32_at = _reader(types.int32, ir.IntType(32))
+i64_at = _reader(types.int64, ir.IntType(64))
+bool_at = u8_at  # NumPy keeps booleans in bytes
+
+
+# Small functions of kernels; the transcendental ones are in `elementary`.
+
+
+@inline
+def relu_f32(x):
+    return f32(0) if x <= f32(0) else x  # NaN is not <= 0, so it stays
+
+
+@inline
+def relu_f64(x):
+    return f64(0) if x <= f64(0) else x
+
+
+@inline
+def relu_int(x):
+    return 0 if x <= 0 else x
+
+
+@inline
+def sign_f32(x):
+    return f32(1) if x > f32(0) else (f32(-1) if x < f32(0) else x)
+
+
+@inline
+def sign_f64(x):
+    return f64(1) if x > f64(0) else (f64(-1) if x < f64(0) else x)
+
+
+@inline
+def sign_int(x):
+    return 1 if x > 0 else (-1 if x < 0 else 0)
+
+
+@inline
+def maximum_int(x, y):
+    return x if x > y else y
+
+
+@inline
+def minimum_int(x, y):
+    return x if x < y else y
+
+
+@inline
+def maximum_bool(x, y):
+    return x | y
+
+
+@inline
+def minimum_bool(x, y):
+    return x & y

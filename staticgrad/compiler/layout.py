@@ -1,0 +1,111 @@
+"""Where values lie: which nodes are views of which buffers, and how a kernel walks a view."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..ir import Graph, Layout, Node, View
+
+ZERO = 1_000_003  # stands for an extent of 0 when spaces are compared: products keep telling them apart
+
+
+def extent(d: int) -> int:
+    return d if d else ZERO
+
+
+def count(shape: Sequence[int]) -> int:
+    return math.prod(map(extent, shape))
+
+
+class Layouts:
+    """For each node the base that owns its memory, and its layout inside it.
+
+    A view of a layout that can't be described by strides (a reshape of a transposed matrix) is a base of its own: the plan
+    copies it (`copies`).
+    """
+
+    def __init__(self, graph: Graph):
+        self.base: dict[Node, Node] = {}
+        self.at: dict[Node, Layout] = {}
+        self.copies: set[Node] = set()
+        for node in graph.nodes:
+            if isinstance(node.op.emit, View):
+                layout = node.op.emit.rule(node, self.at[node.inputs[0]])
+                if layout is not None:
+                    self.base[node], self.at[node] = self.base[node.inputs[0]], layout
+                    continue
+                self.copies.add(node)
+            self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a kernel reads a buffer at row i and column j: `row(i) + j * column`.
+
+    row: None when the value is the same in every row, else a list of (divisor, modulus, stride) whose sum over
+    `(i // divisor % modulus) * stride` is the offset; a single entry with divisor 1 and modulus 0 is `i * stride`.
+    """
+
+    row: tuple[tuple[int, int, int], ...]
+    column: int
+    dense: bool = False
+    """Row stride equals the number of columns, column stride is 1: the element's own position."""
+
+
+def pad(layout: Layout, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape and strides with leading axes added to `rank`; the number of axes added."""
+    lead = rank - len(layout.shape)
+    return (1,) * lead + layout.shape, (0,) * lead + layout.strides, lead
+
+
+def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """Strides over `shape`, 0 where the operand is repeated; None when it does not broadcast to it."""
+    if len(layout.shape) > len(shape):
+        return None
+    extents, strides, _ = pad(layout, len(shape))
+    result = []
+    for own, whole, stride in zip(extents, shape, strides, strict=True):
+        if own != whole and own != 1:
+            return None
+        result.append(0 if own == 1 and whole != 1 else stride)
+    return tuple(result)
+
+
+def merged(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """One stride that walks all these axes in row-major order, or None. Axes of extent 1 walk with anything."""
+    stride = step = None
+    for d, s in zip(reversed(shape), reversed(strides), strict=True):
+        if d == 1:
+            continue
+        if stride is None:
+            stride, step = s, s * d
+        elif s != step:
+            return None
+        else:
+            step = s * d
+    if stride is None:
+        return strides[-1] if strides else 0
+    return stride
+
+
+def block_start(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """The smallest k such that axes [k:] are walked by one stride."""
+    k = len(shape)
+    while k > 0 and merged(shape[k - 1 :], strides[k - 1 :]) is not None:
+        k -= 1
+    return k
+
+
+def row_terms(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+    """The offset of row i over these axes, as (divisor, modulus, stride) terms; see Access."""
+    one = merged(shape, strides)
+    if one is not None:
+        return ((1, 0, one),) if any(strides) else ()
+    terms, divisor = [], 1
+    for d, s in zip(reversed(shape), reversed(strides), strict=True):
+        if d != 1 and s != 0:
+            terms.append((divisor, d, s))
+        divisor *= d
+    return tuple(terms)

@@ -1,0 +1,44 @@
+"""Index checks: out[i] = index[i], counted from the end when negative; the first bad one goes to `status`.
+
+sizes = extent, lowest allowed index, id of the check; buffers = indices, result, status (code, index, extent, id).
+"""
+
+from staticgrad.compiler.lang import *
+
+# kernels
+
+
+@inline
+def checked(indices, result, status, sizes, start, stop):
+    extent, low = sizes[0], sizes[1]
+    for i in range(start, stop):
+        k = i64(indices[i])
+        if k < low or k >= extent:
+            status[0], status[1], status[2], status[3] = 1, k, extent, sizes[2]
+            return
+        result[i] = k + extent if k < 0 else k
+
+
+@kernel
+def bounded_u8(buffers, sizes, start, stop):
+    checked(u8_at(buffers, 0), u8_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def bounded_i8(buffers, sizes, start, stop):
+    checked(i8_at(buffers, 0), i8_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def bounded_i16(buffers, sizes, start, stop):
+    checked(i16_at(buffers, 0), i16_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def bounded_i32(buffers, sizes, start, stop):
+    checked(i32_at(buffers, 0), i32_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def bounded_i64(buffers, sizes, start, stop):
+    checked(i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)

@@ -1,0 +1,145 @@
+"""Strided copies, clearing, gathers and scatters, by element size.
+
+copy: sizes = axes, extents, strides to, strides from; the range is over the first axis. clear: the range is over elements.
+gather / scatter: sizes = outer, extent, picked, inner; buffers = values, indices, result; the range is over `outer`.
+"""
+
+from staticgrad.compiler.lang import *
+
+# kernels
+
+
+@inline
+def copied(to, source, sizes, start, stop):
+    axes = sizes[0]
+    inner = sizes[axes]
+    inner_to, inner_from = sizes[2 * axes], sizes[3 * axes]
+    middle = 1
+    for a in range(1, axes - 1):
+        middle *= sizes[1 + a]
+    if axes == 1:
+        for j in range(start, stop):
+            to[j * inner_to] = source[j * inner_from]
+    else:
+        for i in range(start, stop):
+            for m in range(middle):
+                at_to, at_from, rest = i * sizes[1 + axes], i * sizes[1 + 2 * axes], m
+                for a in range(axes - 2, 0, -1):
+                    at_to += rest % sizes[1 + a] * sizes[1 + axes + a]
+                    at_from += rest % sizes[1 + a] * sizes[1 + 2 * axes + a]
+                    rest //= sizes[1 + a]
+                if inner_to == 1 and inner_from == 1:
+                    for j in range(inner):
+                        to[at_to + j] = source[at_from + j]
+                else:
+                    for j in range(inner):
+                        to[at_to + j * inner_to] = source[at_from + j * inner_from]
+
+
+@kernel
+def copy_1(buffers, sizes, start, stop):
+    copied(u8_at(buffers, 1), u8_at(buffers, 0), sizes, start, stop)
+
+
+@kernel
+def copy_2(buffers, sizes, start, stop):
+    copied(i16_at(buffers, 1), i16_at(buffers, 0), sizes, start, stop)
+
+
+@kernel
+def copy_4(buffers, sizes, start, stop):
+    copied(i32_at(buffers, 1), i32_at(buffers, 0), sizes, start, stop)
+
+
+@kernel
+def copy_8(buffers, sizes, start, stop):
+    copied(i64_at(buffers, 1), i64_at(buffers, 0), sizes, start, stop)
+
+
+@kernel
+def clear(buffers, sizes, start, stop):
+    to = u8_at(buffers, 0)
+    for i in range(start, stop):
+        to[i] = u8(0)
+
+
+@inline
+def gathered(values, indices, result, sizes, start, stop):
+    extent, picked, inner = sizes[1], sizes[2], sizes[3]
+    for o in range(start, stop):
+        for p in range(picked):
+            at = (o * extent + indices[p]) * inner
+            to = (o * picked + p) * inner
+            for j in range(inner):
+                result[to + j] = values[at + j]
+
+
+@inline
+def scattered(values, indices, result, sizes, start, stop):
+    extent, picked, inner = sizes[1], sizes[2], sizes[3]
+    for o in range(start, stop):
+        for p in range(picked):
+            to = (o * extent + indices[p]) * inner
+            at = (o * picked + p) * inner
+            for j in range(inner):
+                result[to + j] += values[at + j]
+
+
+@kernel
+def gather_1_i32(buffers, sizes, start, stop):
+    gathered(u8_at(buffers, 0), i32_at(buffers, 1), u8_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def gather_1_i64(buffers, sizes, start, stop):
+    gathered(u8_at(buffers, 0), i64_at(buffers, 1), u8_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def gather_2_i32(buffers, sizes, start, stop):
+    gathered(i16_at(buffers, 0), i32_at(buffers, 1), i16_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def gather_2_i64(buffers, sizes, start, stop):
+    gathered(i16_at(buffers, 0), i64_at(buffers, 1), i16_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def gather_4_i32(buffers, sizes, start, stop):
+    gathered(i32_at(buffers, 0), i32_at(buffers, 1), i32_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def gather_4_i64(buffers, sizes, start, stop):
+    gathered(i32_at(buffers, 0), i64_at(buffers, 1), i32_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def gather_8_i32(buffers, sizes, start, stop):
+    gathered(i64_at(buffers, 0), i32_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def gather_8_i64(buffers, sizes, start, stop):
+    gathered(i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def scatter_f32_i32(buffers, sizes, start, stop):
+    scattered(f32_at(buffers, 0), i32_at(buffers, 1), f32_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def scatter_f32_i64(buffers, sizes, start, stop):
+    scattered(f32_at(buffers, 0), i64_at(buffers, 1), f32_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def scatter_f64_i32(buffers, sizes, start, stop):
+    scattered(f64_at(buffers, 0), i32_at(buffers, 1), f64_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def scatter_f64_i64(buffers, sizes, start, stop):
+    scattered(f64_at(buffers, 0), i64_at(buffers, 1), f64_at(buffers, 2), sizes, start, stop)

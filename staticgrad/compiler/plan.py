@@ -1,0 +1,179 @@
+"""The plan: a table of rows that the native driver walks, over buffers that are laid out once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import IndexRangeError, StaticgradError
+from ..ir import Cell, Graph, Node
+from . import driver, threads
+from .builder import Builder, Row, Slot
+
+
+@dataclass
+class Segment:
+    """Rows [first, last) run natively; then `host`, if any, is called."""
+
+    first: int
+    last: int
+    host: Row | None = None
+
+
+@dataclass
+class Plan:
+    """Runs a program for one set of feed shapes. Made by `compile_plan`; one thread at a time runs it (`lock`)."""
+
+    graph: Graph
+    rows: list[Row]
+    builder: Builder
+    fetches: list[Slot]
+    written: list[Cell]
+    decisions: list[Any]
+    laws: list[tuple[str, str]]
+    notes: list[str]
+    feeds: list[Node]
+    draws: int
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        b = self.builder
+        native = [row for row in self.rows if row.kind != "host"]
+        self.table = np.array([row.entry() for row in native], np.int64).reshape(-1, driver.ROW)
+        self.status = np.zeros(4, np.int64)
+        b.bind_fixed("status", self.status)
+        self.segments: list[Segment] = []
+        first = at = 0
+        for row in self.rows:
+            if row.kind == "host":
+                self.segments.append(Segment(first, at, row))
+                first = at
+            else:
+                at += 1
+        self.segments.append(Segment(first, at))
+        self.patches = np.array(b.feed_patches(), np.int64).reshape(-1, 3)
+        self.objects = np.zeros(max(len(self.feeds), 1), np.int64)
+        self.bound: dict[Cell, np.ndarray] = {}
+        self.arguments = [node.attrs["source"] for node in b.argument_nodes]
+        self.parallel = any(row.chunks > 1 for row in native)
+        self.blas = any(row.large_gemm for row in native)
+        self.native = native
+        self.call = (
+            self.patches.ctypes.data, len(self.patches), self.objects.ctypes.data, self.table.ctypes.data, 0,
+            len(native), self.status.ctypes.data,
+        )  # fmt: skip
+        self.simple = len(self.segments) == 1 and not self.parallel and not self.blas
+        self.read_only = [cell for cell in b.cells if cell not in self.written]
+
+    # running --------------------------------------------------------------------------------------------------------
+
+    def bind(self, store: MutableMapping[Cell, np.ndarray]) -> None:
+        """Point the rows at the variables' buffers."""
+        bound = self.bound
+        for cell in self.builder.cells:
+            array = store[cell]
+            if bound.get(cell) is not array:
+                self.builder.bind_state(cell, array)
+                bound[cell] = array
+
+    def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
+        """One run: arrays are C-contiguous, of the planned shapes and dtypes. Returns a fresh array per fetch."""
+        with self.lock:
+            self.bind(store)
+            self.execute(arrays)
+            return self.results(arrays)
+
+    def execute(self, arrays: Sequence[np.ndarray]) -> None:
+        """Run on bound state. The caller holds the lock."""
+        objects = self.objects
+        for i, array in enumerate(arrays):
+            objects[i] = id(array)
+        if self.arguments:
+            values = [source.owner[source.key] for source in self.arguments]
+            if values != self.builder.last_arguments:
+                self.builder.argument_values[:] = values
+                self.builder.last_arguments = values
+        if self.draws:
+            from ..eager.random import generator
+
+            self.builder.generator_state[:] = generator.take(self.draws)
+        if self.simple:
+            failed = driver.bind_and_run(*self.call)
+            if failed >= 0:
+                self._fail(failed)
+            return
+        self._segments(arrays)
+
+    def _segments(self, arrays: Sequence[np.ndarray]) -> None:
+        driver.bind(*self.call[:3])
+        table, status = self.call[3], self.call[6]
+        with threads.one_blas_thread(self.blas):
+            for segment in self.segments:
+                if segment.last > segment.first:
+                    if self.parallel and threads.usable():
+                        failed = driver.parallel_driver()(table, segment.first, segment.last, status)
+                    else:
+                        failed = driver.run(table, segment.first, segment.last, status)
+                    if failed >= 0:
+                        self._fail(failed)
+                if segment.host is not None:
+                    self._host(segment.host, arrays)
+
+    def _host(self, row: Row, arrays: Sequence[np.ndarray]) -> None:
+        """An op without native code: its NumPy meaning, on views of the plan's buffers."""
+        node = row.node
+        assert node is not None
+        operands = [self.builder.array(i, arrays) for i in node.inputs]
+        try:
+            with np.errstate(all="ignore"):
+                value = node.op.eval(*operands, **node.attrs)
+        except StaticgradError as error:
+            raise type(error)(error.summary, *error.details, where=node.where) from None
+        self.builder.array(node, arrays)[...] = value
+
+    def _fail(self, row: int) -> None:
+        _, index, extent, _ = self.status.tolist()
+        self.status[0] = 0
+        node = self.native[row].node
+        assert node is not None
+        axis = node.attrs["axis"]
+        raise IndexRangeError(
+            f"index {index} is out of range for axis {axis} with extent {extent}",
+            "nothing was changed by this run",
+            where=node.where,
+        )
+
+    def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return [slot.array(arrays).copy() for slot in self.fetches]
+
+    # looking --------------------------------------------------------------------------------------------------------
+
+    @property
+    def kernels(self) -> int:
+        """Distinct generated kernels."""
+        return len({row.source for row in self.rows if row.source})
+
+    @property
+    def host_calls(self) -> int:
+        return sum(row.kind == "host" for row in self.rows)
+
+    def explain(self) -> str:
+        from .explain import explain
+
+        return explain(self)
+
+    def source(self, number: int | None = None) -> str:
+        """The text of the generated kernels, or of one of them."""
+        texts = list(dict.fromkeys(row.source for row in self.rows if row.source))
+        return "\n\n".join(texts) if number is None else texts[number]
+
+    def profile(self, repeats: int = 200) -> Any:
+        from .explain import profile
+
+        return profile(self, repeats)
+
+

@@ -1,0 +1,221 @@
+"""Units of work in an order, and where each value lies.
+
+A unit is one kernel, one native call, one copy or one host call. The order respects data; checks come as early, and
+writes to variables as late as it allows, so that an error leaves the state as it was. A variable whose new value is computed
+element by element is written in place once nobody needs the old value; other assignments are copies at the end.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir import Cell, Graph, Layout, Native, Node
+from .fuse import FULL, ROW, SCALAR, Group, inlined, origin
+from .layout import Layouts
+
+CHECKED, ORDINARY, WRITING = range(3)
+
+
+@dataclass(eq=False)
+class Unit:
+    """One step of the plan. `makes`: nodes that get memory; `reads`: bases of the operands."""
+
+    kind: str  # kernel, native, copy, host
+    makes: list[Node]
+    reads: set[Node]
+    position: int
+    group: Group | None = None
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    source: Node | None = None
+    """For a copy: the value that is copied ..."""
+    target: Node | None = None
+    """... into this base; for a commit, the variable."""
+    saved: Unit | None = None
+    """For a commit: the unit that saved the old value of the variable it takes."""
+    priority: int = ORDINARY
+    after: set[Unit] = field(default_factory=set)
+
+
+@dataclass
+class Schedule:
+    """Units in order; `place` maps a value to the variable in whose memory it is computed."""
+
+    units: list[Unit]
+    place: dict[Node, Node]
+    constants: list[Node]
+    """Positions, extents and numbers that something reads from memory."""
+    saved: dict[Node, Unit]
+    """Old values of variables that this run writes: fetched, or assigned elsewhere."""
+    notes: list[str]
+
+
+def schedule(
+    graph: Graph, groups: Sequence[Group], layouts: Layouts, fetches: Sequence[Node], assigns: Sequence[tuple[Cell, Node]]
+) -> Schedule:
+    """Order the work for `fetches` and `assigns`."""
+    position = {node: i for i, node in enumerate(graph.nodes)}
+    units, constants = _units(graph, groups, layouts, position)
+    maker = {node: unit for unit in units for node in unit.makes}
+    for unit in units:
+        unit.after |= {maker[base] for base in unit.reads if base in maker and maker[base] is not unit}
+    place: dict[Node, Node] = {}
+    notes: list[str] = []
+    saved = _assign(graph, units, maker, layouts, fetches, assigns, place, notes)
+    return Schedule(_ordered(units), place, constants, saved, notes)
+
+
+def _units(
+    graph: Graph, groups: Sequence[Group], layouts: Layouts, position: dict[Node, int]
+) -> tuple[list[Unit], list[Node]]:
+    fused = {node for group in groups for node in group.members}
+    units: list[Unit] = []
+    for group in groups:
+        inside = set(group.members)
+        reads = {
+            layouts.base[i] for n in group.members for i in n.inputs if origin(i) not in inside and not inlined(origin(i))
+        }
+        units.append(Unit("kernel", list(group.outputs), reads, position[group.members[-1]], group))
+    for node in graph.nodes:
+        if node in fused or node.op.leaf or layouts.base[node] is not node:
+            continue
+        if inlined(node):
+            continue
+        reads = {layouts.base[i] for p, i in enumerate(node.inputs) if p not in node.op.shape_only}
+        if node in layouts.copies:
+            units.append(Unit("copy", [node], reads, position[node], source=node.inputs[0], target=node))
+            continue
+        emit = node.op.emit
+        calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
+        if calls is not None:
+            check = any(name == "bounded" for name, _ in calls)
+            priority = CHECKED if check else ORDINARY
+            units.append(Unit("native", [node], reads, position[node], calls=calls, priority=priority))
+        else:
+            units.append(Unit("host", [node], reads, position[node], priority=CHECKED))
+    needed = {base for unit in units for base in unit.reads}
+    return units, [n for n in graph.nodes if inlined(n) and n in needed]
+
+
+def _assign(
+    graph: Graph,
+    units: list[Unit],
+    maker: dict[Node, Unit],
+    layouts: Layouts,
+    fetches: Sequence[Node],
+    assigns: Sequence[tuple[Cell, Node]],
+    place: dict[Node, Node],
+    notes: list[str],
+) -> dict[Node, Unit]:
+    """Adds the units that assign; returns those that save old values."""
+    variables = {node.attrs["cell"]: node for node in graph.nodes if node.op.leaf == "variable"}
+    written = {variables[cell] for cell, _ in assigns if cell in variables}
+    commits: list[Unit] = []
+    saved: dict[Node, Unit] = {}
+    moved = [value for cell, value in assigns if layouts.base[value] is not variables[cell]]
+    for value in [*fetches, *moved]:  # `a, b = b, a`, or a fetch of the old value: saved before anything is written
+        if layouts.base[value] in written and value not in saved:
+            saved[value] = Unit("copy", [], {layouts.base[value]}, -1, source=value, priority=CHECKED)
+    units.extend(saved.values())
+    for cell, value in assigns:
+        variable = variables[cell]
+        base = layouts.base[value]
+        readers = [u for u in units if variable in u.reads]
+        reason = _why_not_in_place(value, base, variable, maker, layouts, place, readers, written)
+        if reason is None:
+            writer = maker[base]
+            place[base] = variable
+            writer.after |= {u for u in readers if u is not writer}
+            writer.priority = WRITING
+            notes.append(f"{cell}: written in place by the kernel that computes {base.op.name}")
+            continue
+        notes.append(f"{cell}: copied at the end, because {reason}")
+        if base is variable and layouts.at[value] == layouts.at[variable]:
+            continue  # x = x
+        commit = Unit("copy", [], {base}, 1 << 30, source=value, target=variable, priority=WRITING)
+        commit.after |= set(readers)
+        if base in maker:
+            commit.after.add(maker[base])
+        elif value in saved:
+            commit.saved = saved[value]
+            commit.reads = set()
+            commit.after.add(saved[value])
+        commits.append(commit)
+    units.extend(commits)
+    return saved
+
+
+def _why_not_in_place(
+    value: Node,
+    base: Node,
+    variable: Node,
+    maker: dict[Node, Unit],
+    layouts: Layouts,
+    place: dict[Node, Node],
+    readers: list[Unit],
+    written: set[Node],
+) -> str | None:
+    if base not in maker:
+        return "its value is not computed in this run"
+    writer = maker[base]
+    if writer.kind != "kernel":
+        return f"{base.op.name} is not a fused kernel"
+    if base in place:
+        return "its value goes to two variables"
+    if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:  # type: ignore[arg-type]
+        return "its value is a view"
+    group = writer.group
+    assert group is not None
+    kind = group.space.kind[base]
+    if variable in writer.reads:
+        if kind not in (FULL, ROW, SCALAR) or base in group.space.post:
+            return "the kernel reads the variable while it accumulates"
+        for node in group.members:
+            for operand in node.inputs:
+                if layouts.base[operand] is not variable:
+                    continue
+                same = operand.type.shape == base.type.shape == node.type.shape
+                if not same or layouts.at[operand] != layouts.at[variable] or group.space.kind[node] != kind:
+                    return "the kernel reads the variable at other places than it writes"
+    if _reaches(writer, [u for u in readers if u is not writer]):
+        return "the old value is read afterwards"
+    return None
+
+
+def _reaches(first: Unit, later: Sequence[Unit]) -> bool:
+    """Whether one of `later` has to wait for `first`."""
+    seen: set[Unit] = set()
+    stack = list(later)
+    while stack:
+        unit = stack.pop()
+        if unit is first:
+            return True
+        if unit not in seen:
+            seen.add(unit)
+            stack.extend(unit.after)
+    return False
+
+
+def _ordered(units: list[Unit]) -> list[Unit]:
+    """Kahn's algorithm; of the units that are ready, checks first, then in the order of the program, writes last."""
+    waiting = {unit: len(unit.after) for unit in units}
+    next_units: dict[Unit, list[Unit]] = {unit: [] for unit in units}
+    for unit in units:
+        for before in unit.after:
+            next_units[before].append(unit)
+    serial = {unit: i for i, unit in enumerate(units)}
+    ready = [(u.priority, u.position, serial[u], u) for u in units if not waiting[u]]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        unit = heapq.heappop(ready)[3]
+        order.append(unit)
+        for user in next_units[unit]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                heapq.heappush(ready, (user.priority, user.position, serial[user], user))
+    assert len(order) == len(units), "units wait for each other"
+    return order
+

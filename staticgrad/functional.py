@@ -1,0 +1,264 @@
+"""Losses and activations as functions, on eager tensors, symbols and arrays alike.
+
+`import staticgrad.functional as F`. Every loss checks shapes and dtypes before it computes anything; extents that a
+graph does not know yet are taken to fit. `reduction` is "mean" (over all elements or samples), "sum" or "none".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from .operators import F, Operators, Symbol, apply, as_array
+from .ops.indexing import along_op, bounded, one_hot
+from .ops.pointwise import softplus
+from .ops.reductions import log_softmax, softmax
+from .ops.shaping import flatten
+from .types import Shape, shape_text
+
+erf, exp, log, relu, sigmoid, tanh = F.erf, F.exp, F.log, F.relu, F.sigmoid, F.tanh
+logsumexp = F.logsumexp
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
+    """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
+
+    Any shape, floating. Raises ArgumentError unless 0 <= p <= 1.
+    """
+    return F.dropout(x, p, training)
+
+
+# checks ---------------------------------------------------------------------------------------------------------------
+
+
+def check_reduction(reduction: str) -> None:
+    """Raises ArgumentError for anything but "mean", "sum" and "none"."""
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"{reduction!r} is not a valid value for reduction", f"use one of {', '.join(REDUCTIONS)}")
+
+
+def _operand(x: Any) -> Any:
+    return x if isinstance(x, Operators) else as_array(x)
+
+
+def _fits(a: Shape, b: Shape) -> bool:
+    """Equal as far as the extents are known."""
+    return len(a) == len(b) and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True))
+
+
+def _floating(name: str, role: str, x: Any) -> None:
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{name}: the {role} must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
+
+
+def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Any, Any]:
+    """The operands of an elementwise regression loss, of one shape: broadcasting here is nearly always a mistake."""
+    check_reduction(reduction)
+    input, target = _operand(input), _operand(target)
+    _floating(name, "input", input)
+    if not _fits(input.shape, target.shape):
+        raise ShapeError(
+            f"Using a target size ({shape_text(target.shape)}) that is different to the input size "
+            f"({shape_text(input.shape)})",
+            f"{name} does not broadcast: reshape the target",
+        )
+    return input, target
+
+
+def _reduced(loss: Any, reduction: str) -> Any:
+    return F.mean(loss) if reduction == "mean" else F.sum(loss) if reduction == "sum" else loss
+
+
+# layers ---------------------------------------------------------------------------------------------------------------
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """x @ weight.T + bias, in PyTorch's layout.
+
+    Shapes: x (..., in), weight (out, in), bias (out,) -> (..., out). Raises ShapeError.
+    """
+    x, weight = _operand(x), _operand(weight)
+    if len(weight.shape) != 2 or not x.shape:
+        raise ShapeError(
+            f"linear: need x (..., in) and weight (out, in), got {shape_text(x.shape)} and {shape_text(weight.shape)}"
+        )
+    if not _fits(x.shape[-1:], weight.shape[1:]):
+        rows = "x".join("?" if d is None else str(d) for d in (x.shape if len(x.shape) > 1 else (1, *x.shape)))
+        raise ShapeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows} and {weight.shape[1]}x{weight.shape[0]})",
+            f"linear: x {shape_text(x.shape)} needs a last extent of {weight.shape[1]}, "
+            f"for weight (out, in) {shape_text(weight.shape)}",
+        )
+    if bias is None:
+        return F.matmul(x, weight.T)
+    bias = _operand(bias)
+    if not _fits(bias.shape, weight.shape[:1]):
+        raise ShapeError(
+            f"linear: bias {shape_text(bias.shape)} must be (out,) for weight (out, in) {shape_text(weight.shape)}"
+        )
+    return F.add(F.matmul(x, weight.T), bias)
+
+
+# regression -----------------------------------------------------------------------------------------------------------
+
+
+def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+    """(input - target)**2, reduced over all elements.
+
+    input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
+    """
+    input, target = _pair("mse_loss", input, target, reduction)
+    return _reduced(F.square(F.sub(input, target)), reduction)
+
+
+def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+    """|input - target|, reduced over all elements; the derivative at 0 is 0.
+
+    input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
+    """
+    input, target = _pair("l1_loss", input, target, reduction)
+    return _reduced(F.abs(F.sub(input, target)), reduction)
+
+
+# classification -------------------------------------------------------------------------------------------------------
+
+
+def _class_axis(name: str, scores: Any) -> int:
+    if not scores.shape:
+        raise ShapeError(f"{name}: scores need an axis of classes, got a 0-d tensor")
+    return 0 if len(scores.shape) == 1 else 1
+
+
+def _picked(name: str, scores: Any, target: Any, axis: int) -> Any:
+    """The score of each sample's class, with extent 1 along `axis`. Raises before anything is computed."""
+    samples = scores.shape[:axis] + scores.shape[axis + 1 :]
+    if target.dtype.kind not in "iu":
+        raise DTypeError(
+            f"{name}: a target of class indices must be integers, got {target.dtype}",
+            f"class probabilities need the shape of the scores, {shape_text(scores.shape)}",
+        )
+    if len(target.shape) != len(samples):
+        text = "0D or 1D target tensor expected, multi-target not supported" if len(scores.shape) <= 2 else (
+            f"expected target size {shape_text(samples)}, got {shape_text(target.shape)}"
+        )  # fmt: skip
+        raise ShapeError(text, f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}")
+    if not _fits(samples, target.shape):
+        text = (
+            f"Expected input batch_size ({scores.shape[0]}) to match target batch_size ({target.shape[0]})."
+            if not _fits(samples[:1], target.shape[:1])
+            else f"expected target size {shape_text(samples)}, got {shape_text(target.shape)}"
+        )
+        raise ShapeError(text, f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}")
+    try:
+        index = bounded(target, scores, axis, negative=False)
+    except IndexRangeError as error:
+        raise _out_of_bounds(name, error, target, scores.shape[axis]) from None
+    return apply(along_op, scores, F.expand_dims(index, axis), axis=axis)
+
+
+def _out_of_bounds(name: str, error: IndexRangeError, target: Any, classes: Any) -> IndexRangeError:
+    """PyTorch's text, where the values are known now."""
+    if isinstance(target, Symbol):
+        return error
+    values = np.asarray(target)
+    wrong = values[(values < 0) | (values >= classes)][0]
+    return IndexRangeError(f"Target {wrong} is out of bounds.", f"{name}: the classes are 0 to {classes - 1}")
+
+
+def nll_loss(log_probabilities: Any, target: Any, reduction: str = "mean") -> Any:
+    """Minus the log-probability of each sample's class.
+
+    Shapes: (N, C), or (C,), or (N, C, d1, ...); target: integers of that shape without C. Raises ShapeError,
+    DTypeError, IndexRangeError for a target outside [0, C), ArgumentError.
+    """
+    check_reduction(reduction)
+    scores, target = _operand(log_probabilities), _operand(target)
+    axis = _class_axis("nll_loss", scores)
+    _floating("nll_loss", "input", scores)
+    return _reduced(F.neg(F.squeeze(_picked("nll_loss", scores, target, axis), axis)), reduction)
+
+
+def cross_entropy(logits: Any, target: Any, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
+    """The cross entropy between softmax(logits) and the target, reduced over samples.
+
+    Shapes: logits (N, C), or (C,), or (N, C, d1, ...), floating. target: class indices, integers of that shape without
+    C; or class probabilities, floating, of the shape of logits. With `label_smoothing` e the target becomes
+    (1 - e) * target + e / C.
+
+    For indices: logsumexp(z) - z[y], whose gradient is exp(z - logsumexp(z)) - onehot(y), in which nothing overflows.
+    Raises ShapeError, DTypeError, IndexRangeError ("Target 10 is out of bounds."; negative indices too), ArgumentError.
+    Source of label smoothing: Szegedy et al., "Rethinking the Inception Architecture", 2016, section 7.
+    """
+    check_reduction(reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    logits, target = _operand(logits), _operand(target)
+    axis = _class_axis("cross_entropy", logits)
+    _floating("cross_entropy", "logits", logits)
+    if target.dtype.kind == "f" and _fits(logits.shape, target.shape):
+        return _reduced(_against_probabilities(logits, target, axis, label_smoothing), reduction)
+    if target.dtype.kind in "iu" and len(target.shape) == len(logits.shape) and _fits(logits.shape, target.shape):
+        raise DTypeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}",
+            f"class indices have the shape {shape_text(logits.shape[:axis] + logits.shape[axis + 1 :])}",
+        )
+    picked = _picked("cross_entropy", logits, target, axis)
+    loss = F.logsumexp(logits, axis, keepdims=True)
+    if label_smoothing:
+        loss = loss - (picked * (1 - label_smoothing) + F.mean(logits, axis, keepdims=True) * label_smoothing)
+    else:
+        loss = loss - picked
+    return F.squeeze(loss, axis) if reduction == "none" else _reduced(loss, reduction)
+
+
+def _against_probabilities(logits: Any, target: Any, axis: int, smoothing: float) -> Any:
+    scores = F.log_softmax(logits, axis)
+    loss = F.neg(F.sum(F.mul(target, scores), axis))
+    return loss * (1 - smoothing) - F.mean(scores, axis) * smoothing if smoothing else loss
+
+
+def binary_cross_entropy_with_logits(input: Any, target: Any, reduction: str = "mean") -> Any:
+    """-(t log(s) + (1 - t) log(1 - s)) for s = sigmoid(input), reduced over all elements.
+
+    Computed as max(x, 0) - x t + log1p(exp(-|x|)), in which nothing overflows; the gradient is s - t.
+    input: floating, any shape; target: floating, the same shape. Raises ShapeError, DTypeError, ArgumentError.
+    """
+    name = "binary_cross_entropy_with_logits"
+    check_reduction(reduction)
+    x, t = _operand(input), _operand(target)
+    _floating(name, "input", x)
+    _floating(name, "target", t)
+    if not _fits(x.shape, t.shape):
+        raise ShapeError(
+            f"Target size ({shape_text(t.shape)}) must be the same as input size ({shape_text(x.shape)})",
+            f"{name} does not broadcast: reshape the target",
+        )
+    loss = F.maximum(x, 0) - F.mul(x, t) + F.log1p(F.exp(F.neg(F.abs(x))))
+    return _reduced(loss, reduction)
+
+
+__all__ = [
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "dropout",
+    "erf",
+    "exp",
+    "flatten",
+    "l1_loss",
+    "linear",
+    "log",
+    "log_softmax",
+    "logsumexp",
+    "mse_loss",
+    "nll_loss",
+    "one_hot",
+    "relu",
+    "sigmoid",
+    "softmax",
+    "softplus",
+    "tanh",
+]

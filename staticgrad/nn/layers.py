@@ -1,0 +1,131 @@
+"""Layers: each holds its settings and calls the function of the same meaning."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import functional
+from ..eager import Tensor
+from ..errors import ArgumentError
+from ..types import as_dtype, get_default_dtype
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+def _extent(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise ArgumentError(f"Linear: {name} must be an integer >= 0, got {value!r}")
+    return int(value)
+
+
+class Linear(Module):
+    """x @ weight.T + bias. Shapes: weight (out_features, in_features), bias (out_features,); x (..., in_features).
+
+    Both start uniform in (-1/sqrt(in_features), 1/sqrt(in_features)), weight first: PyTorch's default, which is
+    kaiming_uniform_ with a = sqrt(5). dtype: floating, the default float unless given. Raises ArgumentError and
+    DTypeError.
+    """
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None):
+        super().__init__()
+        self.in_features = _extent("in_features", in_features)
+        self.out_features = _extent("out_features", out_features)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        self.weight = Parameter(np.empty((self.out_features, self.in_features), kind))
+        self.register_parameter("bias", Parameter(np.empty(self.out_features, kind)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw first values again."""
+        bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, x: Any) -> Any:
+        return functional.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class ReLU(Module):
+    """max(x, 0)."""
+
+    def forward(self, x: Any) -> Any:
+        return functional.relu(x)
+
+
+class Tanh(Module):
+    """Hyperbolic tangent."""
+
+    def forward(self, x: Any) -> Any:
+        return functional.tanh(x)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x))."""
+
+    def forward(self, x: Any) -> Any:
+        return functional.sigmoid(x)
+
+
+class Softmax(Module):
+    """exp(x) / sum(exp(x)) over the axis `dim`."""
+
+    def __init__(self, dim: int = -1):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x: Any) -> Any:
+        return functional.softmax(x, self.dim)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Dropout(Module):
+    """While training, zero each element with probability p and scale the rest by 1 / (1 - p). Raises ArgumentError."""
+
+    def __init__(self, p: float = 0.5):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+
+    def forward(self, x: Any) -> Any:
+        return functional.dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class Identity(Module):
+    """x itself; takes and ignores any arguments, as a stand-in for another layer."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+class Flatten(Module):
+    """Join all axes from `start_dim` on: (N, a, b) -> (N, a * b). Raises ShapeError for unknown extents among them."""
+
+    def __init__(self, start_dim: int = 1):
+        super().__init__()
+        self.start_dim = start_dim
+
+    def forward(self, x: Any) -> Any:
+        return functional.flatten(x, self.start_dim) if len(x.shape) > self.start_dim else x
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}"

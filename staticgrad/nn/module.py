@@ -1,0 +1,338 @@
+"""Module: parameters, buffers and modules under names, and a `forward`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any
+
+from ..eager import Tensor
+from ..eager.tape import Handle
+from ..eager.tensor import Structure
+from ..errors import ArgumentError, DTypeError, TraceError
+from ..operators import Symbol
+from ..types import as_dtype
+from .parameter import Parameter, clear_gradients, mark
+from .state import IncompatibleKeys, load, snapshot
+
+PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
+EXPECTED = {PARAMETER: "nn.Parameter or None", BUFFER: "Tensor or None", MODULE: "Module or None"}
+PLAIN = (bool, int, float, str, tuple, type(None))
+
+
+class HookHandle(Handle):
+    """Removes a hook of a module."""
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]):
+        super().__init__(hooks, hook)
+        Structure.changes += 1
+
+    def remove(self) -> None:
+        if self.key in self.hooks:
+            Structure.changes += 1
+        super().remove()
+
+
+class Module:
+    """Base of everything that holds parameters; write `__init__` and `forward`, call the module.
+
+    Assigning a Parameter (or any leaf tensor that requires grad) or a Module to an attribute registers it. They live in
+    the instance's `__dict__` as other attributes do; `_roles` says, in order of registration, which of them count.
+    Whatever a compiled step relies on - the members, `training`, hooks, plain settings - is counted in `Structure` when
+    it changes.
+    """
+
+    training: bool
+    _roles: dict[str, str]
+    _forward_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+
+    def __init__(self) -> None:
+        self.__dict__.update(_roles={}, _forward_hooks={}, _forward_pre_hooks={}, training=True)
+
+    # running --------------------------------------------------------------------------------------------------------
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._forward_pre_hooks and not self._forward_hooks:
+            return self.forward(*args, **kwargs)
+        for hook in tuple(self._forward_pre_hooks.values()):
+            replaced = hook(self, args)
+            if replaced is not None:
+                args = replaced if isinstance(replaced, tuple) else (replaced,)
+        output = self.forward(*args, **kwargs)
+        for hook in tuple(self._forward_hooks.values()):
+            replaced = hook(self, args, output)
+            if replaced is not None:
+                output = replaced
+        return output
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, args)` before `forward`; a tuple, or one value, that it returns replaces the arguments."""
+        return HookHandle(self._forward_pre_hooks, hook)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, args, output)` after `forward`; what it returns replaces the output."""
+        return HookHandle(self._forward_hooks, hook)
+
+    # members --------------------------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if "_roles" not in own:
+            raise ArgumentError(
+                f"cannot assign {name!r} before Module.__init__() call", "call super().__init__() first in __init__"
+            )
+        role, wanted = own["_roles"].get(name), _role_of(value)
+        if wanted is None and role is None:
+            if isinstance(value, (*PLAIN, Tensor)) and (name not in own or not _same(own[name], value)):
+                Structure.changes += 1
+            object.__setattr__(self, name, value)
+            return
+        if wanted is None:  # a registered name stays registered
+            self._check_kept(name, role, value)
+            wanted = role
+        self._put(name, value, wanted)
+
+    def _check_kept(self, name: str, role: str, value: Any) -> None:
+        if isinstance(value, Symbol):
+            raise TraceError(
+                f"cannot assign a traced value as {role} {name!r}", f"change it in place: self.{name}.copy_(value)"
+            )
+        if value is not None and not (role == BUFFER and isinstance(value, Tensor)):
+            kind = type(value).__name__
+            raise ArgumentError(f"cannot assign {kind!r} as {role} {name!r} ({EXPECTED[role]} expected)")
+
+    def _put(self, name: str, value: Any, role: str) -> None:
+        own = self.__dict__
+        if own.get(name, own) is value and own["_roles"].get(name) == role:
+            return
+        if isinstance(value, Tensor):
+            if role == PARAMETER:
+                mark(value)
+            value.name = value.name if value.name else name
+        own[name] = value
+        own["_roles"][name] = role
+        Structure.changes += 1
+
+    def __delattr__(self, name: str) -> None:
+        if self._roles.pop(name, None) is not None:
+            Structure.changes += 1
+        object.__delattr__(self, name)
+
+    def _register(self, name: str, value: Any, role: str) -> None:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{role} name should be a string. Got {type(name).__name__}")
+        if not name or "." in name:
+            raise ArgumentError(f'{role} name can\'t be empty or contain ".", got {name!r}')
+        if hasattr(self, name) and name not in self._roles:
+            raise ArgumentError(f"attribute {name!r} already exists")
+        self._put(name, value, role)
+
+    def register_parameter(self, name: str, parameter: Tensor | None) -> None:
+        """Add a parameter (None: a name that may get one later). Raises ArgumentError for a bad name or value."""
+        if parameter is not None and not (isinstance(parameter, Tensor) and parameter.is_leaf):
+            raise ArgumentError(
+                f"cannot assign {type(parameter).__name__!r} as parameter {name!r} ({EXPECTED[PARAMETER]} expected)",
+                "a parameter is a leaf: it is not the result of an operation",
+            )
+        self._register(name, parameter, PARAMETER)
+
+    def register_buffer(self, name: str, tensor: Tensor | None) -> None:
+        """Add a tensor that is saved with the module but not trained. Raises ArgumentError."""
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise ArgumentError(
+                f"cannot assign {type(tensor).__name__!r} as buffer {name!r} ({EXPECTED[BUFFER]} expected)"
+            )
+        self._register(name, tensor, BUFFER)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a child under a name that need not be an identifier. Raises ArgumentError."""
+        if module is not None and not isinstance(module, Module):
+            raise ArgumentError(f"{type(module).__name__} is not a Module subclass")
+        self._register(name, module, MODULE)
+
+    register_module = add_module
+
+    def _own(self, role: str) -> Iterator[tuple[str, Any]]:
+        """The members of one role that are there, by name."""
+        own = self.__dict__
+        return ((name, own[name]) for name, r in list(own["_roles"].items()) if r == role and own[name] is not None)
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Direct children, each once."""
+        seen: set[int] = set()
+        for name, child in self._own(MODULE):
+            if id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        return (child for _, child in self.named_children())
+
+    def named_modules(self, prefix: str = "", *, _seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
+        """This module (under the name `prefix`) and all below it, each once, by dotted path."""
+        seen = set() if _seen is None else _seen
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield prefix, self
+        for name, child in self._own(MODULE):
+            yield from child.named_modules(_joined(prefix, name), _seen=seen)
+
+    def modules(self) -> Iterator[Module]:
+        return (module for _, module in self.named_modules())
+
+    def _named(self, role: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Tensor]]:
+        seen: set[int] = set()
+        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+            for name, tensor in module._own(role):
+                if id(tensor) not in seen:
+                    seen.add(id(tensor))
+                    full = _joined(path, name)
+                    if full.endswith(tensor.name):  # given by a module below: the longest path wins
+                        tensor.name = full
+                    yield full, tensor
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """Parameters by dotted path, a shared one once; the path becomes the tensor's `name`."""
+        return self._named(PARAMETER, prefix, recurse)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
+        return (p for _, p in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """Buffers by dotted path, a shared one once."""
+        return self._named(BUFFER, prefix, recurse)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        return (b for _, b in self.named_buffers(recurse=recurse))
+
+    def structure(self) -> Hashable:
+        """What a trace of this module depends on beside the values of its tensors: equal structures, equal traces."""
+        members: list[Hashable] = []
+        for name, value in self.__dict__.items():
+            role = self._roles.get(name)
+            if role == MODULE and value is not None:
+                members.append((name, value.structure()))
+            elif isinstance(value, Tensor):
+                members.append((name, id(value), value.shape, value.dtype, value.requires_grad))
+            elif isinstance(value, PLAIN) and _hashable(value):
+                members.append((name, type(value), value))
+        hooks = tuple(self._forward_pre_hooks.values()), tuple(self._forward_hooks.values())
+        return id(self), tuple(members), tuple(tuple(map(id, h)) for h in hooks)
+
+    # changing all of it -----------------------------------------------------------------------------------------------
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call `fn(module)` on the children first, then on this module."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True) -> Module:
+        """Set `training` here and below (Dropout reads it). Raises ArgumentError for a mode that is not a bool."""
+        if not isinstance(mode, bool):
+            raise ArgumentError("training mode is expected to be boolean")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """`train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Freeze (False) or unfreeze all parameters."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters (or fill them with zeros)."""
+        clear_gradients(self.parameters(), set_to_none)
+
+    def to(self, dtype: Any) -> Module:
+        """Cast floating parameters and buffers in place; integer buffers stay. Raises DTypeError for a dtype that isn't
+        floating."""
+        dtype = as_dtype(dtype)
+        if dtype.kind != "f":
+            raise DTypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+        for tensor in [*self.parameters(), *self.buffers()]:
+            if tensor.dtype.kind == "f" and tensor.dtype != dtype:
+                g = tensor.grad
+                tensor.grad = None
+                tensor.data = tensor._data.astype(dtype)
+                tensor.grad = None if g is None else Tensor(g._data.astype(dtype))
+        return self
+
+    def float(self) -> Module:
+        """`to(float32)`."""
+        return self.to("float32")
+
+    def double(self) -> Module:
+        """`to(float64)`."""
+        return self.to("float64")
+
+    # saving -----------------------------------------------------------------------------------------------------------
+
+    def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
+        """Copies of all parameters and buffers by dotted path; a shared one under each of its names."""
+        return snapshot(dict(self._places(prefix)))
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Copy values in, cast to each tensor's dtype. Returns the missing and the unexpected keys.
+
+        Raises StateDictError, before anything is changed, for a shape that differs, and with `strict` for a missing or
+        an unexpected key.
+        """
+        return load(type(self).__name__, dict(self._places("")), state_dict, strict)
+
+    def _places(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
+        for role in (PARAMETER, BUFFER):
+            for name, tensor in self._own(role):
+                yield prefix + name, tensor
+        for name, child in self._own(MODULE):
+            yield from child._places(f"{prefix}{name}.")
+
+    # text -------------------------------------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """The settings, as they appear in `repr`."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._own(MODULE)]
+        extra = self.extra_repr()
+        if not lines:
+            return f"{type(self).__name__}({extra})"
+        body = "\n  ".join(([extra] if extra else []) + lines)
+        return f"{type(self).__name__}(\n  {body}\n)"
+
+
+def _role_of(value: Any) -> str | None:
+    if isinstance(value, Module):
+        return MODULE
+    if isinstance(value, Tensor) and (isinstance(value, Parameter) or (value.requires_grad and value.is_leaf)):
+        return PARAMETER
+    return None
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _same(old: Any, new: Any) -> bool:
+    if old is new:
+        return True
+    return type(old) is type(new) and not isinstance(new, Tensor) and _hashable(new) and _hashable(old) and old == new
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

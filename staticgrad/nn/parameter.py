@@ -1,0 +1,56 @@
+"""Parameters: leaf tensors that a Module trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..eager import Tensor, no_grad
+from ..operators import F, as_array
+
+if TYPE_CHECKING:
+
+    class Parameter(Tensor):
+        """As type checkers see it: a Tensor."""
+
+        def __init__(self, data: Any, requires_grad: bool = True): ...
+
+else:
+
+    class _ParameterType(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, Tensor) and getattr(instance, "_parameter", False)
+
+    class Parameter(metaclass=_ParameterType):
+        """`Parameter(data)` is a Tensor with memory of its own that requires grad; a Module registers it when assigned.
+
+        It makes a plain Tensor, so that arithmetic stays on its short path; `isinstance(p, nn.Parameter)` holds for it.
+        data: numbers, an array or a tensor, floating. Raises DTypeError for any other dtype.
+        """
+
+        def __new__(cls, data: Any, requires_grad: bool = True) -> Tensor:
+            array = data._data if isinstance(data, Tensor) else as_array(data)
+            return mark(Tensor(np.array(array), requires_grad))
+
+
+def mark(tensor: Tensor) -> Tensor:
+    """Make it a Parameter in the eyes of `isinstance`."""
+    tensor.__dict__["_parameter"] = True
+    return tensor
+
+
+def clear_gradients(parameters: Iterable[Tensor], set_to_none: bool) -> None:
+    """Drop each gradient, or fill it with zeros."""
+    for p in parameters:
+        g = p.grad
+        if g is None:
+            continue
+        if set_to_none:
+            p.grad = None
+        elif isinstance(g, Tensor) and g.is_leaf and g._data.flags.writeable:
+            with no_grad():
+                g.zero_()  # type: ignore[attr-defined]
+        else:  # recorded by create_graph, or symbolic: another value takes its place
+            p.grad = F.zeros_like(g)

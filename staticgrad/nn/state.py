@@ -1,0 +1,64 @@
+"""Saving and loading named tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..eager import Tensor, no_grad
+from ..eager.inplace import replace
+from ..errors import StaticgradError
+from ..operators import as_array
+from ..types import shape_text
+
+
+class StateDictError(StaticgradError, RuntimeError):
+    """A state dict does not fit the module; nothing was loaded.
+
+    broken:  nn.Linear(4, 2).load_state_dict(nn.Linear(4, 3).state_dict())
+    fixed:   nn.Linear(4, 3).load_state_dict(nn.Linear(4, 3).state_dict())
+    """
+
+
+class IncompatibleKeys(NamedTuple):
+    """Names that one side has and the other lacks."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies, without the tape."""
+    return {name: Tensor(tensor._data.copy()) for name, tensor in places.items()}
+
+
+def load(owner: str, places: Mapping[str, Tensor], values: Mapping[str, Any], strict: bool) -> IncompatibleKeys:
+    """Write `values` into the tensors of the same names, in their memory. Raises StateDictError before it writes."""
+    if not isinstance(values, Mapping):
+        raise StateDictError(f"Expected state_dict to be dict-like, got {type(values).__name__}.")
+    missing = [name for name in places if name not in values]
+    unexpected = [name for name in values if name not in places]
+    problems = []
+    if strict and unexpected:
+        problems.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{k}"' for k in unexpected) + ".")
+    if strict and missing:
+        problems.append("Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in missing) + ".")
+    arrays: dict[str, np.ndarray] = {}
+    for name, tensor in places.items():
+        if name in values:
+            value = values[name]
+            arrays[name] = array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
+            if array.shape != tensor.shape:
+                problems.append(
+                    f"size mismatch for {name}: copying a param with shape {shape_text(array.shape)} from checkpoint, "
+                    f"the shape in current model is {shape_text(tensor.shape)}."
+                )
+    if problems:
+        raise StateDictError(f"Error(s) in loading state_dict for {owner}:", *problems)
+    casts = {name: Tensor(array.astype(places[name].dtype)) for name, array in arrays.items()}
+    with no_grad():
+        for name, value in casts.items():
+            replace(places[name], value, "load_state_dict")
+    return IncompatibleKeys(missing, unexpected)

@@ -1,0 +1,222 @@
+"""The laws by which the compiler simplifies graphs: data, one record per law.
+
+`apply(node, *inputs)` gets a node of the new graph with symbols of its operands, and returns the symbol that may replace
+it, or None. A law holds for all values, NaN and infinity included, unless it says what it assumes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import REGISTRY, Node, Pointwise
+from ..operators import F, Symbol, append
+from ..operators import apply as apply_op
+from .leaves import constant, constant_of
+
+
+@dataclass(frozen=True)
+class Law:
+    """`ops`: the names it looks at (empty: all); `law`: what it states."""
+
+    name: str
+    law: str
+    ops: tuple[str, ...]
+    apply: Callable[..., Any]
+
+
+def value_of(node: Node) -> Any:
+    """The number that every element of a constant has (also behind broadcasts), else None."""
+    while node.op is REGISTRY["broadcast_to"] or node.op is REGISTRY["reshape"]:
+        node = node.inputs[0]
+    if node.op is not constant:
+        return None
+    array = node.attrs["value"].array
+    return array.flat[0].item() if array.size == 1 else None
+
+
+def _is(node: Node, value: float) -> bool:
+    found = value_of(node)
+    return found is not None and found == value and not (value == 0 and math.copysign(1, found) < 0)
+
+
+def _shaped(x: Any, node: Node) -> Any:
+    """x where it can stand for `node`: broadcast to its shape."""
+    return x if x.shape == node.type.shape else F.broadcast_to(x, node.type.shape)
+
+
+def _scalar(like: Any, value: Any) -> Symbol:
+    return append(like.graph, constant, (), constant_of(np.asarray(value, like.dtype)))
+
+
+def _fold(node: Node, *inputs: Any) -> Any:
+    if not inputs or node.type.size > 64 or any(i.node.op is not constant for i in inputs):
+        return None
+    with np.errstate(all="ignore"):
+        value = node.op.eval(*(i.node.attrs["value"].array for i in inputs), **node.attrs)
+    return append(inputs[0].graph, constant, (), constant_of(np.asarray(value, node.type.dtype)))
+
+
+def _neutral(right_only: bool, neutral: float) -> Callable[..., Any]:
+    def law(node: Node, x: Any, y: Any) -> Any:
+        if _is(y.node, neutral):
+            return _shaped(x, node)
+        if not right_only and _is(x.node, neutral):
+            return _shaped(y, node)
+        return None
+
+    return law
+
+
+def _minus_zero(node: Node, x: Any, y: Any) -> Any:
+    """x + 0 is x but for x = -0, whose sign compiled sums don't keep (`nsz`)."""
+    return _neutral(node.op is REGISTRY["sub"], 0.0)(node, x, y)
+
+
+def _inside_broadcast(node: Node, *inputs: Any) -> Any:
+    """Operands of pointwise ops broadcast by themselves."""
+    if not isinstance(node.op.emit, Pointwise) or node.op.shape_only:
+        return None
+    sources = [_source(i) for i in inputs]
+    if all(s is i for s, i in zip(sources, inputs, strict=True)):
+        return None
+    smaller = np.broadcast_shapes(*(s.shape for s in sources))
+    result = apply_op(node.op, *sources, **node.attrs)
+    return result if smaller == node.type.shape else F.broadcast_to(result, node.type.shape)
+
+
+def _source(x: Any) -> Any:
+    while x.node.op is REGISTRY["broadcast_to"]:
+        x = Symbol(x.graph, x.node.inputs[0])
+    return x
+
+
+def _same_shape(node: Node, x: Any) -> Any:
+    return x if x.shape == node.type.shape else None
+
+
+def _nested(node: Node, x: Any) -> Any:
+    """The outer of two reshapes, broadcasts or casts that widen says it all."""
+    if x.node.op is not node.op:
+        return None
+    return apply_op(node.op, Symbol(x.graph, x.node.inputs[0]), **node.attrs)
+
+
+def _reshape_of_one(node: Node, x: Any) -> Any:
+    """A single value repeated: its broadcast can take any shape."""
+    if x.node.op is not REGISTRY["broadcast_to"] or x.node.inputs[0].type.size != 1:
+        return None
+    return F.broadcast_to(F.reshape(Symbol(x.graph, x.node.inputs[0]), ()), node.type.shape)
+
+
+def _permute_twice(node: Node, x: Any) -> Any:
+    axes = node.attrs["axes"]
+    if axes == tuple(range(len(axes))):
+        return x
+    if x.node.op is node.op:
+        inner = x.node.attrs["axes"]
+        return F.permute(Symbol(x.graph, x.node.inputs[0]), tuple(inner[a] for a in axes))
+    return None
+
+
+def _sum_of_broadcast(node: Node, x: Any) -> Any:
+    """sum over the axes along which one value was repeated = the value times their number."""
+    if x.node.op is not REGISTRY["broadcast_to"] or node.type.dtype.kind != "f":
+        return None
+    source = Symbol(x.graph, x.node.inputs[0])
+    lead = len(x.shape) - len(source.shape)
+    axis = node.attrs["axis"]
+    repeated = tuple(a for a in axis if a < lead or (source.shape[a - lead] == 1 and x.shape[a] != 1))
+    if len(repeated) != len(axis):
+        return None
+    count = apply_op(REGISTRY["count"], x, axis=axis, dtype=node.type.dtype)
+    kept = tuple(d for i, d in enumerate((*(1,) * lead, *source.shape)) if i not in axis)
+    return F.broadcast_to(F.mul(F.reshape(source, kept), count), node.type.shape)
+
+
+def _alias(node: Node, x: Any) -> Any:
+    return x
+
+
+def _cast(node: Node, x: Any) -> Any:
+    return x if x.dtype == node.type.dtype else None
+
+
+def _double_negative(node: Node, x: Any) -> Any:
+    return Symbol(x.graph, x.node.inputs[0]) if x.node.op is node.op else None
+
+
+def _minus_one(node: Node, x: Any, y: Any) -> Any:
+    for number, other in ((x, y), (y, x)):
+        if _is(number.node, -1.0) and other.shape == node.type.shape and node.type.dtype.kind == "f":
+            return F.neg(other)
+    return None
+
+
+def _times_negative(node: Node, x: Any, y: Any) -> Any:
+    """x + (-y) = x - y"""
+    if y.node.op is REGISTRY["neg"]:
+        return F.sub(x, Symbol(y.graph, y.node.inputs[0]))
+    if x.node.op is REGISTRY["neg"]:
+        return F.sub(y, Symbol(x.graph, x.node.inputs[0]))
+    return None
+
+
+def _log_of_softmax(node: Node, x: Any) -> Any:
+    if x.node.op is not REGISTRY["softmax"]:
+        return None
+    return F.log_softmax(Symbol(x.graph, x.node.inputs[0]), x.node.attrs["axis"])
+
+
+def _log_of_sigmoid(node: Node, x: Any) -> Any:
+    if x.node.op is not REGISTRY["sigmoid"]:
+        return None
+    return F.neg(F.softplus(F.neg(Symbol(x.graph, x.node.inputs[0]))))
+
+
+def _log_of_one_plus(node: Node, x: Any) -> Any:
+    if x.node.op is not REGISTRY["add"]:
+        return None
+    a, b = x.node.inputs
+    for one, other in ((a, b), (b, a)):
+        if _is(one, 1.0) and other.type.shape == x.shape:
+            return F.log1p(Symbol(x.graph, other))
+    return None
+
+
+def _log_of_sum_of_exp(node: Node, x: Any) -> Any:
+    inner = x.node.inputs[0] if x.node.op is REGISTRY["sum"] else None
+    if inner is None or inner.op is not REGISTRY["exp"]:
+        return None
+    return F.logsumexp(Symbol(x.graph, inner.inputs[0]), x.node.attrs["axis"], x.node.attrs["keepdims"])
+
+
+STABILISING = (
+    Law("log of softmax", "log(softmax(x)) = log_softmax(x), finite where softmax underflows", ("log",), _log_of_softmax),
+    Law("log of sigmoid", "log(sigmoid(x)) = -softplus(-x), finite where sigmoid underflows", ("log",), _log_of_sigmoid),
+    Law("log of a sum of exp", "log(sum(exp(x))) = logsumexp(x), which does not overflow", ("log",), _log_of_sum_of_exp),
+    Law("log1p", "log(1 + x) = log1p(x), accurate for small x", ("log",), _log_of_one_plus),
+)
+"""Applied while the ops are whole, before `expand`."""
+
+ALGEBRA = (
+    Law("fold", "an op of small constants is a constant", (), _fold),
+    Law("implicit broadcast", "f(broadcast(x), y) = f(x, y)", (), _inside_broadcast),
+    Law("same shape", "reshape or broadcast to the shape it has", ("reshape", "broadcast_to"), _same_shape),
+    Law("nested", "the outer reshape or broadcast decides", ("reshape", "broadcast_to"), _nested),
+    Law("reshape of one", "one repeated value has any shape", ("reshape",), _reshape_of_one),
+    Law("permute", "two permutations are one, the identity none", ("permute",), _permute_twice),
+    Law("sum of repeats", "sum of n equal values = n times the value", ("sum",), _sum_of_broadcast),
+    Law("alias", "a node that only marks the forward graph", ("identity", "stop_gradient"), _alias),
+    Law("cast", "cast to the dtype it has", ("cast",), _cast),
+    Law("times one", "x * 1 = x", ("mul",), _neutral(False, 1.0)),
+    Law("over one", "x / 1 = x", ("div",), _neutral(True, 1.0)),
+    Law("plus zero", "x + 0 = x - 0 = x", ("add", "sub"), _minus_zero),
+    Law("double negative", "-(-x) = x", ("neg",), _double_negative),
+    Law("minus one", "x * -1 = -x", ("mul",), _minus_one),
+    Law("subtraction", "x + (-y) = x - y", ("add",), _times_negative),
+)

@@ -1,0 +1,9 @@
+"""Optimizers: update rules written once, for eager steps, compiled steps and graphs."""
+
+from . import lr_scheduler
+from .adam import Adam, AdamW
+from .groups import ParamGroup
+from .optimizer import Optimizer
+from .sgd import SGD
+
+__all__ = ["Adam", "AdamW", "Optimizer", "ParamGroup", "SGD", "lr_scheduler"]

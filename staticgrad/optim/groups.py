@@ -1,0 +1,131 @@
+"""Parameter groups: parameters and the hyper-parameters that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..eager import Tensor
+from ..eager.tensor import Structure
+from ..errors import ArgumentError
+from ..operators import F, Operators, Symbol
+from ..ops.leaves import hyper
+
+
+class ParamGroup(dict[str, Any]):
+    """A dict: `params`, and hyper-parameters by name, which each run reads afresh.
+
+    Their values may change at any time at no cost. What Python decides on - the parameters, flags, whether a number is
+    0 - is structure: a change of it is counted in `Structure.changes`. `beta1` and `beta2` read the parts of `betas`.
+    """
+
+    def __missing__(self, key: str) -> Any:
+        if key in ("beta1", "beta2") and "betas" in self:
+            return self["betas"][key == "beta2"]
+        raise KeyError(key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if key not in self or _form(key, self[key]) != _form(key, value):
+            Structure.changes += 1
+        super().__setitem__(key, value)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def structure(self) -> Hashable:
+        """Equal structures give equal traces of a step, whatever the numbers are."""
+        return tuple((key, _form(key, self[key])) for key in sorted(self))
+
+    def uses(self, key: str) -> bool:
+        """Whether the rule needs this term: not for a plain 0."""
+        value = self[key]
+        return isinstance(value, Operators) or value != 0
+
+
+def _form(key: str, value: Any) -> Hashable:
+    if key == "params":
+        return tuple(map(id, value))
+    if isinstance(value, (tuple, list)):
+        return len(value)
+    if isinstance(value, (bool, str, type(None))):
+        return value
+    if isinstance(value, Operators):
+        return id(value)
+    return key == "lr" or bool(value == 0)
+
+
+# parameters -----------------------------------------------------------------------------------------------------------
+
+
+def as_groups(params: Any) -> list[dict[str, Any]]:
+    """What a user gives as parameters, as a list of dicts. Raises ArgumentError."""
+    if isinstance(params, (Operators, np.ndarray, Mapping, str)) or not isinstance(params, Iterable):
+        raise ArgumentError(
+            "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+            f"{type(params).__name__}",
+            "write Adam(model.parameters(), lr=1e-3), or Adam([w, b])",
+        )
+    groups = list(params)
+    if not groups:
+        raise ArgumentError("optimizer got an empty parameter list", "the module may have no parameters registered")
+    return groups if isinstance(groups[0], Mapping) else [{"params": groups}]
+
+
+def checked_params(params: Any, known: set[int]) -> list[Any]:
+    """The parameters of one group; `known` are the ids of those in other groups. Raises ArgumentError."""
+    if isinstance(params, (set, frozenset)):
+        raise ArgumentError(
+            "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+            "will change between runs. Please use a list instead."
+        )
+    result = [params] if isinstance(params, Operators) else list(params)
+    for p in result:
+        if isinstance(p, Symbol):
+            if p.node.op.leaf != "variable":
+                raise ArgumentError(f"optimizer can only optimize Variables, but one of the params is {p.describe()}")
+        elif not isinstance(p, Tensor):
+            raise ArgumentError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+        elif not p.is_leaf:
+            raise ArgumentError(
+                "can't optimize a non-leaf Tensor",
+                "it is the result of an operation: optimize the leaves it was made of, or x.detach()",
+            )
+    ids = [id(p) for p in result]
+    if len(set(ids)) != len(ids):
+        raise ArgumentError("optimizer contains a parameter group with duplicate parameters", "name each one once")
+    if known & set(ids):
+        raise ArgumentError("some parameters appear in more than one parameter group")
+    return result
+
+
+# numbers --------------------------------------------------------------------------------------------------------------
+
+
+def reader(group: ParamGroup, graph: Any) -> Callable[[str], Any]:
+    """Hyper-parameters by name, 0-d float64: tensors in eager mode; in a graph or a trace, leaves that each run reads."""
+    known: dict[str, Any] = {}
+
+    def read(name: str) -> Any:
+        if name not in known:
+            value = group[name]
+            if not isinstance(value, Operators):
+                value = hyper(group, name, graph)
+            known[name] = value if isinstance(value, Operators) else Tensor(np.asarray(value, np.float64))
+        return known[name]
+
+    return read
+
+
+def narrowed(read: Callable[[str], Any], derived: dict[str, Any], dtype: np.dtype) -> Callable[[str], Any]:
+    """The same numbers, and `derived` ones, in the parameters' dtype, rounded alike in every mode."""
+    known: dict[str, Any] = {}
+
+    def narrow(name: str) -> Any:
+        if name not in known:
+            known[name] = F.astype(derived[name] if name in derived else read(name), dtype)
+        return known[name]
+
+    return narrow

@@ -1,0 +1,364 @@
+"""Optimizer: one update rule for eager steps, traced steps and graphs.
+
+A subclass writes `rule`, a pure function in this library's ops, and says which `slots` (values per parameter) it keeps.
+Eager `step()` writes its results into the parameters' and slots' memory; while tracing, the same code becomes assigns
+of the compiled step; `minimize` on a symbolic loss makes slots Variables of the graph and returns one operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..eager import Tensor, enable_grad, grad, no_grad
+from ..eager.inplace import replace, tracer
+from ..eager.tensor import Structure
+from ..errors import ArgumentError, GradientError, GraphError, ShapeError
+from ..nn.parameter import clear_gradients
+from ..nn.state import snapshot
+from ..operators import F, Symbol, as_array
+from ..types import shape_text
+from .groups import ParamGroup, as_groups, checked_params, narrowed, reader
+
+Hyper = Callable[[str], Any]
+
+
+class Member(NamedTuple):
+    """A parameter that takes part in a step."""
+
+    parameter: Any
+    gradient: Any
+    slots: dict[str, Any]
+
+
+class Optimizer:
+    """Base of all optimizers.
+
+    params: an iterable of leaf Tensors (or of Variables), or of dicts {"params": ..., "lr": ...} with hyper-parameters
+    of their own; None: all trainable variables of the graph that `minimize` is called on. defaults: hyper-parameters
+    by name. Raises ArgumentError for an empty list, a non-leaf, a parameter that is named twice.
+
+    param_groups: list of dicts; write `group["lr"]` at any time, compiled steps and graphs read it at each run.
+    state: the slots of each parameter, Tensors; `step`, where steps are counted, is shared by those with equal counts.
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]):
+        self.defaults = defaults
+        self.param_groups: list[ParamGroup] = []
+        self.state: dict[Any, dict[str, Tensor]] = {}
+        self.variables: dict[Any, dict[str, Any]] = {}
+        """Slots in graphs: by the variable's node, and step counts by (graph, group)."""
+        self.implicit = params is None
+        for group in [{"params": []}] if params is None else as_groups(params):
+            self.add_param_group(group)
+
+    # the rule, in subclasses ------------------------------------------------------------------------------------------
+
+    def check(self, group: ParamGroup) -> None:
+        """Raise ArgumentError for a hyper-parameter that makes no sense."""
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        """Names of the values kept per parameter: of its shape and dtype, zero before the first step."""
+        return ()
+
+    def counts(self, group: ParamGroup) -> bool:
+        """Whether `scalars` needs the number of steps."""
+        return False
+
+    def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
+        """Numbers that all parameters share, by name, computed once per step, in float64 in every mode.
+
+        hyper(name): a hyper-parameter, 0-d float64. t: this step's number, from 1, 0-d float64; None where
+        no steps are counted.
+        """
+        return {}
+
+    def rule(
+        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
+    ) -> tuple[Any, dict[str, Any]]:
+        """(new p, new slots) from a parameter, its gradient and its slots.
+
+        hyper(name): a hyper-parameter or one of `scalars`, in p's dtype. `group` is for flags that Python decides on.
+        """
+        raise NotImplementedError
+
+    def updates(self, group: ParamGroup, step: Any, members: list[Member], graph: Any = None) -> list[tuple[Any, Any]]:
+        """(place, its new value) for all that a step changes in members that share the step count `step`."""
+        read = reader(group, graph)
+        result: list[tuple[Any, Any]] = []
+        t = None
+        if step is not None:
+            t = step + 1
+            result.append((step, t))
+        derived = self.scalars(group, read, t)
+        by_dtype: dict[np.dtype, Hyper] = {}
+        for p, g, slots in members:
+            if p.dtype not in by_dtype:
+                by_dtype[p.dtype] = narrowed(read, derived, p.dtype)
+            new_p, new_slots = self.rule(p, g, slots, by_dtype[p.dtype], group)
+            result.append((p, F.astype(new_p, p.dtype)))
+            result.extend((slots[name], F.astype(value, p.dtype)) for name, value in new_slots.items())
+        return result
+
+    # groups -----------------------------------------------------------------------------------------------------------
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Add {"params": ..., hyper-parameters}; what it leaves out takes the default. Raises ArgumentError."""
+        if not isinstance(group, Mapping) or "params" not in group:
+            raise ArgumentError(f"param_group must be a dict with 'params', got {type(group).__name__}")
+        known = {id(p) for other in self.param_groups for p in other["params"]}
+        merged = ParamGroup(self.defaults)
+        merged.update(group)
+        merged["params"] = checked_params(group["params"], known)
+        self.check(merged)
+        self.param_groups.append(merged)
+        Structure.changes += 1
+
+    def parameters(self) -> list[Any]:
+        """All parameters, group by group."""
+        return [p for group in self.param_groups for p in group["params"]]
+
+    @property
+    def lr(self) -> Any:
+        """The learning rate of the first group; written, that of all groups."""
+        return self.param_groups[0]["lr"]
+
+    @lr.setter
+    def lr(self, value: Any) -> None:
+        for group in self.param_groups:
+            group["lr"] = value
+
+    def structure(self) -> Hashable:
+        """What a traced step depends on beside numbers: equal structures run the same compiled step."""
+        states = tuple(
+            tuple((name, id(slot)) for name, slot in self.state.get(p, {}).items()) for p in self.parameters()
+        )
+        return id(self), tuple(group.structure() for group in self.param_groups), states
+
+    # eager and traced steps -------------------------------------------------------------------------------------------
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters (or fill them with zeros)."""
+        clear_gradients(self._tensors("zero_grad"), set_to_none)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update each parameter whose `grad` is not None.
+
+        closure: computes the gradients first; its result is returned. All new values are computed before any is
+        written: an error leaves the parameters as they were. Raises GraphError where there are no eager parameters.
+        """
+        self._tensors("step")
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        self._apply({i: [(p, g) for p in group["params"] if (g := p.grad) is not None]
+                     for i, group in enumerate(self.param_groups)})  # fmt: skip
+        return loss
+
+    def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
+        """One step for the parameters that have a gradient, by position of the group."""
+        with no_grad(), np.errstate(all="ignore"):
+            updates: list[tuple[Any, Any]] = []
+            for i, pairs in gradients.items():
+                group = self.param_groups[i]
+                for step, members in self._cohorts(group, pairs):
+                    updates += self.updates(group, step, members)
+            for place, value in updates:
+                replace(place, value, "step")
+
+    def _tensors(self, what: str) -> list[Tensor]:
+        """The parameters, which have to be eager tensors. Raises GraphError."""
+        parameters = self.parameters()
+        if self.implicit or any(isinstance(p, Symbol) for p in parameters):
+            raise GraphError(
+                f"{what}() is for eager tensors, and this optimizer has "
+                + ("no parameters" if self.implicit else "Variables of a graph"),
+                "in a graph, run what minimize(loss) returns; in eager mode, give it model.parameters()",
+            )
+        return parameters
+
+    def _cohorts(self, group: ParamGroup, pairs: list[tuple[Tensor, Any]]) -> list[tuple[Any, list[Member]]]:
+        """Members by the tensor that counts their steps. Makes the slots of those that step for the first time."""
+        names, counts = self.slots(group), self.counts(group)
+        cohorts: dict[int, tuple[Any, list[Member]]] = {}
+        fresh: Tensor | None = None
+        for p, g in pairs:
+            slots = self.state.setdefault(p, {})
+            for name in names:
+                if name not in slots:
+                    slots[name] = Tensor(np.zeros(p.shape, p.dtype))
+            if counts and "step" not in slots:
+                fresh = Tensor(np.zeros(())) if fresh is None else fresh
+                slots["step"] = fresh
+            step = slots["step"] if counts else None
+            cohorts.setdefault(id(step), (step, []))[1].append(Member(p, g, slots))
+        if counts and len(pairs) < len(group["params"]):
+            return [self._split(group, step, members) for step, members in cohorts.values()]
+        return list(cohorts.values())
+
+    def _split(self, group: ParamGroup, step: Tensor, members: list[Member]) -> tuple[Tensor, list[Member]]:
+        """A count of their own for members whose fellows, without gradients, don't step with them."""
+        present = {id(m.parameter) for m in members}
+        absent = (self.state.get(p, {}) for p in group["params"] if id(p) not in present)
+        if all(slots.get("step") is not step for slots in absent):
+            return step, members
+        own = Tensor(step._data.copy())
+        for member in members:
+            member.slots["step"] = own
+        Structure.changes += 1
+        return own, members
+
+    # minimize: every mode ---------------------------------------------------------------------------------------------
+
+    def minimize(self, loss: Any, var_list: Iterable[Any] | None = None) -> Any:
+        """In a graph: one operation that computes the gradients of `loss` and applies them. Eager, or while tracing:
+        zero_grad, backward and step, now; returns None.
+
+        var_list: what to update; all parameters (trainable variables) unless given. In a graph, raises GradientError
+        when no gradient reaches any of them.
+        """
+        if isinstance(loss, Symbol) and tracer() is None:
+            return self.apply_gradients(self.compute_gradients(loss, var_list))
+        self.zero_grad()
+        loss.backward(inputs=None if var_list is None else list(var_list))
+        self.step()
+        return None
+
+    def compute_gradients(self, loss: Any, var_list: Iterable[Any] | None = None) -> list[tuple[Any, Any]]:
+        """(gradient, parameter) for each of `var_list` (all parameters unless given); None where loss does not depend.
+
+        Touches no `.grad`.
+        """
+        if isinstance(loss, Symbol) and tracer() is None:
+            from .symbolic import compute_gradients
+
+            return compute_gradients(self, loss, var_list)
+        chosen = (
+            list(var_list)
+            if var_list is not None
+            else [p for p in self._tensors("compute_gradients") if p.requires_grad]
+        )
+        return list(zip(grad(loss, chosen, allow_unused=True), chosen, strict=True))
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> Any:
+        """One step with the given gradients: an operation for Variables, done at once (None) for eager parameters.
+
+        Raises GradientError when all are None, ShapeError for a gradient of another shape, ArgumentError for a
+        parameter that this optimizer does not have.
+        """
+        given = list(grads_and_vars)
+        pairs = [(g, p) for g, p in given if g is not None]
+        if not pairs:
+            names = ", ".join(getattr(p, "name", "") or repr(getattr(p, "shape", p)) for _, p in given)
+            raise GradientError(
+                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
+                f"between variables [{names}] and loss"
+            )
+        if any(isinstance(p, Symbol) for _, p in pairs):
+            from .symbolic import apply_gradients
+
+            return apply_gradients(self, pairs)
+        position = {id(p): i for i, group in enumerate(self.param_groups) for p in group["params"]}
+        by_group: dict[int, list[tuple[Tensor, Any]]] = {}
+        for g, p in pairs:
+            if id(p) not in position:
+                raise ArgumentError("apply_gradients: a parameter is not among those of this optimizer")
+            if g.shape != p.shape:
+                raise ShapeError(f"apply_gradients: gradient {shape_text(g.shape)}, parameter {shape_text(p.shape)}")
+            by_group.setdefault(position[id(p)], []).append((p, g))
+        self._apply(by_group)
+        return None
+
+    # saving -----------------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """{"state": {position: copies of slots}, "param_groups": [{hyper-parameters, "params": positions}]}, as
+        PyTorch's. The values of slots in graphs are in their Sessions, not here."""
+        parameters = self.parameters()
+        position = {id(p): i for i, p in enumerate(parameters)}
+        return {
+            "state": {i: snapshot(self.state[p]) for i, p in enumerate(parameters) if p in self.state},
+            "param_groups": [
+                {
+                    **{k: v for k, v in group.items() if k != "params"},
+                    "params": [position[id(p)] for p in group["params"]],
+                }
+                for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over hyper-parameters and slots; existing slots keep their memory. Raises before anything is changed:
+        ArgumentError for other groups, ShapeError for a slot of another shape."""
+        groups = state_dict["param_groups"]
+        if len(groups) != len(self.param_groups):
+            raise ArgumentError("loaded state dict has a different number of parameter groups")
+        if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, self.param_groups, strict=True)):
+            raise ArgumentError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        places = [i for group in groups for i in group["params"]]
+        loaded = {
+            id(p): _slot_arrays(p, state_dict["state"].get(i, {}))
+            for i, p in zip(places, self.parameters(), strict=True)
+        }
+        for group, saved in zip(self.param_groups, groups, strict=True):
+            group.update({k: tuple(v) if isinstance(v, list) else v for k, v in saved.items() if k != "params"})
+            for p in group["params"]:
+                self._restore(p, loaded[id(p)])
+            self._restore_steps(group, {id(p): float(loaded[id(p)].get("step", 0.0)) for p in group["params"]})
+        Structure.changes += 1
+
+    def _restore(self, p: Tensor, arrays: dict[str, np.ndarray]) -> None:
+        """Slots that were not saved are as before the first step."""
+        own = self.state.setdefault(p, {}) if arrays else self.state.get(p, {})
+        with no_grad():
+            for name in dict.fromkeys([*own, *arrays]):
+                if name != "step":
+                    array = arrays[name] if name in arrays else np.zeros(p.shape, p.dtype)
+                    if name in own:
+                        replace(own[name], Tensor(array), "load_state_dict")
+                    else:
+                        own[name] = Tensor(array)
+                elif name not in own:
+                    own[name] = Tensor(np.full((), np.nan))  # a count that `_restore_steps` replaces
+
+    def _restore_steps(self, group: ParamGroup, wanted: dict[int, float]) -> None:
+        """Counts that are equal are one tensor; one that fits all of its parameters keeps its memory."""
+        counted = [p for p in group["params"] if "step" in self.state.get(p, {})]
+        values: dict[int, set[float]] = {}
+        for p in counted:
+            values.setdefault(id(self.state[p]["step"]), set()).add(wanted[id(p)])
+        shared: dict[float, Tensor] = {}
+        for p in counted:
+            step, value = self.state[p]["step"], wanted[id(p)]
+            if len(values[id(step)]) == 1:
+                shared.setdefault(value, step)
+            self.state[p]["step"] = shared.setdefault(value, Tensor(np.zeros(())))
+        with no_grad():
+            for value, step in shared.items():
+                replace(step, Tensor(np.full((), value)), "load_state_dict")
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _slot_arrays(p: Any, slots: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    result = {}
+    for name, value in slots.items():
+        array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
+        expected = () if name == "step" else p.shape
+        if array.shape != expected:
+            raise ShapeError(
+                f"loaded state dict has a {name} of shape {shape_text(array.shape)} where the parameter needs "
+                f"{shape_text(expected)}"
+            )
+        result[name] = array.astype(np.float64 if name == "step" else p.dtype)
+    return result

@@ -1,0 +1,73 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..operators import F
+from .checks import at_least_zero
+from .groups import ParamGroup
+from .optimizer import Hyper, Optimizer
+
+
+class SGD(Optimizer):
+    """p - lr g, with g + weight_decay p for g, and momentum.
+
+    b = momentum b + (1 - dampening) g (b = g at first); the step is lr b, or lr (g + momentum b) with `nesterov`.
+    Raises ArgumentError for negative numbers, and for `nesterov` without momentum or with dampening.
+    Source: PyTorch's SGD; Sutskever et al., "On the importance of initialization and momentum", ICML 2013.
+    """
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Any = 1e-3,
+        momentum: Any = 0.0,
+        dampening: Any = 0.0,
+        weight_decay: Any = 0.0,
+        nesterov: bool = False,
+    ):
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+            },
+        )
+
+    def check(self, group: ParamGroup) -> None:
+        at_least_zero("learning rate", group["lr"])
+        at_least_zero("momentum value", group["momentum"])
+        at_least_zero("weight_decay value", group["weight_decay"])
+        if group["nesterov"] and (not group.uses("momentum") or group.uses("dampening")):
+            raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        return ("momentum_buffer",) if group.uses("momentum") else ()
+
+    def counts(self, group: ParamGroup) -> bool:
+        return group.uses("momentum") and group.uses("dampening")
+
+    def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
+        if t is None:
+            return {}
+        later = F.astype(F.gt(t, 1), np.float64)
+        return {"inflow": 1 - hyper("dampening") * later}
+
+    def rule(
+        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
+    ) -> tuple[Any, dict[str, Any]]:
+        if group.uses("weight_decay"):
+            g = g + hyper("weight_decay") * p
+        if not group.uses("momentum"):
+            return p - hyper("lr") * g, {}
+        inflow = hyper("inflow") * g if self.counts(group) else g
+        b = hyper("momentum") * slots["momentum_buffer"] + inflow
+        along = g + hyper("momentum") * b if group["nesterov"] else b
+        return p - hyper("lr") * along, {"momentum_buffer": b}

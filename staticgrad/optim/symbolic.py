@@ -1,0 +1,99 @@
+"""Minimizing in a graph: slots are Variables that no optimizer trains, the step is one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import static
+from ..eager import Tensor
+from ..errors import ArgumentError, GraphError
+from ..operators import Symbol
+from ..static.graphs import element
+from .groups import ParamGroup
+from .optimizer import Member, Optimizer
+
+
+def compute_gradients(optimizer: Optimizer, loss: Symbol, var_list: Iterable[Any] | None) -> list[tuple[Any, Any]]:
+    """(gradient, variable) for the variables of `loss`'s graph that the optimizer updates."""
+    graph = loss.graph
+    if var_list is not None:
+        variables = [_variable(graph, v, required=True) for v in var_list]
+    elif optimizer.implicit:
+        variables = [v for v in graph.variables if v.trainable]  # type: ignore[attr-defined]
+    else:
+        found = (_variable(graph, p, required=isinstance(p, Symbol)) for p in optimizer.parameters())
+        variables = [v for v in found if v is not None]
+    if not variables:
+        raise GraphError(
+            "No variables to optimize.", "make one: w = sg.Variable(initial_value), and use it in the loss"
+        )
+    return list(zip(static.gradients(loss, variables), variables, strict=True))
+
+
+def _variable(graph: Any, ref: Any, *, required: bool) -> Any:
+    """The variable of `graph` that `ref` is or, for an eager tensor, was taken in as; None where it was not.
+
+    Raises GraphError.
+    """
+    try:
+        node = element(graph, ref)
+    except GraphError:
+        if required:
+            raise
+        return None
+    variable = graph.variable_of.get(node)
+    if variable is None and required:
+        raise GraphError(f"only variables can be minimized over, got {ref!r}")
+    return variable
+
+
+def apply_gradients(optimizer: Optimizer, pairs: list[tuple[Any, Any]]) -> Any:
+    """One operation that assigns what the rule gives for each pair (gradient, variable)."""
+    graph = pairs[0][1].graph
+    position = _positions(optimizer, graph)
+    by_group: dict[int, list[tuple[Any, Any]]] = {}
+    for g, v in pairs:
+        if v.node in position:
+            place = position[v.node]
+        elif optimizer.implicit:
+            place = 0
+        else:
+            raise ArgumentError(f'variable "{v.name}" is not among the parameters of this optimizer')
+        by_group.setdefault(place, []).append((g, v))
+    assigns = []
+    with graph.as_default():
+        for place, given in by_group.items():
+            group = optimizer.param_groups[place]
+            members = [Member(v, g, _slots(optimizer, group, v)) for g, v in given]
+            step = _step(optimizer, graph, place) if optimizer.counts(group) else None
+            assigns += [static.assign(at, value) for at, value in optimizer.updates(group, step, members, graph)]
+        return static.group(*assigns, name=type(optimizer).__name__)
+
+
+def _positions(optimizer: Optimizer, graph: Any) -> dict[Any, int]:
+    """The group of each variable that the optimizer was given."""
+    result = {}
+    for i, group in enumerate(optimizer.param_groups):
+        for p in group["params"]:
+            v = _variable(graph, p, required=False) if isinstance(p, Tensor) else p
+            if v is not None:
+                result[v.node] = i
+    return result
+
+
+def _slots(optimizer: Optimizer, group: ParamGroup, v: Any) -> dict[str, Any]:
+    known = optimizer.variables.setdefault(v.node, {})
+    for name in optimizer.slots(group):
+        if name not in known:
+            known[name] = static.Variable(np.zeros(v.shape, v.dtype), trainable=False, name=f"{v.name}/{name}")
+    return {name: known[name] for name in optimizer.slots(group)}
+
+
+def _step(optimizer: Optimizer, graph: Any, place: int) -> Any:
+    known = optimizer.variables.setdefault((graph, place), {})
+    if "step" not in known:
+        known["step"] = static.Variable(np.zeros(()), trainable=False, name=f"{type(optimizer).__name__}/step")
+    return known["step"]

@@ -1,0 +1,44 @@
+"""Define-then-run, as in TensorFlow 1: graphs, placeholders, variables, gradients, sessions."""
+
+from .capture import capture
+from .control import Operation, control_dependencies, group, identity, no_op
+from .defaults import get_default_session
+from .gradients import gradients
+from .graphs import Graph, get_default_graph, reset_default_graph
+from .inputs import constant, placeholder
+from .session import Session
+from .variables import (
+    Variable,
+    assign,
+    assign_add,
+    assign_sub,
+    global_variables,
+    global_variables_initializer,
+    trainable_variables,
+    variables_initializer,
+)
+
+__all__ = [
+    "Graph",
+    "Operation",
+    "Session",
+    "Variable",
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "capture",
+    "constant",
+    "control_dependencies",
+    "get_default_graph",
+    "get_default_session",
+    "global_variables",
+    "global_variables_initializer",
+    "gradients",
+    "group",
+    "identity",
+    "no_op",
+    "placeholder",
+    "reset_default_graph",
+    "trainable_variables",
+    "variables_initializer",
+]

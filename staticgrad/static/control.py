@@ -1,0 +1,102 @@
+"""Order and effects: operations without a value, and what runs before what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphError, user_line
+from ..ir import REGISTRY, Graph, Node
+from ..operators import Symbol, append, control_of, frontends, state
+from ..types import TensorType, bool_
+from .graphs import element, get_default_graph
+
+
+class Operation:
+    """Something to run for its effect: `Session.run` returns None for it. Made by `group` and by initializers."""
+
+    __slots__ = ("__weakref__", "graph", "node")
+
+    def __init__(self, graph: Graph, node: Node):
+        self.graph = graph
+        self.node = node
+
+    @property
+    def name(self) -> str:
+        return self.node.name or self.node.op.name
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run it in `session`, the default one when left out; see `Session.run`."""
+        frontends.evaluate(self, feed_dict, session)
+
+    def __repr__(self) -> str:
+        return f"<sg.Operation {self.name!r}>"
+
+
+@contextmanager
+def control_dependencies(inputs: Iterable[Any] | None) -> Iterator[None]:
+    """Tensors made in this context are computed after `inputs` (tensors, operations): a variable that is used in it has
+    the value that the assigns among them, and behind them, give it.
+
+    Nested contexts add up; None drops all of them. A tensor made outside keeps its order: to have its value *and* the
+    order, write `sg.identity(tensor)` inside. Raises GraphError for what is not of a graph.
+    """
+    if inputs is None:
+        entered: tuple[Node, ...] = ()
+    else:
+        things = list(inputs)
+        outer = state.control[-1] if state.control else ()
+        entered = tuple(dict.fromkeys([*outer, *(element(_graph_of(things), thing) for thing in things)]))
+    state.control.append(entered)
+    try:
+        yield
+    finally:
+        state.control.pop()
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """One operation that runs all `inputs`: tensors, operations, or lists of them.
+
+    Raises GraphError for inputs of different graphs, or for what is not of a graph.
+    """
+    things = list(_flat(inputs))
+    graph = _graph_of(things)
+    after = tuple(dict.fromkeys([*(element(graph, thing) for thing in things), *control_of(graph)]))
+    label = graph.unique_name(name if name is not None else "group")
+    node = graph.add(REGISTRY["group"], (), {}, TensorType((), bool_), label, user_line(), after)
+    return Operation(graph, node)
+
+
+def no_op(name: str | None = None) -> Operation:
+    """Does nothing; useful under `control_dependencies`."""
+    return group(name=name if name is not None else "no_op")
+
+
+def identity(x: Any, name: str | None = None) -> Symbol:
+    """The value of `x` (a tensor, an array, a number) as a tensor of its own: to name it, or to order it."""
+    graph = x.graph if isinstance(x, Symbol) else get_default_graph()
+    if not isinstance(x, (Symbol, frontends.tensor_class)):
+        x = np.asarray(x)
+    return append(graph, REGISTRY["identity"], (x,), {}, name=name if name is not None else "")
+
+
+def _graph_of(things: list[Any]) -> Graph:
+    """The graph of the first thing that has one, else the default."""
+    for thing in things:
+        graph = getattr(thing, "graph", None)
+        if isinstance(graph, Graph):
+            return graph
+    return get_default_graph()
+
+
+def _flat(things: Iterable[Any]) -> Iterator[Any]:
+    for thing in things:
+        if isinstance(thing, (list, tuple)):
+            yield from _flat(thing)
+        elif thing is None:
+            raise GraphError("group: None can't be run", "an optimizer's or an assign's result was expected")
+        else:
+            yield thing

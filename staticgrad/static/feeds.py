@@ -1,0 +1,99 @@
+"""Values from outside: casts that lose nothing but precision, and the check of a fed value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor import Tensor
+from ..errors import DTypeError, FeedError
+from ..ir import Node
+from ..operators import Symbol
+from ..ops.leaves import fits
+from ..types import Shape, category, shape_text
+
+
+def converted(value: Any, dtype: np.dtype) -> np.ndarray:
+    """`value` (array, number, nested lists, eager tensor) as a contiguous array of `dtype`; itself where it is one.
+
+    Allowed: bool to integer to floating, any floating to any floating, integers that fit. Raises DTypeError for others.
+    """
+    if isinstance(value, Tensor):
+        value = value._data
+    try:
+        array = np.asarray(value, order="C")
+    except ValueError as error:
+        raise DTypeError(f"no array can be made of it: {error}") from None
+    if array.dtype == dtype:
+        return array
+    if array.size == 0 and not isinstance(value, np.ndarray):
+        return array.astype(dtype)  # an empty list has no dtype of its own
+    if array.dtype.kind not in "biuf":
+        raise DTypeError(f"dtype {array.dtype} can't become {dtype}")
+    if category(array.dtype) > category(dtype):
+        raise DTypeError(f"dtype {array.dtype} can't become {dtype} without loss", f"cast it first: astype('{dtype}')")
+    with np.errstate(all="ignore"):
+        result = array.astype(dtype, order="C")
+    if dtype.kind in "iu" and not np.can_cast(array.dtype, dtype) and (result != array).any():
+        raise DTypeError(f"some of its values are out of the range of {dtype}")
+    return result
+
+
+class Feed:
+    """A tensor that is fed: what its values have to be.
+
+    `seen` is the last shape that was found to fit: an array of this shape needs no second look.
+    """
+
+    __slots__ = ("dtype", "node", "seen", "shape")
+
+    def __init__(self, node: Node):
+        self.node = node
+        self.dtype: np.dtype = node.type.dtype
+        self.shape: Shape = node.type.shape
+        self.seen: tuple[int, ...] | None = None
+
+    def accept(self, value: Any) -> np.ndarray:
+        """The array to run with: a fitting contiguous ndarray itself, else a conversion.
+
+        Raises FeedError when the value doesn't fit in shape or dtype.
+        """
+        label = self.node.name or self.node.op.name
+        if isinstance(value, Symbol):
+            raise FeedError(
+                f"The value of a feed cannot be a symbolic tensor: Tensor '{label}' was fed {value.describe()}",
+                "fetch that tensor first, and feed the array",
+                *self.origin(),
+            )
+        try:
+            array = converted(value, self.dtype)
+        except DTypeError as error:
+            raise FeedError(
+                f"Cannot feed value of type {_kind(value)} for Tensor '{label}', which has dtype {self.dtype}",
+                error.summary,
+                *error.details,
+                *self.origin(),
+            ) from None
+        if not fits(self.shape, array.shape):
+            raise FeedError(
+                f"Cannot feed value of shape {shape_text(array.shape)} for Tensor '{label}', "
+                f"which has shape '{shape_text(self.shape)}'",
+                *self.origin(),
+            )
+        self.seen = array.shape
+        return array
+
+    def origin(self) -> tuple[str, ...]:
+        return origin(self.node)
+
+
+def origin(node: Node) -> tuple[str, ...]:
+    """The line on which a tensor was made, as a detail of an error."""
+    label = f'{node.op.leaf or node.op.name} "{node.name}"' if node.name else node.op.name
+    return (f"{label} {shape_text(node.type.shape)} {node.type.dtype}, from {node.where}",) if node.where else ()
+
+
+def _kind(value: Any) -> str:
+    dtype = getattr(value, "dtype", None)
+    return type(value).__name__ if dtype is None else f"{type(value).__name__} of {dtype}"

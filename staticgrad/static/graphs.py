@@ -1,0 +1,136 @@
+"""Graphs that users build, the default graph, and finding a tensor in a graph."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import ir, operators
+from ..eager.tensor import Tensor
+from ..errors import GraphError
+from ..ir import Node
+from ..operators import Symbol, state
+
+if TYPE_CHECKING:
+    from .variables import Variable
+
+
+class Captured(NamedTuple):
+    """An eager tensor that a graph took in. `tensor()` is that tensor, None when it is gone."""
+
+    tensor: Callable[[], Tensor | None]
+    node: Node
+    version: int
+    """`Tensor._version` at that time; -1 for a variable, which has its own value ever since."""
+
+
+class Graph(ir.Graph):
+    """A graph that is defined first and run later by a `Session`; build it under `with graph.as_default():`.
+
+    Tensors that are written twice stay two: each can be fed on its own. What they have in common is computed once.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.variable_of: dict[Node, Variable] = {}
+        self.captured: dict[int, Captured] = {}
+        """Eager tensors taken in, by id."""
+        self.sources: dict[Node, Callable[[], np.ndarray]] = {}
+        """Placeholders that feed themselves: the initial values of captured tensors."""
+        self._symbols: dict[Node, Symbol] = {}
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """In this context and thread, new tensors go to this graph."""
+        with using(self):
+            yield self
+
+    @property
+    def variables(self) -> list[Variable]:
+        """All variables in the order of their making, captured eager tensors among them."""
+        return list(self.variable_of.values())
+
+    def get_tensor(self, name: str) -> Symbol:
+        """The tensor of this name: `"x"`, or `"x:0"` as in TensorFlow 1.
+
+        Raises GraphError when there is none, or when the name is that of an operation without a value.
+        """
+        node = named(self, name)
+        if node.op.effect == "group":
+            raise GraphError(f"The name {name!r} refers to an Operation, not a Tensor", "fetch it by its name instead")
+        variable = self.variable_of.get(node)
+        return self._symbols.setdefault(node, Symbol(self, node)) if variable is None else variable
+
+
+@contextmanager
+def using(graph: ir.Graph) -> Iterator[None]:
+    """Make any graph of the IR the default of this thread."""
+    state.graphs.append(graph)
+    try:
+        yield
+    finally:
+        state.graphs.pop()
+
+
+def get_default_graph() -> Graph:
+    """The graph of the innermost `as_default` of this thread, else the one that all threads share."""
+    graph = operators.default_graph()
+    if not isinstance(graph, Graph):
+        raise GraphError(f"{graph!r} was not made by sg.Graph(): nothing can be added to it")
+    return graph
+
+
+def reset_default_graph() -> None:
+    """Start the shared default graph anew; sessions and tensors of the old one keep it.
+
+    Raises GraphError inside `as_default`.
+    """
+    if state.graphs:
+        raise GraphError(
+            "Do not use reset_default_graph() to clear nested graphs.",
+            "leave the `with graph.as_default():` first, or begin another sg.Graph()",
+        )
+    operators.GLOBAL_GRAPH = Graph()
+
+
+def named(graph: ir.Graph, name: str) -> Node:
+    """The node of this name, with or without ":0". Raises GraphError."""
+    node = graph.by_name(name.removesuffix(":0"))
+    if node is None:
+        names = [n.name for n in graph.nodes if n.name]
+        close = " or ".join(map(repr, difflib.get_close_matches(name, names, n=3)))
+        raise GraphError(
+            f"The name {name!r} refers to a Tensor which does not exist in the graph.",
+            f"did you mean {close}?" if close else "give a tensor a name: sg.identity(y, name='y')",
+        )
+    return node
+
+
+def element(graph: ir.Graph, thing: Any) -> Node:
+    """The node of `graph` for a symbol, operation, node, name or captured eager tensor. Raises GraphError."""
+    if isinstance(thing, str):
+        return named(graph, thing)
+    if isinstance(thing, Tensor):
+        known = graph.captured.get(id(thing)) if isinstance(graph, Graph) else None
+        if known is not None and known.tensor() is thing:
+            return known.node
+        raise GraphError(
+            f"Tensor {thing.name or 'of shape ' + str(thing.shape)} is not an element of this graph.",
+            "an eager tensor has its value already, and enters a graph when it is used together with its tensors",
+        )
+    node = thing if isinstance(thing, Node) else getattr(thing, "node", None)
+    if not isinstance(node, Node):
+        raise GraphError(f"Can not convert a {type(thing).__name__} into a Tensor or Operation.")
+    if node not in graph:
+        raise GraphError(
+            f"Tensor {node.name or node.op.name!r} is not an element of this graph.",
+            "make the session with its graph: sg.Session(graph=tensor.graph)",
+        )
+    return node
+
+
+operators.GLOBAL_GRAPH = Graph()

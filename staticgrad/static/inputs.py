@@ -1,0 +1,64 @@
+"""Tensors that come from outside: placeholders and constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..ir import REGISTRY
+from ..operators import Symbol, append, as_array
+from ..ops.leaves import constant_of
+from ..types import TensorType, as_dtype, as_shape, shape_text
+from .feeds import converted
+from .graphs import get_default_graph
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Symbol:
+    """A tensor that is fed at every run.
+
+    dtype: what NumPy takes for one; shape: its extents, None for one that may differ from run to run. Raises
+    ArgumentError when the shape is left out: the number of axes has to be known.
+    """
+    if dtype is None or isinstance(dtype, (tuple, list)):
+        raise ArgumentError(
+            f"placeholder: the dtype comes first, got {dtype!r}", "sg.placeholder(sg.float32, (None, 64))"
+        )
+    if shape is None:
+        raise ArgumentError(
+            "placeholder needs a shape of known rank",
+            "write None for an extent that may change: sg.placeholder(sg.float32, shape=(None, 64)); () for a scalar",
+        )
+    kind = TensorType(as_shape(shape, unknown=True), as_dtype(dtype))
+    label = name if name is not None else "placeholder"
+    return append(get_default_graph(), REGISTRY["placeholder"], (), {"type": kind}, name=label)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Symbol:
+    """A tensor whose value is known now: a copy of `value` (array, number, nested lists, eager tensor).
+
+    With `shape`, one element fills it, and as many as it has are reshaped to it. Raises ShapeError for other sizes,
+    DTypeError for what has no supported dtype, or would lose more than precision in `dtype`.
+    """
+    if isinstance(value, Symbol):
+        raise DTypeError(f"constant needs a value, got the symbolic {value.describe()}", "use sg.identity(tensor)")
+    if dtype is not None:
+        array = converted(value, as_dtype(dtype))
+    else:
+        array = value._data if isinstance(value, Tensor) else as_array(value)
+    if shape is not None:
+        extents = as_shape(shape)
+        if array.size != 1 and array.size != np.prod(extents, dtype=int):
+            raise ShapeError(f"constant: {array.size} values don't fill the shape {shape_text(extents)}")
+        array = np.full(extents, array) if array.size == 1 else array.reshape(extents)
+    label = name if name is not None else ""
+    return append(get_default_graph(), REGISTRY["constant"], (), frozen(array), name=label)
+
+
+def frozen(array: np.ndarray) -> dict[str, Any]:
+    """The attributes of a constant that later changes of `array` can't reach."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return constant_of(copy)

@@ -1,0 +1,189 @@
+"""Sessions: the values of a graph's variables, and running the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from ..errors import ArgumentError, FeedError, GraphError
+from ..ir import Graph, Node
+from ..operators import default_graph
+from .defaults import defaults
+from .feeds import Feed
+from .fetches import flatten, is_flat
+from .graphs import element, using
+from .steps import Runner, Step, Values
+
+SHORTCUTS = 4096
+"""Structures of fetches that a session remembers before it starts over (the programs behind them stay)."""
+
+
+class Session:
+    """Runs a graph, the default graph unless given, and owns the values of its variables.
+
+    Each session has its own values; several may run one graph, and several threads one session (they take turns).
+    `with Session() as sess:` makes it the default for `tensor.eval()` and its graph the default graph, and closes it
+    at the end. Raises ArgumentError when `graph` is no graph.
+    """
+
+    def __init__(self, graph: Graph | None = None):
+        if graph is not None and not isinstance(graph, Graph):
+            raise ArgumentError(f"a session needs a graph, got {type(graph).__name__}", "sg.Session(graph=g)")
+        self.graph = default_graph() if graph is None else graph
+        self._values = Values()
+        self._steps: dict[Hashable, Step] = {}
+        self._runners: dict[tuple[tuple[Node, ...], tuple[Node, ...]], Runner] = {}
+        self._entered: list[ExitStack] = []
+
+    # running ------------------------------------------------------------------------------------------------------
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """The values of `fetches`, which may be a tensor, an operation, an assign, a variable, a name, or lists,
+        tuples, named tuples and dicts of these, nested: the result has the same structure.
+
+        Tensors give NumPy arrays (fresh ones; NumPy scalars for no axes), assigns the new value, operations None.
+        feed_dict: values for tensors of the graph, any of them: what is fed is not computed. A contiguous ndarray of
+        the right dtype is used as it is; numbers, lists, eager tensors and other arrays are converted where nothing
+        but precision is lost.
+
+        Raises FeedError for a missing or unfitting value, UninitializedError for a variable without a value,
+        GraphError for fetches that are not of this graph, and errors of the ops. The variables are unchanged then.
+        """
+        kind = fetches.__class__
+        keys = tuple(feed_dict) if feed_dict else ()
+        try:
+            step = self._steps.get((kind, tuple(fetches) if kind is list else fetches, keys))
+        except TypeError:  # not hashable: a nested structure, which is known by its parts, or no tensor
+            step = None
+        if step is None:
+            step = self._step(fetches, keys, feed_dict)
+        return step(feed_dict.values() if feed_dict else ())
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
+        """A function of one value per entry of `feed_list` that does what `run` does, with the least overhead.
+
+        Raises as `run` does: for the fetches and the feeds now, for the values when it is called.
+        """
+        keys = () if feed_list is None else tuple(feed_list)
+        step = self._step(fetches, keys, None)
+        count = len(keys)
+
+        def call(*values: Any) -> Any:
+            if len(values) != count:
+                raise FeedError(f"this callable takes {count} values, as its feed_list has; got {len(values)}")
+            return step(values)
+
+        return call
+
+    def run_steps(self, fetches: Any, batches: Iterable[Mapping[Any, Any]]) -> list[Any]:
+        """`run(fetches, batch)` for each feed dict in `batches`: the list of the results."""
+        return [self.run(fetches, batch) for batch in batches]
+
+    def load(self, variable: Any, value: Any) -> None:
+        """Set the value of a variable (or captured eager tensor) now. Raises FeedError for a wrong shape or dtype."""
+        node = element(self.graph, variable)
+        if node.op.leaf != "variable":
+            raise GraphError(f"only variables can be loaded, got {variable!r}", "feed other tensors when you run")
+        array = Feed(node).accept(value)
+        cell = node.attrs["cell"]
+        with self._values.lock:
+            self._values.check_open()
+            if cell in self._values.store:
+                self._values.store[cell][...] = array
+            else:
+                self._values.store[cell] = array.copy()
+
+    # the way from structures to programs --------------------------------------------------------------------------
+
+    def _step(self, fetches: Any, keys: tuple[Any, ...], feed_dict: Any) -> Step:
+        """The step of a structure, from the cache or made."""
+        leaves: list[Any] = []
+        structure = flatten(fetches, leaves)
+        nested = (structure, tuple(leaves), keys)
+        try:
+            known = self._steps.get(nested)
+        except TypeError:  # something unhashable, which is no tensor: found out below
+            known = None
+        if known is not None:
+            return known
+        if feed_dict is not None and not isinstance(feed_dict, Mapping):
+            raise FeedError(f"feed_dict has to map tensors to values, got {type(feed_dict).__name__}")
+        with self._values.lock:
+            self._values.check_open()
+            wanted = [self._fetched(leaf) for leaf in leaves]
+            step = self._made(wanted, self._fed(keys), structure)
+            if len(self._steps) >= SHORTCUTS:
+                self._steps.clear()
+            self._steps[nested] = step
+            if is_flat(structure):
+                self._steps[fetches.__class__, tuple(fetches) if fetches.__class__ is list else fetches, keys] = step
+        return step
+
+    def _made(self, wanted: list[Node], fed: tuple[Node, ...], structure: Any) -> Step:
+        nodes = tuple(dict.fromkeys(wanted))
+        runner = self._runners.get((nodes, fed))
+        if runner is None:
+            runner = self._runners[nodes, fed] = Runner(self._values, self.graph, nodes, fed)
+        return Step(runner, nodes, wanted, structure)
+
+    def _fetched(self, fetch: Any) -> Node:
+        try:
+            return element(self.graph, fetch)
+        except GraphError as error:
+            raise GraphError(
+                f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.summary})", *error.details
+            ) from None
+
+    def _fed(self, keys: tuple[Any, ...]) -> tuple[Node, ...]:
+        fed: dict[Node, Any] = {}
+        for key in keys:
+            try:
+                node = element(self.graph, key)
+            except GraphError as error:
+                raise FeedError(
+                    f"Cannot interpret feed_dict key as Tensor: {key!r}. ({error.summary})", *error.details
+                ) from None
+            if node.op.effect == "group":
+                raise FeedError(f"Cannot interpret feed_dict key as Tensor: {key!r}. (An operation has no value.)")
+            if node in fed:
+                raise FeedError(f"Tensor '{node.name or node.op.name}' is fed twice, as {fed[node]!r} and as {key!r}")
+            fed[node] = key
+        return tuple(fed)
+
+    # default and end ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def as_default(self) -> Iterator[Session]:
+        """In this context and thread, `tensor.eval()` and `operation.run()` use this session. Does not close it."""
+        defaults.sessions.append(self)
+        try:
+            yield self
+        finally:
+            defaults.sessions.pop()
+
+    def close(self) -> None:
+        """Give up the values of the variables. What uses the session later raises GraphError."""
+        with self._values.lock:
+            self._values.closed = True
+            self._values.store.clear()
+            for runner in self._runners.values():
+                runner.ready = False
+            self._runners.clear()
+            self._steps.clear()
+
+    def __enter__(self) -> Session:
+        self._values.check_open()
+        with ExitStack() as stack:
+            stack.enter_context(self.as_default())
+            if default_graph() is not self.graph:
+                stack.enter_context(using(self.graph))
+            self._entered.append(stack.pop_all())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._entered.pop().close()
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<sg.Session of {self.graph!r}{', closed' if self._values.closed else ''}>"

@@ -1,0 +1,154 @@
+"""What a session keeps for a structure of fetches and a list of feeds: the way from fed values to fetched ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from ..compiler.program import Program
+from ..errors import FeedError, GraphError, ShapeError, UninitializedError
+from ..ir import Cell, Graph, Node
+from ..types import shape_text
+from .feeds import Feed, origin
+from .fetches import rebuilder
+
+ndarray = np.ndarray
+CLOSED = "Attempted to use a closed Session."
+
+
+class Values:
+    """The state of a session: the arrays of its variables. Whoever reads or writes it holds the lock."""
+
+    __slots__ = ("closed", "lock", "store")
+
+    def __init__(self) -> None:
+        self.store: dict[Cell, np.ndarray] = {}
+        self.lock = RLock()
+        self.closed = False
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise GraphError(CLOSED, "make another: sg.Session()")
+
+
+class Runner:
+    """The program of some nodes for some feeds, and what has to hold before it runs.
+
+    Raises FeedError when a placeholder that the nodes need is not among the feeds.
+    """
+
+    __slots__ = ("feeds", "reads", "ready", "run", "sources", "values", "writes")
+
+    def __init__(self, values: Values, graph: Graph, nodes: Sequence[Node], feeds: Sequence[Node]):
+        fed = set(feeds)
+        own: dict[Node, Callable[[], np.ndarray]] = getattr(graph, "sources", {})
+        sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
+        program = Program(graph, nodes, [*feeds, *sources])
+        prepared = program.prepared
+        if prepared.needs:
+            raise _unfed(prepared.needs)
+        self.values = values
+        self.feeds = [Feed(node) for node in feeds]
+        self.sources = [(Feed(node), own[node]) for node in sources]
+        self.reads = [n for n in prepared.graph.nodes if n.op.leaf == "variable"]
+        self.writes: list[Cell] = [cell for cell, _ in prepared.assigns]
+        self.run = program.run
+        self.ready = False
+        """The state was found in order; it stays so, as no variable is ever removed. Else `first` runs."""
+
+    def first(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """Run after a look at the state. The lock is held."""
+        self.values.check_open()
+        store = self.values.store
+        for node in self.reads:
+            _bind(node, store)
+        self._add_sources(arrays)
+        fresh = [cell for cell in self.writes if cell not in store]
+        for cell in fresh:
+            store[cell] = np.empty(cell.type.shape, cell.type.dtype)  # type: ignore[arg-type]  # variables are static
+        try:
+            result = self.run(arrays, store)
+        except BaseException:
+            for cell in fresh:
+                del store[cell]
+            raise
+        self.ready = not self.sources
+        return result
+
+    def _add_sources(self, arrays: list[np.ndarray]) -> None:
+        for feed, source in self.sources:
+            array = source()
+            if array.shape != feed.shape or array.dtype != feed.dtype:
+                raise ShapeError(
+                    f"the eager tensor behind '{feed.node.name}' was {shape_text(feed.shape)} {feed.dtype} when the "
+                    f"graph took it in, and is {shape_text(array.shape)} {array.dtype} now"
+                )
+            arrays.append(np.asarray(array, order="C"))
+
+
+class Step:
+    """Calling it with an iterable of values, one per feed, returns the values of the fetches in their structure."""
+
+    __slots__ = ("_order", "_rebuild", "_runner", "_scalars", "_silent")
+
+    def __init__(self, runner: Runner, nodes: Sequence[Node], leaves: Sequence[Node], structure: Any):
+        """`nodes` are those of the runner, each once; `leaves` those of the structure."""
+        self._runner = runner
+        self._rebuild = rebuilder(structure)
+        self._order = None if len(nodes) == len(leaves) else [list(nodes).index(leaf) for leaf in leaves]
+        self._silent = tuple(i for i, leaf in enumerate(leaves) if leaf.op.effect == "group")
+        self._scalars = tuple(i for i, leaf in enumerate(leaves) if not leaf.type.shape and i not in self._silent)
+
+    def __call__(self, values: Iterable[Any]) -> Any:
+        runner = self._runner
+        arrays = []
+        for value, feed in zip(values, runner.feeds):  # noqa: B905  # as many: the caller's keys
+            if (
+                value.__class__ is ndarray
+                and value.dtype is feed.dtype
+                and value.shape == feed.seen
+                and value.flags.c_contiguous
+            ):
+                arrays.append(value)
+            else:
+                arrays.append(feed.accept(value))
+        state = runner.values
+        with state.lock:
+            results: list[Any] = runner.run(arrays, state.store) if runner.ready else runner.first(arrays)
+        if self._order is not None:
+            results = [results[i].copy() for i in self._order]
+        for i in self._scalars:
+            results[i] = results[i][()]
+        for i in self._silent:
+            results[i] = None
+        return self._rebuild(results)
+
+
+def _bind(node: Node, store: dict[Cell, np.ndarray]) -> None:
+    """Make sure that a variable which is read has an array. Raises UninitializedError."""
+    cell = node.attrs["cell"]
+    if cell in store:
+        return
+    if cell.tensor is not None:  # a graph of the eager tape: the tensor's own buffer is the storage
+        store[cell] = cell.tensor._data
+        return
+    raise UninitializedError(
+        f"Attempting to use uninitialized value {cell.name}",
+        *origin(node),
+        "initialize it in this session: sess.run(sg.global_variables_initializer())",
+    )
+
+
+def _unfed(needs: Sequence[Node]) -> FeedError:
+    first = needs[0]
+    more = ", ".join(f"'{n.name or n.op.name}'" for n in needs[1:])
+    return FeedError(
+        f"You must feed a value for placeholder tensor '{first.name or first.op.name}' "
+        f"with dtype {first.type.dtype} and shape {shape_text(first.type.shape)}",
+        *origin(first),
+        *([f"and for {more}"] if more else []),
+        "feed it: sess.run(fetches, {placeholder: value})",
+    )

@@ -1,0 +1,212 @@
+"""State of a graph: variables, assignments and initial values.
+
+A run reads every variable as it was when the run began, and commits all assigns when it ends. `control_dependencies`
+orders a read after an assign. Of two assigns to one variable in one run the one made later in the program wins; neither
+sees the other unless control dependencies order them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..eager.tensor import Tensor
+from ..errors import ArgumentError, DTypeError, GraphError, user_line
+from ..ir import REGISTRY, Cell, Node
+from ..operators import F, Symbol, append, control_of, frontends, operand_of
+from ..ops.leaves import fits
+from .control import Operation, control_dependencies, group
+from .defaults import evaluate, session_or_default
+from .feeds import converted
+from .graphs import Graph, get_default_graph
+from .inputs import constant
+
+
+class Variable(Symbol):
+    """A tensor whose value lives in a session from run to run; usable wherever a tensor is.
+
+    initial_value: array, number, eager tensor (copied), or a symbolic tensor, e.g. random, which the initializer
+    computes; trainable: optimizers update it; dtype: that of initial_value unless given. Raises ArgumentError when the
+    shape of initial_value has unknown extents.
+    """
+
+    __slots__ = ("initializer",)
+
+    initializer: Operation
+    """Gives the variable its initial value."""
+
+    def __init__(self, initial_value: Any, trainable: bool = True, dtype: Any = None, name: str | None = None):
+        with control_dependencies(None):
+            if isinstance(initial_value, Symbol):
+                initial = initial_value if dtype is None else F.astype(initial_value, dtype)
+            else:
+                initial = constant(initial_value, dtype)
+            self._enter(get_default_graph(), initial, trainable, name if name is not None else "variable")
+
+    def _enter(self, graph: Graph, initial: Symbol, trainable: bool, name: str) -> None:
+        """Make the node, the initializer and the entry in the graph."""
+        start = operand_of(graph, initial, None)  # raises for a tensor of another graph
+        if not start.type.static:
+            raise ArgumentError(
+                f"initial_value must have a shape specified: {initial.describe()}",
+                "a variable's extents are fixed; give the tensors behind its initial value known extents",
+            )
+        cell = Cell(name, start.type, initial=start, trainable=trainable)
+        super().__init__(graph, append(graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
+        cell.name = self.node.name
+        self.initializer = group(append(graph, REGISTRY["assign"], (self.node, start), {}), name=f"{cell.name}/init")
+        graph.variable_of[self.node] = self
+
+    @property
+    def cell(self) -> Cell:
+        """What a session keeps its value under."""
+        return self.node.attrs["cell"]
+
+    @property
+    def trainable(self) -> bool:
+        return self.cell.trainable
+
+    @property
+    def initial_value(self) -> Symbol:
+        """The tensor that the initializer computes."""
+        return Symbol(self.graph, self.cell.initial)
+
+    def operand(self) -> Node:
+        """The value at the start of the run; under `control_dependencies`, a read after them."""
+        return self.read_value().node if control_of(self.graph) else self.node
+
+    def read_value(self) -> Symbol:
+        """The value at this point of the order that `control_dependencies` gives, as a tensor of its own."""
+        return append(self.graph, REGISTRY["read"], (self.node,), {})
+
+    def value(self) -> Symbol:
+        """The value as a plain tensor: what an op takes that uses the variable here."""
+        return Symbol(self.graph, self.operand())
+
+    def assign(self, value: Any) -> Symbol:
+        """See `assign`."""
+        return assign(self, value)
+
+    def assign_add(self, delta: Any) -> Symbol:
+        """See `assign_add`."""
+        return assign_add(self, delta)
+
+    def assign_sub(self, delta: Any) -> Symbol:
+        """See `assign_sub`."""
+        return assign_sub(self, delta)
+
+    def eval(self, session: Any = None, feed_dict: Any = None) -> Any:  # type: ignore[override]  # TensorFlow 1's order
+        """Its value in `session`, the default one when left out."""
+        return evaluate(self, feed_dict, session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set its value in `session` (default: the default one) now. Raises FeedError for a wrong shape or dtype."""
+        session_or_default(session, "load").load(self, value)
+
+    def __repr__(self) -> str:
+        return f"<sg.Variable {self.name!r} {self.type}>"
+
+
+# assignments ---------------------------------------------------------------------------------------------------------
+
+
+def assign(ref: Any, value: Any, name: str | None = None) -> Symbol:
+    """Give a variable a new value when the run ends; the result is that value.
+
+    ref: a Variable, or an eager tensor that requires grad; value: a tensor, array or number of its shape. Reads in the
+    same run see the old value, unless `control_dependencies` orders them after this. Two assigns to one variable in one
+    run: the one made later wins. Raises GraphError when `ref` is no variable, ShapeError and DTypeError when the value
+    doesn't fit: where an extent is unknown until then, at the run, before anything changes.
+    """
+    variable = _variable(ref, value)
+    graph, node = variable.graph, variable.node
+    operand = operand_of(graph, _plain(value, node), user_line())
+    if isinstance(operand, Node) and not operand.type.static and fits(node.type.shape, operand.type.shape):
+        operand = append(graph, REGISTRY["fit"], (operand,), {"shape": node.type.shape}).node
+    return append(graph, REGISTRY["assign"], (node, operand), {}, name=name if name is not None else "")
+
+
+def assign_add(ref: Any, delta: Any, name: str | None = None) -> Symbol:
+    """`assign(ref, ref + delta)`. Two of these in one run don't add up unless control dependencies order them."""
+    variable = _variable(ref, delta)
+    return assign(variable, F.add(variable, _plain(delta, variable.node)), name)
+
+
+def assign_sub(ref: Any, delta: Any, name: str | None = None) -> Symbol:
+    """`assign(ref, ref - delta)`. Two of these in one run don't add up unless control dependencies order them."""
+    variable = _variable(ref, delta)
+    return assign(variable, F.sub(variable, _plain(delta, variable.node)), name)
+
+
+def _variable(ref: Any, value: Any) -> Variable:
+    """The variable that `ref` names. Raises GraphError."""
+    graph = ref.graph if isinstance(ref, Symbol) else value.graph if isinstance(value, Symbol) else get_default_graph()
+    node = ref.node if isinstance(ref, Symbol) else frontends.capture(graph, ref) if isinstance(ref, Tensor) else None
+    variable = graph.variable_of.get(node) if isinstance(graph, Graph) and node is not None else None
+    if variable is None:
+        raise GraphError(
+            f"only variables have a value to change, got {ref!r}", "make it one: sg.Variable(initial_value)"
+        )
+    return variable
+
+
+def _plain(value: Any, variable: Node) -> Any:
+    """Arrays, numbers and lists take the variable's dtype, as in a feed; tensors keep theirs."""
+    if isinstance(value, (Symbol, Tensor)):
+        return value
+    try:
+        return converted(value, variable.type.dtype)
+    except DTypeError as error:
+        raise DTypeError(f'assign to "{variable.name}": {error.summary}', *error.details) from None
+
+
+# collections ---------------------------------------------------------------------------------------------------------
+
+
+def global_variables() -> list[Variable]:
+    """All variables of the default graph, captured eager tensors among them."""
+    return get_default_graph().variables
+
+
+def trainable_variables() -> list[Variable]:
+    """Those variables of the default graph that optimizers update."""
+    return [v for v in get_default_graph().variables if v.trainable]
+
+
+def global_variables_initializer() -> Operation:
+    """Initializes all variables that the default graph has now."""
+    return variables_initializer(global_variables())
+
+
+def variables_initializer(var_list: Iterable[Variable], name: str | None = None) -> Operation:
+    """One operation that initializes the variables.
+
+    An initial value that depends on a variable takes that one's initial value when it is among them, else its value at
+    the start of the run.
+    """
+    given = [var_list] if isinstance(var_list, Variable) else var_list
+    variables = {v.node: v for v in (_variable(ref, None) for ref in given)}
+    starts: dict[Node, Node] = {}
+    updates: list[Any] = []
+    with control_dependencies(None):
+        for graph in dict.fromkeys(v.graph for v in variables.values()):
+            for node in [n for n in graph.nodes if n in variables]:
+                variable = variables[node]
+                start = starts[node] = _replaced(variable.graph, variable.cell.initial, starts)
+                same = start is variable.cell.initial
+                updates.append(variable.initializer if same else append(graph, REGISTRY["assign"], (node, start), {}))
+        return group(*updates, name=name if name is not None else "init")
+
+
+def _replaced(graph: Any, target: Node, values: dict[Node, Node]) -> Node:
+    """`target` computed with some nodes replaced; what doesn't depend on them is shared, not copied."""
+    moved: dict[Node, Node] = {}
+    for node in graph.reaching([target], stop=set(values)):
+        inputs = tuple(moved[i] for i in node.inputs)
+        if node in values:
+            moved[node] = values[node]
+        elif inputs != node.inputs:
+            moved[node] = graph.add(node.op, inputs, node.attrs, node.type, "", node.where, node.after)
+        else:
+            moved[node] = node
+    return moved[target]

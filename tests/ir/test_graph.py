@@ -1,0 +1,232 @@
+"""Graphs: interning, names, the networkx view, and what a node needs."""
+
+from __future__ import annotations
+
+import threading
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from staticgrad.errors import ArgumentError
+from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef, define, literal
+from staticgrad.types import TensorType, float32, int64
+
+VECTOR = TensorType((3,), float32)
+
+
+def leaf(graph: Graph, name: str = "") -> Node:
+    return graph.add(REGISTRY["placeholder"], (), {"type": VECTOR}, VECTOR, name)
+
+
+def op(graph: Graph, name: str, *inputs: Node, after: tuple[Node, ...] = (), **attrs) -> Node:
+    return graph.add(REGISTRY[name], inputs, attrs, VECTOR, after=after)
+
+
+def number(graph: Graph, value: float) -> Node:
+    return graph.add(REGISTRY["constant"], (), literal(np.float32(value)), TensorType((), float32))
+
+
+# interning ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_interning_graph_keeps_pure_twins_once():
+    graph = Graph(intern=True)
+    x, y = leaf(graph), leaf(graph)
+    first = op(graph, "mul", x, y)
+    assert op(graph, "mul", x, y) is first
+    assert op(graph, "mul", y, x) is not first
+    assert op(graph, "neg", op(graph, "mul", x, y)) is op(graph, "neg", first)
+    assert len(graph) == 5
+
+
+def test_a_users_graph_keeps_every_tensor_that_was_written():
+    graph = Graph()
+    x = leaf(graph)
+    assert op(graph, "neg", x) is not op(graph, "neg", x)
+    assert len(graph) == 3
+
+
+def test_leaves_state_and_random_numbers_are_never_interned():
+    graph = Graph(intern=True)
+    assert leaf(graph) is not leaf(graph)
+    cell = Cell("w", VECTOR)
+    variable = [graph.add(REGISTRY["variable"], (), {"cell": cell}, VECTOR) for _ in range(2)]
+    assert variable[0] is not variable[1]
+    assert op(graph, "assign", variable[0], leaf(graph)) is not op(graph, "assign", variable[0], leaf(graph))
+    assert op(graph, "read", variable[0]) is not op(graph, "read", variable[0])
+    seed = TensorType((2,), int64)
+    generator = [graph.add(REGISTRY["generator"], (), {"type": seed}, seed) for _ in range(2)]
+    assert generator[0] is not generator[1]
+
+
+def test_draws_with_different_indices_stay_apart():
+    graph = Graph(intern=True)
+    seed = TensorType((2,), int64)
+    generator = graph.add(REGISTRY["generator"], (), {"type": seed}, seed)
+    draws = [op(graph, "random_uniform", generator, shape=(3,), dtype=float32, index=i) for i in (0, 1, 0)]
+    assert draws[0] is not draws[1]
+    assert draws[0] is draws[2]  # the same numbers: Philox of one key and counter
+
+
+def test_constants_are_interned_by_their_bits():
+    graph = Graph(intern=True)
+    assert number(graph, 2.0) is number(graph, 2.0)
+    assert number(graph, 0.0) is not number(graph, -0.0)
+    assert number(graph, np.nan) is number(graph, np.nan)
+    double = graph.add(REGISTRY["constant"], (), literal(np.float64(2)), TensorType((), np.dtype(np.float64)))
+    assert double is not number(graph, 2.0)
+
+
+def test_control_edges_keep_twins_apart():
+    graph = Graph(intern=True)
+    x = leaf(graph)
+    y = op(graph, "exp", x)
+    assert op(graph, "neg", x, after=(y,)) is not op(graph, "neg", x)
+
+
+def test_append_takes_existing_nodes_of_other_graphs():
+    source, target = Graph(), Graph(intern=True)
+    x = leaf(source)
+    y, twin = op(source, "neg", x), op(source, "neg", x)
+    assert target.append(x) is x
+    assert target.append(y) is y
+    assert target.append(y) is y
+    assert target.append(twin) is y
+    assert target.nodes == [x, y]
+    assert x in target
+    assert twin not in target
+
+
+# names --------------------------------------------------------------------------------------------------------------
+
+
+def test_names_are_made_unique_as_in_tensorflow():
+    graph = Graph()
+    assert [graph.unique_name(n) for n in ("w", "w", "w", "b", "w_1")] == ["w", "w_1", "w_2", "b", "w_1_1"]
+
+
+def test_a_name_finds_its_first_node():
+    graph = Graph()
+    x = leaf(graph, "x")
+    leaf(graph, "x")
+    assert graph.by_name("x") is x
+    assert graph.by_name("y") is None
+
+
+# the networkx view --------------------------------------------------------------------------------------------------
+
+
+def test_dag_keeps_one_edge_for_both_operands_of_a_square():
+    graph = Graph()
+    x = leaf(graph)
+    square = op(graph, "mul", x, x)
+    assert isinstance(graph.dag, nx.DiGraph)
+    assert list(graph.dag.edges) == [(x, square)]
+    assert square.inputs == (x, x)
+    assert graph.users()[x] == [square, square]
+
+
+def test_dag_follows_the_graph_and_holds_control_edges():
+    graph = Graph()
+    x = leaf(graph)
+    assert list(graph.dag) == [x]
+    y = op(graph, "neg", x)
+    z = op(graph, "exp", x, after=(y,))
+    assert list(graph.dag) == [x, y, z]
+    assert set(graph.dag.edges) == {(x, y), (x, z), (y, z)}
+    assert list(nx.topological_sort(graph.dag)) == graph.nodes
+
+
+def test_dag_of_nodes_without_edges():
+    graph = Graph()
+    assert len(graph.dag) == 0
+    x = leaf(graph)
+    assert x in graph.dag
+
+
+# reaching -----------------------------------------------------------------------------------------------------------
+
+
+def test_reaching_is_in_order_and_stops_where_told():
+    graph = Graph()
+    x, y = leaf(graph), leaf(graph)
+    a = op(graph, "neg", x)
+    b = op(graph, "exp", y)
+    c = op(graph, "mul", b, a)
+    d = op(graph, "mul", c, c)
+    assert graph.reaching([d]) == [x, y, a, b, c, d]
+    assert graph.reaching([a]) == [x, a]
+    assert graph.reaching([b, a]) == [x, y, a, b]
+    assert graph.reaching([d], stop={c}) == [c, d]
+    assert graph.reaching([d], stop={a}) == [y, a, b, c, d]
+    assert graph.reaching([c], stop={c}) == [c]
+    assert graph.reaching([]) == []
+
+
+def test_reaching_follows_control_edges():
+    graph = Graph()
+    x = leaf(graph)
+    first = op(graph, "neg", x)
+    then = op(graph, "exp", leaf(graph), after=(first,))
+    assert first in graph.reaching([then])
+
+
+def test_reaching_is_not_bounded_by_the_depth_of_pythons_stack():
+    graph = Graph()
+    node = leaf(graph)
+    for _ in range(5000):
+        node = op(graph, "neg", node)
+    assert len(graph.reaching([node])) == 5001
+
+
+# building from threads ----------------------------------------------------------------------------------------------
+
+
+def test_threads_may_build_one_graph():
+    graph = Graph(intern=True)
+    x = leaf(graph)
+
+    def build() -> None:
+        node = x
+        for i in range(300):
+            node = op(graph, "neg", node)
+            if i % 50 == 0:
+                len(graph.dag)
+            graph.unique_name("n")
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(graph) == 301
+    assert len(graph.dag) == 301
+    assert graph.unique_name("n") == "n_1200"
+
+
+# records ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_op_is_defined_once():
+    before = dict(REGISTRY)
+    with pytest.raises(ArgumentError, match="an op named 'add' is defined already"):
+        define(OpDef("add", lambda x: x, lambda x: x))
+    assert before == REGISTRY
+
+
+@pytest.mark.parametrize("record", REGISTRY.values(), ids=REGISTRY.keys())
+def test_records_are_consistent(record):
+    assert REGISTRY[record.name] is record
+    assert not (record.leaf and record.effect)
+    assert repr(record) == f"<op {record.name}>"
+    if record.leaf or record.effect:
+        assert record.name == record.leaf or record.name == record.effect
+
+
+def test_cotangent_functions_of_an_input():
+    add, comparison, concatenate = REGISTRY["add"], REGISTRY["lt"], REGISTRY["concatenate"]
+    assert callable(add.vjp_for(0))
+    assert comparison.vjp_for(0) is None
+    assert callable(concatenate.vjp_for(5))
+    assert REGISTRY["where"].vjp_for(0) is None

@@ -1,0 +1,425 @@
+"""Modules: registration, names, hooks, state dicts, and what counts as a change of structure."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import nn
+from staticgrad.eager.tensor import Structure
+from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 3)
+        self.rest = nn.Sequential(nn.ReLU(), nn.Linear(3, 2))
+        self.scale = nn.Parameter([2.0])
+        self.register_buffer("calls", sg.zeros(1))
+
+    def forward(self, x):
+        return self.rest(self.first(x)) * self.scale
+
+
+NAMES = ["scale", "first.weight", "first.bias", "rest.1.weight", "rest.1.bias"]
+
+
+def changes(action) -> int:
+    before = Structure.changes
+    action()
+    return Structure.changes - before
+
+
+# members -----------------------------------------------------------------------------------------------------------------
+
+
+def test_names_and_traversal():
+    net = Net()
+    assert [name for name, _ in net.named_parameters()] == NAMES
+    assert [p.name for p in net.parameters()] == NAMES
+    assert [name for name, _ in net.named_parameters(recurse=False)] == ["scale"]
+    assert [name for name, _ in net.named_parameters(prefix="net")][1] == "net.first.weight"
+    assert [name for name, _ in net.named_modules()] == ["", "first", "rest", "rest.0", "rest.1"]
+    assert [name for name, _ in net.named_children()] == ["first", "rest"]
+    assert [name for name, _ in net.named_buffers()] == ["calls"]
+    assert list(net.children()) == [net.first, net.rest]
+    assert len(list(net.modules())) == 5
+    assert list(net.buffers())[0] is net.calls
+
+
+def test_a_parameter_below_keeps_the_longest_name():
+    net = Net()
+    list(net.parameters())
+    list(net.rest.parameters())
+    assert net.rest[1].weight.name == "rest.1.weight"
+
+
+def test_shared_members_are_listed_once():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    net[1].weight = net[0].weight
+    net.again = net[0]
+    assert [name for name, _ in net.named_parameters()] == ["0.weight", "0.bias", "1.bias"]
+    assert [name for name, _ in net.named_children()] == ["0", "1"]
+    assert "1.weight" in net.state_dict()
+
+
+def test_parameter():
+    array = np.ones(2, np.float32)
+    p = nn.Parameter(array)
+    array[0] = 7
+    assert type(p) is sg.Tensor
+    assert isinstance(p, nn.Parameter)
+    assert p.requires_grad
+    assert p.tolist() == [1, 1]
+    assert not isinstance(sg.ones(2, requires_grad=True), nn.Parameter)
+    assert not nn.Parameter(array, requires_grad=False).requires_grad
+    with pytest.raises(DTypeError, match="only Tensors of floating point dtype can require gradients"):
+        nn.Parameter([1, 2])
+
+
+def test_what_is_registered():
+    module = nn.Module()
+    module.leaf = sg.ones(1, requires_grad=True)
+    module.frozen = nn.Parameter([1.0], requires_grad=False)
+    module.plain = sg.ones(1)
+    module.result = sg.ones(1, requires_grad=True) * 2
+    module.child = None
+    assert [name for name, _ in module.named_parameters()] == ["leaf", "frozen"]
+    module.leaf = None
+    assert [name for name, _ in module.named_parameters()] == ["frozen"]
+    module.leaf = nn.Parameter([3.0])
+    assert [name for name, _ in module.named_parameters()] == ["leaf", "frozen"]
+    del module.leaf
+    assert [name for name, _ in module.named_parameters()] == ["frozen"]
+    assert not hasattr(module, "leaf")
+
+
+class Forgetful(nn.Module):
+    def __init__(self):
+        self.fc = nn.Linear(2, 2)
+
+
+def with_buffer() -> nn.Module:
+    module = nn.Module()
+    module.register_buffer("b", sg.zeros(1))
+    return module
+
+
+ERRORS = [
+    (lambda: setattr(nn.Linear(2, 2), "weight", sg.ones(2, 2)),
+     "cannot assign 'Tensor' as parameter 'weight' (nn.Parameter or None expected)"),
+    (lambda: setattr(nn.Linear(2, 2), "weight", 3),
+     "cannot assign 'int' as parameter 'weight' (nn.Parameter or None expected)"),
+    (lambda: setattr(with_buffer(), "b", 3), "cannot assign 'int' as buffer 'b' (Tensor or None expected)"),
+    (lambda: setattr(Net(), "first", 3), "cannot assign 'int' as child module 'first' (Module or None expected)"),
+    (lambda: nn.Module().add_module("a.b", nn.ReLU()), 'child module name can\'t be empty or contain ".", got \'a.b\''),
+    (lambda: nn.Module().add_module("forward", nn.ReLU()), "attribute 'forward' already exists"),
+    (lambda: nn.Module().add_module("a", 3), "int is not a Module subclass"),
+    (lambda: nn.Module().register_parameter("a", sg.ones(1, requires_grad=True) * 2),
+     "cannot assign 'Tensor' as parameter 'a' (nn.Parameter or None expected)"),
+    (lambda: nn.Module().register_buffer("a", 3), "cannot assign 'int' as buffer 'a' (Tensor or None expected)"),
+    (lambda: nn.Module().train(1), "training mode is expected to be boolean"),
+    (lambda: nn.Sequential(nn.ReLU(), 3), "int is not a Module subclass"),
+    (lambda: nn.Linear(2.5, 2), "Linear: in_features must be an integer >= 0, got 2.5"),
+    (lambda: nn.Linear(2, -1), "Linear: out_features must be an integer >= 0, got -1"),
+    (lambda: nn.Dropout(-1), "dropout probability has to be between 0 and 1, but got -1"),
+    (lambda: nn.MSELoss("average"), "'average' is not a valid value for reduction"),
+    (Forgetful, "cannot assign 'fc' before Module.__init__() call"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "text"), ERRORS, ids=[row[1][:50] for row in ERRORS])
+def test_error(call, text):
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert caught.value.summary == text
+
+
+def test_to_takes_floats_only():
+    with pytest.raises(DTypeError, match="only accepts floating point dtypes"):
+        nn.Linear(2, 2).to(np.int64)
+
+
+def test_forward_has_to_be_written():
+    with pytest.raises(NotImplementedError, match=r'Module \[Module\] is missing the required "forward" function'):
+        nn.Module()(1)
+
+
+# running -----------------------------------------------------------------------------------------------------------------
+
+
+def test_hooks():
+    net, seen = nn.Identity(), []
+    pre = net.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+    post = net.register_forward_hook(lambda module, args, out: seen.append((args[0].item(), out.item())))
+    double = net.register_forward_hook(lambda module, args, out: out * 2)
+    assert net(sg.tensor(1.0)).item() == 4
+    assert seen == [(2.0, 2.0)]
+    pre.remove()
+    with double:
+        assert net(sg.tensor(1.0)).item() == 2
+    assert net(sg.tensor(1.0)).item() == 1
+    post.remove()
+    net(sg.tensor(1.0))
+    assert len(seen) == 3
+    net.register_forward_pre_hook(lambda module, args: args[0] * 3)
+    assert net(sg.tensor(1.0)).item() == 3
+
+
+def test_train_and_eval():
+    net = nn.Sequential(nn.Dropout(0.5), nn.Identity())
+    x = sg.ones(100)
+    assert (net(x).numpy() == 0).any()
+    assert net.eval() is net
+    assert not net[0].training
+    assert net(x) is x
+    net.train()
+    assert net[1].training
+
+
+def test_freezing():
+    net = Net()
+    net.first.requires_grad_(False)
+    net(sg.ones(2, 4)).sum().backward()
+    assert net.first.weight.grad is None
+    assert net.rest[1].weight.grad is not None
+    net.zero_grad()
+    assert net.rest[1].weight.grad is None
+
+
+def test_zero_grad_with_zeros():
+    net = nn.Linear(2, 1)
+    net(sg.ones(1, 2)).sum().backward()
+    g = net.weight.grad
+    net.zero_grad(set_to_none=False)
+    assert net.weight.grad is g
+    assert g.tolist() == [[0, 0]]
+    (g2,) = sg.autograd.grad((net(sg.ones(1, 2)) ** 2).sum(), [net.weight], create_graph=True)
+    net.weight.grad = g2
+    net.zero_grad(set_to_none=False)
+    assert not net.weight.grad.requires_grad
+    assert net.weight.grad.tolist() == [[0, 0]]
+
+
+def test_apply_goes_from_below():
+    seen = []
+    net = nn.Sequential(nn.ReLU(), nn.Sequential(nn.Tanh()))
+    assert net.apply(lambda m: seen.append(type(m).__name__)) is net
+    assert seen == ["ReLU", "Tanh", "Sequential", "Sequential"]
+
+
+def test_dtypes():
+    net = Net()
+    net.register_buffer("steps", sg.tensor([3]))
+    net(sg.ones(2, 4)).sum().backward()
+    w = net.first.weight
+    assert net.double() is net
+    assert net.first.weight is w
+    assert w.dtype == np.float64
+    assert w.grad.dtype == np.float64
+    assert net.calls.dtype == np.float64
+    assert net.steps.dtype == np.int64
+    net.float()
+    assert w.dtype == np.float32
+    assert nn.Linear(2, 2, dtype=np.float64).weight.dtype == np.float64
+
+
+def test_repr():
+    class WithExtra(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(2, 1, bias=False)
+
+        def extra_repr(self):
+            return "n=2"
+
+    net = nn.Sequential(nn.Linear(4, 3), nn.Sequential(nn.Dropout(0.2), nn.Softmax(1)), WithExtra(), nn.Flatten())
+    assert repr(net) == (
+        "Sequential(\n"
+        "  (0): Linear(in_features=4, out_features=3, bias=True)\n"
+        "  (1): Sequential(\n"
+        "    (0): Dropout(p=0.2)\n"
+        "    (1): Softmax(dim=1)\n"
+        "  )\n"
+        "  (2): WithExtra(\n"
+        "    n=2\n"
+        "    (fc): Linear(in_features=2, out_features=1, bias=False)\n"
+        "  )\n"
+        "  (3): Flatten(start_dim=1)\n"
+        ")"
+    )
+
+
+def test_copies_are_independent():
+    net = Net()
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert [name for name, _ in twin.named_parameters()] == NAMES
+        with sg.no_grad():
+            twin.scale.fill_(5)
+        assert net.scale.item() == 2
+        np.testing.assert_allclose(twin.first.weight.detach().numpy(), net.first.weight.detach().numpy())
+        assert twin(sg.ones(1, 4)).shape == (1, 2)
+
+
+# containers --------------------------------------------------------------------------------------------------------------
+
+
+def test_sequential_is_a_sequence():
+    a, b, c = nn.ReLU(), nn.Tanh(), nn.Sigmoid()
+    net = nn.Sequential(a, b, c)
+    assert len(net) == 3
+    assert list(net) == [a, b, c]
+    assert net[0] is a
+    assert net[-1] is c
+    assert list(net[1:]) == [b, c]
+    assert isinstance(net[1:], nn.Sequential)
+    net[1] = d = nn.Identity()
+    assert list(net) == [a, d, c]
+    assert net.append(b) is net
+    assert net[3] is b
+    tail = net[2:]
+    tail.append(a)
+    assert list(tail) == [c, b, a]
+    with pytest.raises(IndexRangeError, match="index 4 is out of range"):
+        net[4]
+    named = nn.Sequential({"act": a, "out": b})
+    assert named.act is a
+    assert [name for name, _ in named.named_children()] == ["act", "out"]
+
+
+def test_the_same_module_twice_runs_twice():
+    half = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(half.weight, 0.5)
+    assert nn.Sequential(half, half)(sg.ones(1, 1)).item() == 0.25
+
+
+def test_module_list():
+    layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
+    assert len(layers) == 3
+    assert len(list(layers.parameters())) == 6
+    with pytest.raises(NotImplementedError):
+        layers(1)
+
+
+# structure ---------------------------------------------------------------------------------------------------------------
+
+
+def test_training_counts_only_when_it_changes():
+    net = nn.ReLU()
+    assert changes(lambda: net.train()) == 0
+    assert changes(lambda: net.eval()) == 1
+    assert changes(lambda: net.eval()) == 0
+    assert changes(lambda: net.train()) == 1
+
+
+STRUCTURAL = [
+    ("add a parameter", lambda net: setattr(net, "more", nn.Parameter([1.0]))),
+    ("replace a parameter", lambda net: setattr(net, "scale", nn.Parameter([1.0]))),
+    ("drop a parameter", lambda net: setattr(net, "scale", None)),
+    ("delete a parameter", lambda net: delattr(net, "scale")),
+    ("replace a buffer", lambda net: setattr(net, "calls", sg.ones(1))),
+    ("add a buffer", lambda net: net.register_buffer("more", sg.ones(1))),
+    ("add a module", lambda net: net.add_module("more", nn.ReLU())),
+    ("replace a module", lambda net: net.rest.__setitem__(0, nn.Tanh())),
+    ("add a hook", lambda net: net.register_forward_hook(print)),
+    ("add a hook before", lambda net: net.register_forward_pre_hook(print)),
+    ("change a setting", lambda net: setattr(net.first, "slope", 0.2)),
+]
+
+
+@pytest.mark.parametrize(("name", "action"), STRUCTURAL, ids=[row[0] for row in STRUCTURAL])
+def test_structure_counts(name, action):
+    net = Net()
+    before = net.structure()
+    assert changes(lambda: action(net)) >= 1
+    assert net.structure() != before
+
+
+def test_structure_does_not_count_values():
+    net = Net()
+    before = net.structure()
+
+    def use():
+        net.scale = net.scale
+        net.first.in_features = 4
+        net(sg.ones(2, 4)).sum().backward()
+        net.zero_grad()
+        net.state_dict()
+        list(net.parameters())
+        with sg.no_grad():
+            net.scale.mul_(2)
+
+    assert changes(use) == 0
+    assert net.structure() == before
+
+
+def test_removing_a_hook_counts_once():
+    handle = nn.ReLU().register_forward_hook(print)
+    assert changes(handle.remove) == 1
+    assert changes(handle.remove) == 0
+
+
+# state dicts -------------------------------------------------------------------------------------------------------------
+
+
+def test_state_dict_round_trip(tmp_path):
+    net, other = Net(), Net()
+    state = net.state_dict()
+    assert list(state) == ["scale", "calls", "first.weight", "first.bias", "rest.1.weight", "rest.1.bias"]
+    assert not any(t.requires_grad for t in state.values())
+    memory = other.first.weight._data
+    result = other.load_state_dict(state)
+    assert result == ([], [])
+    assert other.first.weight._data is memory
+    x = sg.ones(2, 4)
+    np.testing.assert_array_equal(net(x).detach().numpy(), other(x).detach().numpy())
+    with sg.no_grad():
+        net.scale.fill_(9)
+    assert state["scale"].item() == 2  # a copy
+
+    np.savez(tmp_path / "net.npz", **{name: value.numpy() for name, value in state.items()})
+    with np.load(tmp_path / "net.npz") as saved:
+        net.load_state_dict(saved)
+    assert net.scale.item() == 2
+
+
+def test_loading_casts_to_the_tensors_dtype():
+    net = nn.Linear(2, 1)
+    net.load_state_dict({"weight": np.array([[0.1, 0.2]]), "bias": [1]})
+    assert net.weight.dtype == np.float32
+    assert net.bias.tolist() == [1.0]
+
+
+def test_a_state_dict_that_does_not_fit_changes_nothing():
+    net = nn.Sequential(nn.Linear(2, 1))
+    before = net.state_dict()
+    bad = {"0.weight": np.ones((1, 2)), "0.bias": np.ones(3), "extra": np.ones(1)}
+    with pytest.raises(nn.StateDictError) as caught:
+        net.load_state_dict(bad)
+    assert caught.value.summary == "Error(s) in loading state_dict for Sequential:"
+    assert caught.value.details == (
+        'Unexpected key(s) in state_dict: "extra".',
+        "size mismatch for 0.bias: copying a param with shape (3,) from checkpoint, the shape in current model is (1,).",
+    )
+    with pytest.raises(nn.StateDictError) as caught:
+        net.load_state_dict({})
+    assert caught.value.details == ('Missing key(s) in state_dict: "0.weight", "0.bias".',)
+    for name, value in net.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[name].numpy())
+    with pytest.raises(nn.StateDictError, match="Expected state_dict to be dict-like, got list"):
+        net.load_state_dict([])
+
+
+def test_not_strict():
+    net = nn.Linear(2, 1)
+    result = net.load_state_dict({"bias": [4.0], "extra": 1}, strict=False)
+    assert result.missing_keys == ["weight"]
+    assert result.unexpected_keys == ["extra"]
+    assert net.bias.item() == 4
+    with pytest.raises(nn.StateDictError, match="size mismatch"):
+        net.load_state_dict({"bias": [4.0, 1.0]}, strict=False)

@@ -1,0 +1,212 @@
+"""The package as a whole: what it exports, what importing it costs, and which module may import which."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import staticgrad as sg
+from staticgrad.operators import F
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "staticgrad"
+HEAVY = ("numba", "llvmlite", "networkx", "scipy", "matplotlib")
+
+
+def run(program: str) -> str:
+    """The output of a program in a fresh interpreter."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# what importing loads -----------------------------------------------------------------------------------------------
+
+LOADED = f"import sys; print(*sorted(set({HEAVY!r}).intersection(sys.modules)))"
+
+
+def test_import_loads_no_heavy_library():
+    assert run(f"import staticgrad\n{LOADED}").split() == []
+
+
+def test_import_leaves_the_lazy_modules_alone():
+    loaded = run("import staticgrad, sys; print(*[m for m in sys.modules if m.startswith('staticgrad.')])").split()
+    assert not {"staticgrad.nn", "staticgrad.optim", "staticgrad.static", "staticgrad.drawing"}.intersection(loaded)
+
+
+def test_an_eager_program_never_imports_numba():
+    program = f"""
+        import staticgrad as sg
+        from staticgrad import functional as F
+        from staticgrad import nn, optim
+
+        sg.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        opt = optim.Adam(model.parameters(), lr=0.01)
+        losses = []
+        for _ in range(3):
+            loss = F.cross_entropy(model(sg.ones(5, 4)), sg.tensor([0, 1, 2, 0, 1]))
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            losses.append(loss.item())
+        assert losses[2] < losses[0], losses
+        {LOADED}
+    """
+    assert run(program).split() == []
+
+
+# what is exported ---------------------------------------------------------------------------------------------------
+
+
+def test_every_operation_is_exported():
+    missing = [name for name, function in vars(F).items() if getattr(sg, name, None) is not function]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", sg.__all__)
+def test_every_public_name_exists_and_is_listed(name):
+    assert getattr(sg, name) is not None
+    assert name in dir(sg)
+
+
+def test_public_names_are_sorted_and_unique():
+    assert list(sg.__all__) == sorted(set(sg.__all__))
+
+
+def test_lazy_names_are_told_to_type_checkers():
+    """`_LAZY` and the imports under TYPE_CHECKING are the same names from the same modules."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {
+        alias.name: "." + (statement.module or "")
+        for statement in guarded.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    assert told == {**sg._LAZY, **dict.fromkeys(sg._LAZY_MODULES, ".")}
+    assert set(told) <= set(sg.__all__)
+
+
+def test_no_function_has_the_name_of_a_module():
+    """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
+    modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert modules.intersection(sg.__all__) == {"autograd", "functional", "nn", "optim"}
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="module 'staticgrad' has no attribute 'relu6'"):
+        _ = sg.relu6
+
+
+def test_version_is_that_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert sg.__version__ == project["version"]
+
+
+# layers -------------------------------------------------------------------------------------------------------------
+
+ORDER = [
+    "errors",
+    "types",
+    "ir",
+    "operators",
+    "printing",
+    "saving",
+    "ops",
+    "verify",
+    "interpret",
+    "compiler",
+    "eager",
+    "functions",
+    "autograd",
+    "functional",
+    "static",
+    "tracing",
+    "nn",
+    "optim",
+    "comparing",
+    "placement",
+    "drawing",
+]
+"""A module imports from itself and from those before it."""
+
+ALLOWED = {
+    ("ir.graph", "printing"): "str(graph): the listing, loaded when one is printed",
+}
+"""(module, layer it reaches up to): why. Only imports inside functions may be here."""
+
+
+class Import(NamedTuple):
+    module: str
+    line: int
+    layer: str
+    lazy: bool
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    """The project's modules that a file imports, by layer; what only type checkers see is left out."""
+    package = path.relative_to(PACKAGE).parent.parts
+    for node, lazy in walk(ast.parse(path.read_text(encoding="utf-8")), False):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - (node.level - 1)] + tuple(node.module.split(".") if node.module else ())
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "staticgrad":
+            base = tuple((node.module or "").split(".")[1:])
+        else:
+            continue
+        for layer in {base[0]} if base else {alias.name for alias in node.names}:
+            yield Import(module_name(path), node.lineno, layer, lazy)
+
+
+def walk(tree: ast.AST, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node, lazy
+        yield from walk(node, lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=[module_name(path) for path in FILES])
+def test_modules_import_only_from_those_above(path):
+    own = ORDER.index(module_name(path).split(".")[0])
+    wrong = [
+        f"line {found.line}: {found.module} imports {found.layer}"
+        for found in imports_of(path)
+        if ORDER.index(found.layer) > own and not (found.lazy and (found.module, found.layer) in ALLOWED)
+    ]
+    assert wrong == []
+
+
+def test_every_exception_is_used():
+    used = {(found.module, found.layer) for path in FILES for found in imports_of(path) if found.lazy}
+    assert set(ALLOWED) <= used
+
+
+def test_only_the_compiler_imports_heavy_libraries_outside_functions():
+    found = []
+    for path in FILES:
+        for node, lazy in walk(ast.parse(path.read_text(encoding="utf-8")), False):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            heavy = [name for name in names if name.split(".")[0] in HEAVY]
+            if heavy and not lazy and not module_name(path).startswith("compiler."):
+                found.append(f"{module_name(path)}, line {node.lineno}: {', '.join(heavy)}")
+    assert found == []
