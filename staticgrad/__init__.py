@@ -61,6 +61,7 @@ from .functions import (
     ceil,
     clamp,
     clip,
+    clone,
     concatenate,
     cos,
     cumsum,
@@ -70,6 +71,7 @@ from .functions import (
     eq,
     erf,
     exp,
+    expand,
     expand_dims,
     expm1,
     flatten,
@@ -93,6 +95,7 @@ from .functions import (
     logical_xor,
     logsumexp,
     lt,
+    masked_fill,
     matmul,
     max,
     maximum,
@@ -102,6 +105,7 @@ from .functions import (
     mul,
     ne,
     neg,
+    norm,
     one_hot,
     ones_like,
     outer,
@@ -209,14 +213,16 @@ _LAZY = {
 _LAZY_MODULES = frozenset({"functional", "nn", "optim"})
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LAZY_MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_LAZY[name], __name__), name)
-    globals()[name] = value  # later uses find it without coming here
-    return value
+if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
+
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY_MODULES:
+            return importlib.import_module(f".{name}", __name__)
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(_LAZY[name], __name__), name)
+        globals()[name] = value  # later uses find it without coming here
+        return value
 
 
 def __dir__() -> list[str]:
@@ -262,6 +268,7 @@ __all__ = [
     "ceil",
     "clamp",
     "clip",
+    "clone",
     "compare",
     "compile",
     "concatenate",
@@ -278,6 +285,7 @@ __all__ = [
     "eq",
     "erf",
     "exp",
+    "expand",
     "expand_dims",
     "expm1",
     "eye",
@@ -324,6 +332,7 @@ __all__ = [
     "logsumexp",
     "lt",
     "manual_seed",
+    "masked_fill",
     "matmul",
     "max",
     "maximum",
@@ -336,6 +345,7 @@ __all__ = [
     "nn",
     "no_grad",
     "no_op",
+    "norm",
     "one_hot",
     "ones",
     "ones_like",

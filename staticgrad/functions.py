@@ -15,15 +15,28 @@ from .errors import DTypeError
 from .operators import F, Symbol
 from .ops.indexing import getitem, index_along, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
-from .ops.pointwise import astype, clamp, clip, pow, reciprocal, rsqrt, softplus, stop_gradient, where
+from .ops.pointwise import (
+    astype,
+    clamp,
+    clip,
+    clone,
+    masked_fill,
+    pow,
+    reciprocal,
+    rsqrt,
+    softplus,
+    stop_gradient,
+    where,
+)
 from .ops.pointwise import isfinite_ as isfinite
 from .ops.pointwise import isnan_ as isnan
 from .ops.reductions import all_ as all
 from .ops.reductions import any_ as any
-from .ops.reductions import broadcast_like, cumsum, log_softmax, softmax, std, var
+from .ops.reductions import broadcast_like, cumsum, log_softmax, norm, softmax, std, var
 from .ops.shaping import (
     broadcast_to,
     concatenate,
+    expand,
     expand_dims,
     flatten,
     flip,
@@ -142,6 +155,7 @@ __all__ = [
     "ceil",
     "clamp",
     "clip",
+    "clone",
     "concatenate",
     "cos",
     "cumsum",
@@ -151,6 +165,7 @@ __all__ = [
     "eq",
     "erf",
     "exp",
+    "expand",
     "expand_dims",
     "expm1",
     "flatten",
@@ -174,6 +189,7 @@ __all__ = [
     "logical_xor",
     "logsumexp",
     "lt",
+    "masked_fill",
     "matmul",
     "max",
     "maximum",
@@ -183,6 +199,7 @@ __all__ = [
     "mul",
     "ne",
     "neg",
+    "norm",
     "one_hot",
     "ones_like",
     "outer",

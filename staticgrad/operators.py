@@ -216,7 +216,7 @@ class Operators:
     @property
     def T(self) -> Any:
         """Axes reversed."""
-        return F.permute(self, tuple(reversed(range(self.ndim))))
+        return F.permute(self)
 
     @property
     def mT(self) -> Any:

@@ -10,16 +10,20 @@ import bisect
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .ir import Graph, Node
 from .printing import attr_text, attrs_text, clip, numbering, outputs_of
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 LETTER, LINE = 0.0628, 0.135
 """Inches: the width of a letter and the height of a line, in a monospaced font of 7.5 points."""
 WIDEST = 32
 """Letters in a box."""
-GAP_X, GAP_Y = 0.22, 0.28  # inches
+GAP_X, GAP_Y, PAGE = 0.22, 0.28, 12.0
+"""Inches: between boxes, between layers, and the width at which unconnected parts begin a new row."""
 ORDERINGS, PLACINGS = 16, 48
 """Sweeps over the layers, down and up in turn."""
 
@@ -68,14 +72,32 @@ class Edge(NamedTuple):
 
 
 def place(graph: Graph) -> tuple[list[Box], list[Edge]]:
-    """The boxes of a graph's nodes and its edges, with coordinates from (0, 0) to the right and downwards."""
-    inside = _inside(graph)
-    boxes = _boxes(graph, inside)
-    layers = _layers(graph, boxes)
-    edges = _edges(boxes, layers)
-    _order(layers)
-    _rows(layers)
-    _columns(layers)
+    """The boxes of a graph's nodes and its edges, with coordinates from (0, 0) to the right and downwards.
+
+    Parts of the graph that nothing connects are laid out on their own, side by side, in rows like the words of a text.
+    """
+    import networkx as nx
+
+    boxes = _boxes(graph, _inside(graph))
+    dag = graph.dag.subgraph(boxes)
+    edges: list[Edge] = []
+    x = y = deepest = 0.0
+    order = {node: i for i, node in enumerate(boxes)}
+    parts = sorted(nx.weakly_connected_components(dag), key=lambda members: min(order[node] for node in members))
+    for members in parts:
+        layers = _layers(dag.subgraph(members), {node: box for node, box in boxes.items() if node in members})
+        edges += _edges(boxes, layers)
+        _order(layers)
+        _rows(layers)
+        _columns(layers)
+        part = [box for layer in layers for box in layer]
+        width, depth = max(box.x + box.width / 2 for box in part), max(box.bottom for box in part)
+        if x and x + width > PAGE:
+            x, y, deepest = 0.0, deepest + 2 * GAP_Y, 0.0
+        for box in part:
+            box.x += x
+            box.y += y
+        x, deepest = x + width + 2 * GAP_X, max(deepest, y + depth)
     return list(boxes.values()), edges
 
 
@@ -100,7 +122,7 @@ def _boxes(graph: Graph, inside: set[Node]) -> dict[Node, Box]:
         results.setdefault(node, []).append(name)
     boxes: dict[Node, Box] = {}
     told = None
-    for node in graph.nodes:
+    for node in number:
         if node in inside:
             continue
         lines = [f"{number[node]} {_title(node, inside)}", repr(node.type)]
@@ -131,29 +153,29 @@ def _title(node: Node, inside: set[Node]) -> str:
 # layers -------------------------------------------------------------------------------------------------------------
 
 
-def _layers(graph: Graph, boxes: dict[Node, Box]) -> list[list[Box]]:
+def _layers(dag: nx.DiGraph, boxes: dict[Node, Box]) -> list[list[Box]]:
     """The topological generations; then leaves move down to just above their first reader."""
     import networkx as nx
 
-    dag = graph.dag.subgraph(boxes)
     for depth, generation in enumerate(nx.topological_generations(dag)):
         for node in generation:
             boxes[node].layer = depth
     for node, box in boxes.items():
         if not dag.in_degree(node) and dag.out_degree(node):
             box.layer = min(boxes[reader].layer for reader in dag.successors(node)) - 1
-    layers: list[list[Box]] = [[] for _ in range(max((box.layer for box in boxes.values()), default=-1) + 1)]
+    layers: list[list[Box]] = [[] for _ in range(max(box.layer for box in boxes.values()) + 1)]
     for box in boxes.values():
         layers[box.layer].append(box)
     return layers
 
 
 def _edges(boxes: dict[Node, Box], layers: list[list[Box]]) -> list[Edge]:
-    """All edges. Those of one source share their passing places, so that they run as one line until they part."""
+    """The edges into these layers. Those of one source share their passing places: they run as one until they part."""
     edges = []
     passing: dict[tuple[Box, int], Box] = {}
-    for node, target in boxes.items():
-        parents = [parent for parent in dict.fromkeys(node.parents) if parent in boxes]
+    for target in [box for layer in layers for box in layer]:
+        assert target.node is not None
+        parents = [parent for parent in dict.fromkeys(target.node.parents) if parent in boxes]
         for i, parent in enumerate(parents):
             source = boxes[parent]
             path = [source]
@@ -166,7 +188,7 @@ def _edges(boxes: dict[Node, Box], layers: list[list[Box]]) -> list[Edge]:
             path.append(target)
             port = 0.8 * ((i + 1) / (len(parents) + 1) - 0.5)
             _link(path[-2], target, port)
-            edges.append(Edge(path, port, _kind(node, parent)))
+            edges.append(Edge(path, port, _kind(target.node, parent)))
     return edges
 
 

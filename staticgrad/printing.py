@@ -32,7 +32,10 @@ def outputs_of(graph: Graph) -> Mapping[str, Node]:
 
 
 def numbering(graph: Graph) -> dict[Node, str]:
-    """`%0`, `%1`, ... in the graph's order: what every listing, drawing and export calls a node."""
+    """`%0`, `%1`, ... in the graph's order: what every listing, drawing and export calls a node.
+
+    Readers walk this rather than the graph, to which another thread may be adding.
+    """
     return {node: f"%{i}" for i, node in enumerate(graph.nodes)}
 
 
@@ -73,7 +76,7 @@ def to_text(graph: Graph, *, lines: bool = True) -> str:
     number = numbering(graph)
     rows = []
     above = None
-    for node in graph.nodes:
+    for node in number:
         comment = _comment(node.where, with_text=node.where != above) if lines else ""
         rows.append((number[node], repr(node.type), _expression(node, number), comment))
         above = node.where
@@ -153,7 +156,7 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
     for name, node in outputs_of(graph).items():
         result.setdefault(node, []).append(name)
     plain = nx.DiGraph()
-    for node in graph.nodes:
+    for node in number:
         plain.add_node(
             number[node],
             op=node.op.name,
@@ -165,7 +168,7 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
             kind=kind_of(node, backward),
             output=",".join(result.get(node, ())),
         )
-    for node in graph.nodes:
+    for node in number:
         for parent in dict.fromkeys(node.parents):
             positions = [str(i) for i, operand in enumerate(node.inputs) if operand is parent]
             plain.add_edge(number[parent], number[node], operands=",".join(positions), control=parent in node.after)

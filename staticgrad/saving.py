@@ -33,7 +33,7 @@ def to_json(graph: Graph, *, indent: int | None = None) -> str:
     that text can't hold (the source of a hyper-parameter, a function).
     """
     writer = _Writer(graph)
-    nodes = [writer.node(node) for node in graph.nodes]
+    nodes = [writer.node(node) for node in writer.number]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -47,8 +47,8 @@ def to_json(graph: Graph, *, indent: int | None = None) -> str:
 
 class _Writer:
     def __init__(self, graph: Graph):
-        self.index = {node: i for i, node in enumerate(graph.nodes)}
         self.number = numbering(graph)
+        self.index = {node: i for i, node in enumerate(self.number)}
         self.cells: dict[str, Cell] = {}
 
     def node(self, node: Node) -> dict[str, Any]:

@@ -204,6 +204,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def normalize_axis(axis: Any, ndim: int) -> int:
     """A non-negative axis. Raises ArgumentError when it is out of range."""
+    if axis.__class__ is int and -ndim <= axis < ndim:
+        return axis if axis >= 0 else axis + ndim
     if isinstance(axis, (bool, np.bool_)) or not isinstance(axis, (int, np.integer)):
         raise ArgumentError(f"axis must be an integer, got {axis!r}")
     if not -ndim <= axis < ndim:
@@ -211,10 +213,15 @@ def normalize_axis(axis: Any, ndim: int) -> int:
     return int(axis) % ndim
 
 
+ALL_AXES = tuple(tuple(range(n)) for n in range(65))  # NumPy's arrays have at most 64
+
+
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Sorted non-negative axes; all of them for None. Raises ArgumentError for one out of range or named twice."""
     if axis is None:
-        return tuple(range(ndim))
+        return ALL_AXES[ndim]
+    if axis.__class__ is int and -ndim <= axis < ndim:
+        return (axis if axis >= 0 else axis + ndim,)
     axes = [normalize_axis(a, ndim) for a in (axis if isinstance(axis, Iterable) else (axis,))]
     if len(set(axes)) != len(axes):
         raise ArgumentError(f"an axis is named twice in {tuple(axes)}")

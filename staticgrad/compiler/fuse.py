@@ -121,7 +121,7 @@ class Fuser:
 
     def _recompute(self, node: Node, group: Group) -> None:
         """Let the kernels that read a cheap value compute it themselves, where they have to read its operands anyway."""
-        if node in self.results or not isinstance(node.op.emit, Pointwise) or node.op.emit.cost > CHEAP:
+        if node in self.results or not node.type.shape or not isinstance(node.op.emit, Pointwise) or node.op.emit.cost > CHEAP:
             return
         operands = [origin(i) for i in node.inputs]
         if any(o in group.members and o not in group.outputs for o in operands) or node in group.space.post:
@@ -282,7 +282,7 @@ def _block(node: Node, shape: tuple[int, ...], inside: set[Node], layouts: Layou
     """The first axis from which on each operand is either one value or one run; 0 when they all walk together."""
     k = 0
     for operand in node.inputs:
-        if operand.type.size == 1 or isinstance(operand.op.emit, Index):
+        if operand.type.size == 1 or isinstance(operand.op.emit, Index) or operand.op.leaf == "generator":
             continue
         if origin(operand) in inside:
             k = max(k, _mask_block(operand.type.shape, shape))
@@ -323,7 +323,7 @@ def _assign(node: Node, space: Space, inside: set[Node], layouts: Layouts, prefe
             raise Misfit(f"it needs the finished {late[0].op.name} of all rows")
         space.post.add(node)
     for seen, source in operands:
-        if inlined(source):
+        if inlined(source) or source.op.leaf == "generator":
             continue
         if source in inside:
             _check_member(seen, space.kind[source], node.type.shape, kind, space)

@@ -66,7 +66,7 @@ def toolchain() -> str:
 
     digest = hashlib.sha256()
     folder = Path(__file__).parent
-    for file in sorted([folder / "lang.py", *(folder / "elementary").glob("*.py")]):
+    for file in sorted([folder / "lang.py", folder / "philox.py", folder / "blas.py", *(folder / "elementary").glob("*.py")]):
         digest.update(file.read_bytes())
     for text in (numba.__version__, llvmlite.__version__, sys.version, llvm.get_host_cpu_name()):
         digest.update(text.encode())
@@ -80,8 +80,14 @@ def load(body: str) -> dict[str, Any]:
     with _lock:
         found = _loaded.get(code)
         if found is None:
-            found = _loaded[code] = _load(HEADER + body)
+            found = _loaded[code] = _load(header(body) + body)
         return found
+
+
+def header(body: str) -> str:
+    """The imports of a kernel: the random functions only where they are used."""
+    draws = "uniform_" in body or "normal_" in body
+    return HEADER + ("from staticgrad.compiler.philox import *\n\n" if draws else "")
 
 
 def without_comments(source: str) -> str:

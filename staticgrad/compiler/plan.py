@@ -56,18 +56,21 @@ class Plan:
                 at += 1
         self.segments.append(Segment(first, at))
         self.patches = np.array(b.feed_patches(), np.int64).reshape(-1, 3)
-        self.objects = np.zeros(max(len(self.feeds), 1), np.int64)
+        self.objects = np.zeros(len(self.feeds), np.int64)
         self.bound: dict[Cell, np.ndarray] = {}
-        self.arguments = [node.attrs["source"] for node in b.argument_nodes]
+        sources = [node.attrs["source"] for node in b.argument_nodes]
+        self.arguments = [(source.owner, source.key) for source in sources]
         self.parallel = any(row.chunks > 1 for row in native)
         self.blas = any(row.large_gemm for row in native)
         self.native = native
+        hold = threads.blas_hold() if self.blas else None
+        self.hold = 0 if hold is None else hold.ctypes.data
         self.call = (
             self.patches.ctypes.data, len(self.patches), self.objects.ctypes.data, self.table.ctypes.data, 0,
-            len(native), self.status.ctypes.data,
+            len(native), self.status.ctypes.data, self.hold,
         )  # fmt: skip
-        self.simple = len(self.segments) == 1 and not self.parallel and not self.blas
-        self.read_only = [cell for cell in b.cells if cell not in self.written]
+        self.simple = len(self.segments) == 1 and not self.parallel
+        self.views = [slot.array(()) if slot.root.kind in ("arena", "fixed") else None for slot in self.fetches]
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -89,11 +92,9 @@ class Plan:
 
     def execute(self, arrays: Sequence[np.ndarray]) -> None:
         """Run on bound state. The caller holds the lock."""
-        objects = self.objects
-        for i, array in enumerate(arrays):
-            objects[i] = id(array)
+        self.objects[:] = [id(array) for array in arrays]
         if self.arguments:
-            values = [source.owner[source.key] for source in self.arguments]
+            values = [owner[key] for owner, key in self.arguments]
             if values != self.builder.last_arguments:
                 self.builder.argument_values[:] = values
                 self.builder.last_arguments = values
@@ -102,7 +103,7 @@ class Plan:
 
             self.builder.generator_state[:] = generator.take(self.draws)
         if self.simple:
-            failed = driver.bind_and_run(*self.call)
+            failed = driver.step(*self.call)
             if failed >= 0:
                 self._fail(failed)
             return
@@ -110,18 +111,24 @@ class Plan:
 
     def _segments(self, arrays: Sequence[np.ndarray]) -> None:
         driver.bind(*self.call[:3])
-        table, status = self.call[3], self.call[6]
-        with threads.one_blas_thread(self.blas):
+        if self.hold:
+            driver.hold_blas(self.hold)
+        try:
             for segment in self.segments:
-                if segment.last > segment.first:
-                    if self.parallel and threads.usable():
-                        failed = driver.parallel_driver()(table, segment.first, segment.last, status)
-                    else:
-                        failed = driver.run(table, segment.first, segment.last, status)
-                    if failed >= 0:
-                        self._fail(failed)
-                if segment.host is not None:
-                    self._host(segment.host, arrays)
+                self._segment(segment, arrays)
+        finally:
+            if self.hold:
+                driver.release_blas(self.hold)
+
+    def _segment(self, segment: Segment, arrays: Sequence[np.ndarray]) -> None:
+        if segment.last > segment.first:
+            parallel = self.parallel and threads.usable()
+            run = driver.parallel_driver() if parallel else driver.run
+            failed = run(self.call[3], segment.first, segment.last, self.call[6])
+            if failed >= 0:
+                self._fail(failed)
+        if segment.host is not None:
+            self._host(segment.host, arrays)
 
     def _host(self, row: Row, arrays: Sequence[np.ndarray]) -> None:
         """An op without native code: its NumPy meaning, on views of the plan's buffers."""
@@ -148,7 +155,11 @@ class Plan:
         )
 
     def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return [slot.array(arrays).copy() for slot in self.fetches]
+        """Fresh arrays of the fetches. The caller holds the lock."""
+        return [
+            slot.array(arrays).copy() if view is None else view.copy()
+            for slot, view in zip(self.fetches, self.views, strict=True)
+        ]
 
     # looking --------------------------------------------------------------------------------------------------------
 

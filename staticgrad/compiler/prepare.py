@@ -29,10 +29,15 @@ class Prepared:
         return [*self.fetches, *(value for _, value in self.assigns)]
 
 
-def prepare(graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node]) -> Prepared:
-    """See the module. Feeds may be any nodes: they become placeholders, and nothing behind them runs."""
+def prepare(
+    graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()
+) -> Prepared:
+    """See the module. Feeds may be any nodes: they become placeholders, and nothing behind them runs.
+
+    `effects` run too, but nobody asks for their values.
+    """
     fed = set(feeds)
-    order = graph.reaching(fetches, stop=fed)
+    order = graph.reaching([*fetches, *effects], stop=fed)
     result = Graph(intern=True)
     copies: dict[Node, Node] = {}
     for node in feeds:

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """What to compute: `fetches` of `graph`, given values for `feeds` (any nodes).
+    """What to compute: `fetches` of `graph`, given values for `feeds` (any nodes); `effects` run without being fetched.
 
     `run(arrays, store)` takes one C-contiguous array per feed (right dtype, a shape that fits) and the arrays of the
     variables by cell; it returns one fresh array per fetch, and writes assigned variables into `store`'s arrays.
     """
 
-    def __init__(self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node]):
-        self.prepared = prepare(graph, fetches, feeds)
+    def __init__(
+        self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()
+    ):
+        self.prepared = prepare(graph, fetches, feeds, effects)
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = threading.Lock()
 

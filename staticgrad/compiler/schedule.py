@@ -160,10 +160,12 @@ def _why_not_in_place(
     if base not in maker:
         return "its value is not computed in this run"
     writer = maker[base]
-    if writer.kind != "kernel":
-        return f"{base.op.name} is not a fused kernel"
     if base in place:
         return "its value goes to two variables"
+    if writer.kind == "native" and not readers and layouts.at[value].is_contiguous:
+        return None
+    if writer.kind != "kernel":
+        return f"{base.op.name} is not a fused kernel"
     if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:  # type: ignore[arg-type]
         return "its value is a view"
     group = writer.group

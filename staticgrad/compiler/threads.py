@@ -5,12 +5,11 @@ GNU OpenMP does not survive fork(): a child uses the serial driver.
 
 from __future__ import annotations
 
+import ctypes
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
-from typing import Any
+
+import numpy as np
 
 from ..errors import ArgumentError
 
@@ -46,40 +45,21 @@ def usable() -> bool:
     return not _forked
 
 
-class _Hold:
-    lock = threading.Lock()
-    holders = 0
-    before = 1
-
-
 @cache
-def _blas() -> Any:
-    """SciPy's own OpenBLAS, whose address the plans use; None where SciPy was built with another BLAS."""
+def blas_hold() -> np.ndarray | None:
+    """What `driver.hold_blas` works on: (holders, threads before, address of get, address of set) of SciPy's OpenBLAS.
+
+    None where SciPy was built with another BLAS, which then keeps its own threads.
+    """
     import scipy.linalg.cython_blas  # noqa: F401
     import threadpoolctl
 
     for library in threadpoolctl.ThreadpoolController().lib_controllers:
-        if library.user_api == "blas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
-            return library
+        if library.internal_api == "openblas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
+            prefix, suffix = library._symbol_prefix, library._symbol_suffix
+            functions = [
+                getattr(library.dynlib, f"{prefix}openblas_{which}_num_threads{suffix}") for which in ("get", "set")
+            ]
+            addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in functions]
+            return np.array([0, 1, *addresses], np.int64)
     return None
-
-
-@contextmanager
-def one_blas_thread(wanted: bool) -> Iterator[None]:
-    """Hold SciPy's BLAS at one thread; NumPy's copy is not touched."""
-    library = _blas() if wanted else None
-    if library is None:
-        yield
-        return
-    with _Hold.lock:
-        if _Hold.holders == 0:
-            _Hold.before = library.get_num_threads()
-            library.set_num_threads(1)
-        _Hold.holders += 1
-    try:
-        yield
-    finally:
-        with _Hold.lock:
-            _Hold.holders -= 1
-            if _Hold.holders == 0:
-                library.set_num_threads(_Hold.before)

@@ -144,8 +144,8 @@ class Walk:
     def run(self, retain: bool) -> None:
         """Raises GradientError; the tape is as it was when it does."""
         done: list[Record] = []
-        saved, modes.grad = modes.grad, self.create
-        modes.arrays, around = not self.create, modes.arrays
+        saved, modes.now.grad = modes.now.grad, self.create
+        modes.now.arrays, around = not self.create, modes.now.arrays
         try:
             with np.errstate(all="ignore"):
                 for root, seed in zip(self.roots, self.seeds, strict=True):
@@ -162,7 +162,7 @@ class Walk:
                     if leaf._record is None and leaf._hooks:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
         finally:
-            modes.grad, modes.arrays = saved, around
+            modes.now.grad, modes.now.arrays = saved, around
         if not retain:
             for record in done:
                 record.free()
@@ -210,7 +210,7 @@ class Walk:
             if operands is None:
                 out, operands = self._saved_out(record), [self._saved(t, record) for t in record.inputs]
             cotangent = rule(g, record, out, *operands)
-            if modes.anomaly:
+            if modes.now.anomaly:
                 _check_nan(cotangent, record, position)
             if maker is not None:
                 self._reach(maker, cotangent)
@@ -237,7 +237,7 @@ class Walk:
 
     def _hooked(self, hooks: dict[int, Any] | None, g: Any) -> Any:
         """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last."""
-        modes.arrays, around = False, modes.arrays
+        modes.now.arrays, around = False, modes.now.arrays
         retained = []
         try:
             for hook in tuple(hooks.values()) if hooks else ():
@@ -257,7 +257,7 @@ class Walk:
                     self.taken.add(id(tensor._data))
                 g = tensor if self.create else tensor._data
         finally:
-            modes.arrays = around
+            modes.now.arrays = around
         self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
         return g
 

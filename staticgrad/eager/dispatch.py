@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextvars
-import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from ..errors import DTypeError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef
 from ..operators import Symbol, append, as_array, frontends, located, promotion, state
-from ..types import float32, float64, get_default_dtype, is_scalar, type_of
+from ..ops.rules import arithmetic, floating, numeric
+from ..types import SUPPORTED, float32, float64, get_default_dtype, is_scalar, type_of
 from .modes import modes
 from .tape import Ghost, Record
 from .tensor import Tensor, new, wrap
@@ -25,7 +27,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     """Apply `op` to tensors, arrays and numbers. Raises the op's errors, with the user's line."""
     if frontends.tracing and state.tracer is not None:
         return state.tracer.apply(op, args, attrs)
-    inputs, tracked, dtype = args, False, None
+    tracked, dtype = False, None
     for arg in args:
         if not isinstance(arg, Tensor):
             break
@@ -36,42 +38,54 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
             if dtype is not None or mine not in FLOATS:
                 break
             dtype = mine
-    else:  # tensors only, and none to be cast
+    else:  # tensors of one floating dtype
         return finish(op, args, tracked, attrs)
-    for arg in args:
-        if isinstance(arg, Symbol):
-            return append(arg.graph, op, args, attrs)
-    if modes.arrays and not any([isinstance(arg, Tensor) for arg in args]):
-        return evaluate(op, args, attrs)
-    inputs = convert(op, args)
+    inputs = unchanged(op, args)
+    if inputs is None:
+        for arg in args:
+            if isinstance(arg, Symbol):
+                return append(arg.graph, op, args, attrs)
+        if modes.now.arrays and not any([isinstance(arg, Tensor) for arg in args]):
+            return evaluate(op, args, attrs)
+        inputs = convert(op, args)
     return finish(op, inputs, any([t._tracked for t in inputs]), attrs)
 
 
-def finish(op: OpDef, inputs: tuple[Tensor, ...], tracked: bool, attrs: dict[str, Any]) -> Tensor:
+def finish(op: OpDef, inputs: tuple[Tensor, ...], tracked: bool, attrs: Mapping[str, Any]) -> Tensor:
     """Evaluate and record. `tracked`: some input requires grad."""
-    source = inputs[0]._data
+    quiet = modes.now.quiet
     try:
         if len(inputs) == 1:
-            data = modes.quiet(op.eval, source, **attrs)
+            data = quiet(op.eval, inputs[0]._data, **attrs)
         else:
-            data = modes.quiet(op.eval, *[t._data for t in inputs], **attrs)
+            data = quiet(op.eval, *[t._data for t in inputs], **attrs)
     except Exception as error:
         data = once_more(error, op, inputs, attrs)
+    return result(op, inputs, data, tracked, attrs)
+
+
+def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, tracked: bool, attrs: Mapping[str, Any]) -> Tensor:
+    """The tensor around an op's value, recorded where a gradient can flow to an input."""
     if data.__class__ is not ndarray:
         data = np.asarray(data)
     out = new(Tensor)
     out._data = data
     out._base = None
-    if tracked and modes.grad and data.dtype.kind == "f" and (op in COMPLETE or flows(op, inputs)):
+    out._views = None
+    if tracked and modes.now.grad and data.dtype.kind == "f" and (op in COMPLETE or flows(op, inputs)):
         out._tracked = True
         out._record = record = Record(op, inputs, attrs, data)
-        if modes.anomaly:
+        if modes.now.anomaly:
             record.where = user_line()
     else:
         out._tracked = False
         out._record = None
     base = data.base
-    if (base is not None and (base is source or base is source.base)) or data is source:
+    source = inputs[0]._data
+    if base is None:
+        if data is source:
+            link(out, inputs[0])
+    elif base is source or base is source.base:
         link(out, inputs[0])
     return out
 
@@ -85,10 +99,15 @@ def flows(op: OpDef, inputs: tuple[Tensor, ...]) -> bool:
     if isinstance(op.vjp, tuple) and None not in op.vjp:
         COMPLETE.add(op)
         return True
-    return any(t._tracked and op.vjp_for(i) is not None for i, t in enumerate(inputs))
+    rules = op.vjp
+    if rules is not None:
+        for position, tensor in enumerate(inputs):
+            if tensor._tracked and (rules[position] if rules.__class__ is tuple else rules(position)) is not None:
+                return True
+    return False
 
 
-def once_more(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: dict[str, Any]) -> Any:
+def once_more(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any]) -> Any:
     """Our error for one of NumPy's: `infer` says it with shapes; where it sees nothing wrong, NumPy's own text stands.
 
     An op inside the `eval` of another finds its thread's quiet context entered: it gets a copy.
@@ -107,24 +126,52 @@ def once_more(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: di
 
 def link(out: Tensor, x: Tensor) -> None:
     """A view shares memory: in-place changes of one are changes of the other."""
-    base = x if x._base is None or x._detached else x._base
+    base = x._base
+    if base is None or x._detached:
+        base = x
     out._base = base
-    if modes.grad:  # a recorded in-place change gives its views new records
+    if modes.now.grad:  # a recorded in-place change gives its views new records
         views = base._views
-        if views is None:
-            base._views = [weakref.ref(out)]
+        if base._record is None and base._tracked:
+            base._views = UNLISTED
+        elif views is None or views is UNLISTED:
+            base._views = [ref(out)]
         else:
-            n = len(views)
-            if n >= 16 and n & (n - 1) == 0:  # at each power of two, those that are gone are dropped
+            if len(views) in PRUNE:
                 views[:] = [view for view in views if view() is not None]
-            views.append(weakref.ref(out))
+            views.append(ref(out))
+
+
+UNLISTED: list[ref[Tensor]] = []
+"""The views of a leaf that requires grad, which can't be changed in place while recording."""
+
+PRUNE = frozenset(2**n for n in range(4, 40))
+"""At these lengths of the list, views that are gone are dropped."""
 
 
 # operands that are not tensors of one floating dtype -------------------------------------------------------------------
 
 
+UNCHANGED: set[Any] = set()
+"""(op, dtypes of its operands) where promotion casts none of them."""
+
+
+def unchanged(op: OpDef, args: tuple[Any, ...]) -> tuple[Tensor, ...] | None:
+    """The args, when they are tensors of which none has to be cast, as an earlier call has found."""
+    signature: list[Any] = [op]
+    for arg in args:
+        if not isinstance(arg, Tensor):
+            return None
+        signature.append(arg._data.dtype)
+    return args if tuple(signature) in UNCHANGED else None
+
+
 def convert(op: OpDef, args: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Tensors of the dtypes the op wants; casts of tensors are recorded."""
+    if op.promote in UNIFORM:
+        dtype = beside_numbers(args)
+        if dtype is not None:
+            return tuple([arg if isinstance(arg, Tensor) else number(arg, dtype) for arg in args])
     operands = [arg._data if isinstance(arg, Tensor) else operand_of(op, i, arg) for i, arg in enumerate(args)]
     result = []
     for arg, operand, dtype in zip(args, operands, targets(op, operands), strict=True):
@@ -134,12 +181,62 @@ def convert(op: OpDef, args: tuple[Any, ...]) -> tuple[Tensor, ...]:
             result.append(arg)
         else:
             result.append(run(REGISTRY["cast"], (arg,), {"dtype": dtype}))
+    if all([given is used for given, used in zip(args, result, strict=True)]):
+        UNCHANGED.add((op, *[operand.dtype for operand in operands]))
     return tuple(result)
+
+
+UNIFORM = frozenset({arithmetic, numeric, floating})
+"""Promotions that give all operands one dtype, that of a floating tensor beside plain numbers."""
+
+NUMBERS = frozenset({float, int})
+
+
+def beside_numbers(args: tuple[Any, ...]) -> np.dtype | None:
+    """The dtype of the tensors among args when it is one floating dtype and the rest are plain numbers, else None."""
+    dtype = None
+    for arg in args:
+        if isinstance(arg, Tensor):
+            mine = arg._data.dtype
+            if mine is not dtype:
+                if dtype is not None or mine not in FLOATS:
+                    return None
+                dtype = mine
+        elif arg.__class__ not in NUMBERS:
+            return None
+    return dtype
+
+
+def number(value: float, dtype: np.dtype) -> Tensor:
+    """A plain number as a 0-d tensor. Raises DTypeError when it is out of range."""
+    return constant(value, dtype) if value or value.__class__ is int else fresh(value, dtype)  # 0.0 == -0.0
+
+
+def fresh(value: float, dtype: np.dtype) -> Tensor:
+    try:
+        data = modes.now.quiet(np.array, value, dtype)
+    except OverflowError:
+        raise DTypeError(f"the number {value!r} is out of range for {dtype}") from None
+    data.flags.writeable = False  # it is shared
+    return wrap(data)
+
+
+constant = lru_cache(maxsize=256, typed=True)(fresh)
 
 
 def evaluate(op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """The op on bare arrays and numbers: the backward pass computes with these. NumPy's scalars count as 0-d arrays."""
-    operands = [operand_of(op, i, np.asarray(a) if isinstance(a, np.generic) else a) for i, a in enumerate(args)]
+    dtype = None
+    for arg in args:
+        if arg.__class__ is not ndarray:
+            break
+        if arg.dtype is not dtype and op.promote is not None:
+            if dtype is not None or arg.dtype not in FLOATS:
+                break
+            dtype = arg.dtype
+    else:
+        return op.eval(*args, **attrs)
+    operands = [operand_of(op, i, arg) for i, arg in enumerate(args)]
     dtypes = targets(op, operands)
     return op.eval(*[cast(op, o, d) for o, d in zip(operands, dtypes, strict=True)], **attrs)
 
@@ -147,32 +244,33 @@ def evaluate(op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Any:
 def operand_of(op: OpDef, position: int, arg: Any) -> Any:
     """An array or a plain number."""
     if isinstance(arg, ndarray):
-        return arg if arg.dtype in FLOATS else as_array(arg)
+        return arg if arg.dtype in SUPPORTED else as_array(arg)
     if isinstance(arg, Ghost):
         if position not in op.shape_only:
             arg.refuse()
         return arg.shape_array()
+    if isinstance(arg, np.generic) and modes.now.arrays:
+        return np.asarray(arg)
     return arg if is_scalar(arg) else as_array(arg)
 
 
 def cast(op: OpDef, operand: Any, dtype: np.dtype | None) -> np.ndarray:
     if isinstance(operand, ndarray):
-        return operand if dtype is None or operand.dtype == dtype else modes.quiet(operand.astype, dtype)
-    try:
-        return modes.quiet(np.asarray, operand, dtype)
-    except OverflowError:
-        raise DTypeError(f"{op.name}: the number {operand!r} is out of range for {dtype}") from None
+        return operand if dtype is None or operand.dtype is dtype else modes.now.quiet(operand.astype, dtype)
+    if operand.__class__ in NUMBERS and dtype is not None:
+        return number(operand, dtype)._data
+    return modes.now.quiet(np.array, operand, dtype)
 
 
 TARGETS: dict[Any, Sequence[np.dtype | None]] = {}
-"""What promotion said, by op, dtypes, and which operands are 0-d."""
+"""What promotion said, by op, dtypes, which operands are 0-d, and classes of numbers."""
 
 
 def targets(op: OpDef, operands: Sequence[Any]) -> Sequence[np.dtype | None]:
     """The dtype that each operand is cast to (None: kept)."""
     key: list[Any] = [op, get_default_dtype()]
     for operand in operands:
-        if isinstance(operand, ndarray):
+        if operand.__class__ is ndarray:
             key.append(operand.dtype)
             key.append(operand.ndim == 0)
         else:

@@ -1,6 +1,6 @@
-"""The short path of elementwise operations: float32 and float64 tensors, and plain numbers beside them.
+"""Short paths of common operations: on float32 and float64 tensors, and plain numbers beside them.
 
-What it does is what `dispatch.run` does for the same operands; everything else goes there.
+Each does what `dispatch.run` does for the same operands; everything else goes there.
 """
 
 from __future__ import annotations
@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..errors import user_line
 from ..ir import NO_ATTRS, REGISTRY
 from ..operators import F, frontends
-from .dispatch import FLOATS, ndarray
+from ..types import ALL_AXES, normalize_axes
+from .dispatch import FLOATS, NUMBERS, number, result
 from .modes import modes
-from .tape import Record
-from .tensor import Tensor, new, wrap
+from .tensor import Tensor
 
 BINARY = {
     "add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "matmul": "__matmul__",
@@ -27,7 +24,6 @@ REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__
 UNARY = ("exp", "log", "log1p", "expm1", "sqrt", "square", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "sign")
 UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
 
-NUMBERS = frozenset({float, int})
 
 
 def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -42,33 +38,17 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
             return general(other, self) if reflected else general(self, other)
         if isinstance(other, Tensor):
             if other._data.dtype is not dtype or not (elementwise or first.ndim == 2 == other._data.ndim):
-                return general(other, self) if reflected else general(self, other)
+                return general(self, other)
         elif other.__class__ in NUMBERS and elementwise:
-            try:
-                other = wrap(modes.quiet(np.array, other, dtype))
-            except OverflowError:
-                return general(self, other)  # says so
+            other = number(other, dtype)
         else:
             return general(other, self) if reflected else general(self, other)
         x, y = (other, self) if reflected else (self, other)
         try:
-            data = modes.quiet(ufunc, x._data, y._data)
+            data = modes.now.quiet(ufunc, x._data, y._data)
         except ValueError:
             return general(x, y)  # raises the error that names shapes and line
-        if data.__class__ is not ndarray:
-            data = np.asarray(data)
-        out = new(Tensor)
-        out._data = data
-        out._base = None
-        if differentiable and (x._tracked or y._tracked) and modes.grad:
-            out._tracked = True
-            out._record = record = Record(op, (x, y), NO_ATTRS, data)
-            if modes.anomaly:
-                record.where = user_line()
-        else:
-            out._tracked = False
-            out._record = None
-        return out
+        return result(op, (x, y), data, differentiable and (x._tracked or y._tracked), NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -80,28 +60,63 @@ def unary(name: str) -> Callable[[Any], Any]:
     function = op.eval
 
     def method(self: Tensor) -> Any:
-        x = self._data
-        if frontends.tracing or x.dtype not in FLOATS:
+        if frontends.tracing or self._data.dtype not in FLOATS:
             return general(self)
-        data = modes.quiet(function, x)
-        if data.__class__ is not ndarray:
-            data = np.asarray(data)
-        out = new(Tensor)
-        out._data = data
-        out._base = None
-        if self._tracked and modes.grad:
-            out._tracked = True
-            out._record = record = Record(op, (self,), NO_ATTRS, data)
-            if modes.anomaly:
-                record.where = user_line()
-        else:
-            out._tracked = False
-            out._record = None
-        return out
+        return result(op, (self,), modes.now.quiet(function, self._data), self._tracked, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
 
+
+def reduction(name: str) -> Callable[..., Any]:
+    """A reduction of a floating tensor."""
+    op, general = REGISTRY[name], getattr(F, name)
+    function = op.eval
+
+    def method(self: Tensor, axis: Any = None, keepdims: bool = False) -> Any:
+        data = self._data
+        if frontends.tracing or data.dtype not in FLOATS or not data.size:
+            return general(self, axis, keepdims)
+        axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
+        value = modes.now.quiet(function, data, axes, keepdims)
+        return result(op, (self,), value, self._tracked, {"axis": axes, "keepdims": keepdims})
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+def transposed(self: Tensor) -> Any:
+    """Axes reversed."""
+    if frontends.tracing:
+        return F.permute(self)
+    data = self._data
+    return result(PERMUTE, (self,), data.T, self._tracked, {"axes": ALL_AXES[data.ndim][::-1]})
+
+
+def reshape(self: Tensor, *shape: Any) -> Any:
+    """This tensor in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+    if frontends.tracing or not INTEGER.issuperset([d.__class__ for d in shape]) or (shape and min(shape) < 0):
+        return F.reshape(self, *shape)
+    try:
+        data = self._data.reshape(shape)
+    except ValueError:
+        return F.reshape(self, *shape)  # raises the error that names shapes and line
+    return result(RESHAPE, (self,), data, self._tracked, {"shape": shape})
+
+
+def getitem(self: Tensor, key: Any) -> Any:
+    """self[key], see `staticgrad.getitem`."""
+    if frontends.tracing or key.__class__ is not int:
+        return F.getitem(self, key)
+    try:
+        data = self._data[key, ...]
+    except IndexError:
+        return F.getitem(self, key)  # raises the error that names index and line
+    return result(SLICE, (self,), data, self._tracked, {"slices": (key,)})
+
+
+PERMUTE, RESHAPE, SLICE = REGISTRY["permute"], REGISTRY["reshape"], REGISTRY["slice"]
+INTEGER = frozenset({int})
 
 for _name, _dunder in BINARY.items():
     _function = binary(_name)
@@ -113,3 +128,8 @@ for _name in (*UNARY, *UNARY_OPERATORS):
     _function = unary(_name)
     setattr(Tensor, _name, _function)
     setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _function)
+for _name in ("sum", "mean", "max", "min"):
+    setattr(Tensor, _name, reduction(_name))
+Tensor.T = property(transposed)  # type: ignore[assignment]
+Tensor.reshape = reshape  # type: ignore[attr-defined]
+Tensor.__getitem__ = getitem  # type: ignore[method-assign]

@@ -18,6 +18,7 @@ from ..ir import REGISTRY
 from ..operators import F, apply, frontends, state
 from ..ops.indexing import gather_op, scatter_op
 from ..types import category, shape_text
+from .dispatch import UNLISTED
 from .modes import modes, no_grad
 from .tape import MODIFIED, Ghost, Record, StandIn, tick
 from .tensor import Tensor, check_inplace, wrap
@@ -45,7 +46,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     if not x._data.flags.writeable:
         raise GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
     owner = x._base if x.is_view else x
-    recorded = modes.grad and (value._tracked or owner._tracked or x._tracked)  # type: ignore[union-attr]
+    recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)  # type: ignore[union-attr]
     updates = _records(x, owner, value, name) if recorded else []
     x._data[...] = value._data
     changed = _touch(x)
@@ -89,6 +90,10 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Tens
         whole = F.where(mask, flat, owner)
         _forget(whole._record, owner)
         updates = [(owner, whole._record), (x, new)]
+    if owner._views is UNLISTED:
+        raise GradientError(
+            f"{name}: this tensor has views from when it was a leaf that required grad", "change a clone() of it"
+        )
     for reference in owner._views or ():
         view = reference()
         if view is not None and view is not x and np.may_share_memory(view._data, x._data):
@@ -232,7 +237,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
     plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
     owner = self._base if self.is_view else self
-    if not modes.grad or not (self._tracked or value._tracked or owner._tracked):  # type: ignore[union-attr]
+    if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):  # type: ignore[union-attr]
         _write(self._data, plain, value._data)
         _touch(self)
         return

@@ -41,7 +41,7 @@ class Tensor(Operators):
     """
 
     # Slots for what every operation sets (`wrap` does); class attributes for what few tensors have.
-    __slots__ = ("_data", "_record", "_tracked", "_base", "__dict__", "__weakref__")
+    __slots__ = ("_data", "_record", "_tracked", "_base", "_views", "__dict__", "__weakref__")
 
     _data: np.ndarray
     _record: Record | None
@@ -50,6 +50,8 @@ class Tensor(Operators):
     """Requires grad."""
     _base: Tensor | None
     """The tensor whose memory this one shares."""
+    _views: list[weakref.ref[Tensor]] | None
+    """Tensors of the same tape that share this one's memory."""
 
     _grad: Tensor | None = None
     _since = 0  # the tick since which a leaf requires grad
@@ -58,7 +60,6 @@ class Tensor(Operators):
     _detached = False  # shares the memory of `_base`, but not its tape
     _history: tuple[tuple[builtins.int, Record | None, builtins.bool], ...] = ()  # see `tape.edge`
     _hooks: dict[builtins.int, Callable[[Any], Any]] | None = None
-    _views: list[weakref.ref[Tensor]] | None = None
     _retained: Handle | None = None
     name: str = ""
 
@@ -66,6 +67,7 @@ class Tensor(Operators):
         self._data = data._data if isinstance(data, Tensor) else as_array(data)
         self._record = None
         self._base = None
+        self._views = None
         self._tracked = False
         if requires_grad:
             self.requires_grad_(True)
@@ -393,6 +395,7 @@ def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:
     out._record = record
     out._tracked = record is not None
     out._base = None
+    out._views = None
     return out
 
 
@@ -404,7 +407,7 @@ def _restore(data: np.ndarray, tracked: bool, name: str) -> Tensor:
 
 def check_inplace(tensor: Tensor) -> None:
     """Raise GradientError where PyTorch would: a leaf that requires grad, or a view of one, changed while recording."""
-    if not modes.grad:
+    if not modes.now.grad:
         return
     if tensor._tracked and tensor._record is None:
         what = "a leaf Variable that requires grad"

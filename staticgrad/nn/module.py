@@ -209,19 +209,19 @@ class Module:
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         return (b for _, b in self.named_buffers(recurse=recurse))
 
-    def structure(self) -> Hashable:
-        """What a trace of this module depends on beside the values of its tensors: equal structures, equal traces."""
-        members: list[Hashable] = []
-        for name, value in self.__dict__.items():
-            role = self._roles.get(name)
-            if role == MODULE and value is not None:
-                members.append((name, value.structure()))
-            elif isinstance(value, Tensor):
-                members.append((name, id(value), value.shape, value.dtype, value.requires_grad))
-            elif isinstance(value, PLAIN) and _hashable(value):
-                members.append((name, type(value), value))
-        hooks = tuple(self._forward_pre_hooks.values()), tuple(self._forward_hooks.values())
-        return id(self), tuple(members), tuple(tuple(map(id, h)) for h in hooks)
+    def structure(self) -> tuple[tuple[str, Hashable], ...]:
+        """(path, fact) for all that a trace of this module depends on beside the values of its tensors: equal
+        structures give equal traces."""
+        facts: list[tuple[str, Hashable]] = []
+        for path, module in self.named_modules():
+            facts.append((path, (type(module).__name__, id(module))))
+            facts.append((_joined(path, "forward hooks"), (*module._forward_pre_hooks, None, *module._forward_hooks)))
+            for name, value in module.__dict__.items():
+                if isinstance(value, Tensor):
+                    facts.append((_joined(path, name), (id(value), value.shape, str(value.dtype), value.requires_grad)))
+                elif isinstance(value, PLAIN) and _hashable(value):
+                    facts.append((_joined(path, name), value))
+        return tuple(facts)
 
     # changing all of it -----------------------------------------------------------------------------------------------
 

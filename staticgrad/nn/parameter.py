@@ -44,13 +44,14 @@ def mark(tensor: Tensor) -> Tensor:
 def clear_gradients(parameters: Iterable[Tensor], set_to_none: bool) -> None:
     """Drop each gradient, or fill it with zeros."""
     for p in parameters:
+        if set_to_none:  # without a look at it: a traced step then doesn't depend on what it was
+            p.grad = None
+            continue
         g = p.grad
         if g is None:
             continue
-        if set_to_none:
-            p.grad = None
-        elif isinstance(g, Tensor) and g.is_leaf and g._data.flags.writeable:
-            with no_grad():
+        with no_grad():
+            if isinstance(g, Tensor) and g.is_leaf and g._data.flags.writeable:
                 g.zero_()  # type: ignore[attr-defined]
-        else:  # recorded by create_graph, or symbolic: another value takes its place
-            p.grad = F.zeros_like(g)
+            else:  # recorded by create_graph, or symbolic: another value takes its place
+                p.grad = F.zeros_like(g)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..operators import F, Operators, Symbol, apply, numpy_twin, public
 from ..types import TensorType, as_dtype, broadcast_shapes, get_default_dtype, int64, normalize_axis, shape_text
 from .reductions import ndim_of
 from .rules import keep, unbroadcast
-from .shaping import slice_op
+from .shaping import WHOLE, slice_op
 
 # positions ---------------------------------------------------------------------------------------------------------------
 
@@ -248,6 +249,21 @@ def _as_index(index: Any) -> Any:
 def getitem(x: Any, key: Any) -> Any:
     """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays (at neighbouring axes or one) and, for
     values known now, boolean masks. Raises IndexRangeError and ArgumentError."""
+    if key.__class__ is int and x.shape:
+        return apply(slice_op, x, slices=(key,))
+    if key is None:
+        return F.expand_dims(x, 0)
+    if key.__class__ is slice:
+        key = (key,)
+    if key.__class__ is tuple and len(key) <= ndim_of(x) and PLAIN.issuperset([k.__class__ for k in key]):
+        return apply(slice_op, x, slices=tuple([k if k.__class__ is int else _bounds(k) for k in key]))
+    return _general(x, key)
+
+
+PLAIN = frozenset({int, slice})
+
+
+def _general(x: Any, key: Any) -> Any:
     keys = list(key) if isinstance(key, tuple) else [key]
     keys = _unmask(keys, x)
     consumed = sum(k is not None and k is not Ellipsis for k in keys)
@@ -286,13 +302,11 @@ def _unmask(keys: list[Any], x: Any) -> list[Any]:
 
 
 def _subscript(x: Any, keys: list[Any]) -> Any:
-    slices: list[tuple[int | None, int | None, int]] = []
-    drop: list[int] = []  # axes of the sliced x that an int removes
+    slices: list[Any] = []
     insert: list[int] = []  # places of None in the result
     arrays: list[tuple[int, Any]] = []  # axis of the sliced x, index
-    place = 0
+    place = ints = 0
     for k in keys:
-        axis = len(slices)
         if k is None:
             insert.append(place)
             place += 1
@@ -300,26 +314,21 @@ def _subscript(x: Any, keys: list[Any]) -> Any:
             slices.append(_bounds(k))
             place += 1
         elif isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_)):
-            slices.append(_single(x, axis, int(k)))
-            drop.append(axis)
+            slices.append(int(k))
+            ints += 1
         elif isinstance(k, (list, np.ndarray, Operators, range)):
-            slices.append((None, None, 1))
-            arrays.append((axis, _as_index(list(k) if isinstance(k, range) else k)))
+            slices.append(WHOLE)
+            arrays.append((place, _as_index(list(k) if isinstance(k, range) else k)))
             place += 1
         else:
             raise ArgumentError(f"an index is an int, a slice, None, Ellipsis or an integer array, got {k!r}")
-    if any(s != (None, None, 1) for s in slices):
-        x = apply(slice_op, x, slices=tuple(slices))
-    if not arrays:
-        if drop:
-            x = F.squeeze(x, tuple(drop))
-        return F.expand_dims(x, tuple(insert)) if insert else x
-    if insert or (drop and len(arrays) > 1):
+    if arrays and (insert or (ints and len(arrays) > 1)):
         raise ArgumentError("integer arrays together with None or ints: index in two steps")
-    if drop:
-        x = F.squeeze(x, tuple(drop))
-        arrays = [(a - sum(d < a for d in drop), k) for a, k in arrays]
-    return _pick(x, arrays)
+    if any(s != WHOLE for s in slices) or not (arrays or insert):
+        x = apply(slice_op, x, slices=tuple(slices))
+    if insert:
+        return F.expand_dims(x, tuple(insert))
+    return _pick(x, arrays) if arrays else x
 
 
 def _pick(x: Any, arrays: list[tuple[int, Any]]) -> Any:
@@ -332,18 +341,10 @@ def _pick(x: Any, arrays: list[tuple[int, Any]]) -> Any:
 
 
 def _bounds(k: slice) -> tuple[int | None, int | None, int]:
-    parts = []
-    for part in (k.start, k.stop, k.step):
-        if part is not None and not isinstance(part, (int, np.integer)):
-            raise ArgumentError(f"slice bounds must be integers, got {part!r}")
-        parts.append(None if part is None else int(part))
-    if parts[2] == 0:
+    try:
+        start, stop, step = [None if p is None else index(p) for p in (k.start, k.stop, k.step)]
+    except TypeError:
+        raise ArgumentError(f"slice bounds must be integers, got {k!r}") from None
+    if step == 0:
         raise ArgumentError("a slice step can't be 0")
-    return parts[0], parts[1], 1 if parts[2] is None else parts[2]
-
-
-def _single(x: Any, axis: int, k: int) -> tuple[int | None, int | None, int]:
-    extent = x.shape[axis]
-    if extent is not None and not -extent <= k < extent:
-        raise IndexRangeError(f"index {k} is out of range for axis {axis} with extent {extent}")
-    return (k, k + 1 if k != -1 else None, 1)
+    return start, stop, 1 if step is None else step

@@ -123,6 +123,16 @@ def _permute_twice(node: Node, x: Any) -> Any:
     return None
 
 
+def _transposed_product(node: Node, x: Any) -> Any:
+    """(A B)' = B' A': the transposes become flags of the product."""
+    axes = node.attrs["axes"]
+    n = len(axes)
+    if x.node.op is not REGISTRY["matmul"] or axes != (*range(n - 2), n - 1, n - 2):
+        return None
+    a, b = (F.swapaxes(Symbol(x.graph, i), -1, -2) for i in x.node.inputs)
+    return apply_op(REGISTRY["matmul"], b, a)
+
+
 def _sum_of_broadcast(node: Node, x: Any) -> Any:
     """sum over the axes along which one value was repeated = the value times their number."""
     if x.node.op is not REGISTRY["broadcast_to"] or node.type.dtype.kind != "f":
@@ -210,6 +220,7 @@ ALGEBRA = (
     Law("nested", "the outer reshape or broadcast decides", ("reshape", "broadcast_to"), _nested),
     Law("reshape of one", "one repeated value has any shape", ("reshape",), _reshape_of_one),
     Law("permute", "two permutations are one, the identity none", ("permute",), _permute_twice),
+    Law("transposed product", "(A B)' = B' A'", ("permute",), _transposed_product),
     Law("sum of repeats", "sum of n equal values = n times the value", ("sum",), _sum_of_broadcast),
     Law("alias", "a node that only marks the forward graph", ("identity", "stop_gradient"), _alias),
     Law("cast", "cast to the dtype it has", ("cast",), _cast),

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import Node, OpDef, Pointwise, define
 from ..operators import F, Symbol, apply, frontends, numpy_twin, public
-from ..types import SHORT, as_dtype, bool_, is_scalar
+from ..types import DTYPES, SHORT, as_dtype, bool_, is_scalar
 from .rules import (
     arithmetic,
     binary,
@@ -123,10 +123,16 @@ tanh = _unary("tanh", np.tanh, "tanh_{s}({0})", lambda g, node, out, x: g * (1 -
               doc="Hyperbolic tangent.")  # fmt: skip
 
 
+ZERO = {dtype: np.zeros((), dtype) for dtype in DTYPES}
+ONE = {dtype: np.ones((), dtype) for dtype in DTYPES}
+
+
 def _sigmoid_eval(x: np.ndarray) -> np.ndarray:
-    """1 / (1 + e^-x) without overflow: only e^-|x| is formed."""
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype, copy=False)
+    """1 / (1 + e^-x). Where e^-x overflows the result is below the smallest normal number, and 0."""
+    e = np.asarray(np.negative(x))
+    np.exp(e, e)
+    np.add(e, ONE[x.dtype], e)
+    return np.reciprocal(e, e)
 
 
 def _erf_eval(x: np.ndarray) -> np.ndarray:
@@ -137,7 +143,7 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
 
 sigmoid = _unary("sigmoid", _sigmoid_eval, "sigmoid_{s}({0})", lambda g, node, out, x: g * (out * (1 - out)),
                  cost=TRANSCENDENTAL, doc="1 / (1 + exp(-x)).")  # fmt: skip
-relu = _unary("relu", lambda x: np.maximum(x, 0), "relu_{s}({0})", lambda g, node, out, x: F.where(out > 0, g, 0),
+relu = _unary("relu", lambda x: np.maximum(x, ZERO[x.dtype]), "relu_{s}({0})", lambda g, node, out, x: F.where(out > 0, g, 0),
               promote=numeric, doc="max(x, 0); its derivative at 0 is 0, NaN stays NaN.")  # fmt: skip
 erf = _unary("erf", _erf_eval, "erf_{s}({0})",
              lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
@@ -305,11 +311,14 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 @numpy_twin(np.clip)
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through."""
-    dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
-    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-    low = (-math.inf if dtype.kind == "f" else int(limits.min)) if min is None else min
-    high = (math.inf if dtype.kind == "f" else int(limits.max)) if max is None else max
-    return apply(clip_op, x, low, high)
+    if min is None or max is None:
+        dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+        floating = dtype.kind == "f"
+        if min is None:
+            min = -math.inf if floating else int(np.iinfo(dtype).min)
+        if max is None:
+            max = math.inf if floating else int(np.iinfo(dtype).max)
+    return apply(clip_op, x, min, max)
 
 
 @public

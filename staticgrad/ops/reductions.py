@@ -45,7 +45,7 @@ def _infer_nonempty(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
 
 def spread(g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     """A value of the reduced shape, broadcast back over x's axes."""
-    if not keepdims and axis:
+    if not keepdims and g.shape:  # a single value broadcasts as it is
         g = F.expand_dims(g, axis)
     return F.broadcast_like(g, x)
 
@@ -76,7 +76,7 @@ sum_op = define(
     OpDef(
         name="sum",
         infer=_infer,
-        eval=lambda x, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype),
+        eval=lambda x, axis, keepdims: np.add.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
         emit=Reduction(lambda dtype: 0, "{acc} + {x}", np.add.reduce),
         promote=_widened,
@@ -104,7 +104,7 @@ max_op = define(
     OpDef(
         name="max",
         infer=_infer_nonempty,
-        eval=lambda x, axis, keepdims: np.maximum.reduce(x, axis=axis, keepdims=keepdims),
+        eval=lambda x, axis, keepdims: np.maximum.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
         emit=Reduction(_lowest, "maximum_{s}({acc}, {x})", np.maximum.reduce),
         promote=keep,
@@ -114,7 +114,7 @@ min_op = define(
     OpDef(
         name="min",
         infer=_infer_nonempty,
-        eval=lambda x, axis, keepdims: np.minimum.reduce(x, axis=axis, keepdims=keepdims),
+        eval=lambda x, axis, keepdims: np.minimum.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
         emit=Reduction(_highest, "minimum_{s}({acc}, {x})", np.minimum.reduce),
         promote=keep,
@@ -123,9 +123,8 @@ min_op = define(
 
 
 def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-    total = np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(total / _count_eval(x, axis, x.dtype))
+    shape = x.shape
+    return np.add.reduce(x, axis, None, None, keepdims) / math.prod([shape[a] for a in axis])
 
 
 def _mean_expand(node: Node, x: Any) -> Any:
@@ -156,7 +155,7 @@ def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:
 def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
     if x.shape == like.shape:
         return x
-    return np.add.reduce(x, axis=_sum_to_axes(x.shape, like.shape), keepdims=True).reshape(like.shape)
+    return np.add.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
 
 
 def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
@@ -177,11 +176,23 @@ sum_to = define(
         doc="x summed over the axes over which `like` was broadcast to x's shape.",
     )
 )
+SMALL = 4096
+
+
+def _broadcast_like_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """np.broadcast_to takes longer (2.5 us) than to fill a small array."""
+    if like.size > SMALL:
+        return np.broadcast_to(x, like.shape)
+    out = np.empty(like.shape, x.dtype)
+    out[...] = x
+    return out
+
+
 broadcast_like_op = define(
     OpDef(
         name="broadcast_like",
         infer=lambda x, like: x.with_shape(like.shape),
-        eval=lambda x, like: np.broadcast_to(x, like.shape),
+        eval=_broadcast_like_eval,
         vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),
         emit=Expand(lambda node, x, like: F.broadcast_to(x, like.shape)),
         shape_only=(1,),
@@ -201,17 +212,10 @@ def broadcast_like(x: Any, like: Any) -> Any:
 # log-sum-exp and its family ------------------------------------------------------------------------------------------------
 
 
-def _shifted(x: np.ndarray, axis: Axes) -> tuple[np.ndarray, np.ndarray]:
-    """x minus its maximum (0 where that is infinite), and the maximum."""
-    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, 0).astype(x.dtype, copy=False)
-    return x - top, top
-
-
 def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-    shifted, top = _shifted(x, axis)
-    with np.errstate(divide="ignore"):
-        out = np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True)) + top
+    top = np.asarray(np.maximum.reduce(x, axis, None, None, True, -math.inf))
+    top[~np.isfinite(top)] = 0
+    out = np.log(np.add.reduce(np.exp(x - top), axis, None, None, True)) + top
     return out if keepdims else np.squeeze(out, axis)
 
 
@@ -244,13 +248,20 @@ logsumexp_op = define(
 
 
 def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
-    e = np.exp(_shifted(x, axis)[0])
-    return e / np.add.reduce(e, axis=axis, keepdims=True)
+    if not x.size:
+        return x.copy()
+    e = np.asarray(x - np.maximum.reduce(x, axis, None, None, True))
+    np.exp(e, e)
+    return np.divide(e, np.add.reduce(e, axis, None, None, True), e)
 
 
 def _softmax_expand(node: Node, x: Any) -> Any:
-    e = F.exp(x - _safe_top(x, node.attrs["axis"]))
-    return e / apply(sum_op, e, axis=node.attrs["axis"], keepdims=True)
+    """exp(x - max) over its sum. All of a row is NaN where its maximum is infinite, as in PyTorch."""
+    axis = node.attrs["axis"]
+    if 0 in x.shape:
+        return x
+    e = F.exp(x - apply(max_op, x, axis=axis, keepdims=True))
+    return e / apply(sum_op, e, axis=axis, keepdims=True)
 
 
 def _softmax_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
@@ -271,13 +282,19 @@ softmax_op = define(
 
 
 def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
-    shifted, _ = _shifted(x, axis)
-    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
+    if not x.size:
+        return x.copy()
+    shifted = np.asarray(x - np.maximum.reduce(x, axis, None, None, True))
+    total = np.asarray(np.add.reduce(np.exp(shifted), axis, None, None, True))
+    return np.subtract(shifted, np.log(total, total), shifted)
 
 
 def _log_softmax_expand(node: Node, x: Any) -> Any:
-    shifted = x - _safe_top(x, node.attrs["axis"])
-    return shifted - F.log(apply(sum_op, F.exp(shifted), axis=node.attrs["axis"], keepdims=True))
+    axis = node.attrs["axis"]
+    if 0 in x.shape:
+        return x
+    shifted = x - apply(max_op, x, axis=axis, keepdims=True)
+    return shifted - F.log(apply(sum_op, F.exp(shifted), axis=axis, keepdims=True))
 
 
 log_softmax_op = define(
@@ -326,7 +343,10 @@ argmin_op = define(OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expan
 
 
 def ndim_of(x: Any) -> int:
-    return len(x.shape) if hasattr(x, "shape") else np.ndim(x)
+    try:
+        return len(x.shape)
+    except AttributeError:
+        return np.ndim(x)
 
 
 def _reducer(op: OpDef, twin: Callable[..., Any], doc: str) -> Callable[..., Any]:

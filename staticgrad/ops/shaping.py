@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, IndexRangeError, ShapeError
 from ..ir import Expand, Layout, Native, Node, OpDef, View, define
 from ..operators import F, apply, numpy_twin, public
 from ..types import (
+    ALL_AXES,
     Shape,
     TensorType,
     as_dtype,
@@ -20,6 +22,7 @@ from ..types import (
     normalize_axes,
     normalize_axis,
     shape_text,
+    type_of,
 )
 from .reductions import ndim_of
 from .rules import arithmetic, unbroadcast
@@ -61,7 +64,7 @@ reshape_op = define(
     OpDef(
         name="reshape",
         infer=_reshape_infer,
-        eval=lambda x, shape: np.reshape(x, shape),
+        eval=lambda x, shape: x.reshape(shape),
         vjp=(lambda g, node, out, x: reshape_like(g, x),),
         emit=View(_reshape_layout, keeps_order=True),
     )
@@ -70,7 +73,7 @@ reshape_like_op = define(
     OpDef(
         name="reshape_like",
         infer=lambda x, like: x.with_shape(like.shape),
-        eval=lambda x, like: np.reshape(x, like.shape),
+        eval=lambda x, like: x.reshape(like.shape),
         vjp=(lambda g, node, out, x, like: reshape_like(g, x), None),
         emit=Expand(lambda node, x, like: F.reshape(x, like.shape)),
         shape_only=(1,),
@@ -83,11 +86,18 @@ def _expanded(shape: Shape, axis: tuple[int, ...]) -> Shape:
     return tuple(1 if i in axis else next(rest) for i in range(len(shape) + len(axis)))
 
 
+def _expand_dims_eval(x: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
+    shape = list(x.shape)
+    for a in axis:
+        shape.insert(a, 1)
+    return x.reshape(shape)
+
+
 expand_dims_op = define(
     OpDef(
         name="expand_dims",
         infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
-        eval=lambda x, axis: np.expand_dims(x, axis),
+        eval=_expand_dims_eval,
         vjp=(lambda g, node, out, x: F.squeeze(g, node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(
@@ -122,7 +132,7 @@ squeeze_op = define(
     OpDef(
         name="squeeze",
         infer=_squeeze_infer,
-        eval=lambda x, axis: np.squeeze(x, axis),
+        eval=lambda x, axis: x.squeeze(axis),
         vjp=(lambda g, node, out, x: F.expand_dims(g, node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
@@ -138,7 +148,7 @@ permute_op = define(
     OpDef(
         name="permute",
         infer=lambda x, axes: x.with_shape(tuple(x.shape[a] for a in axes)),
-        eval=lambda x, axes: np.transpose(x, axes),
+        eval=lambda x, axes: x.transpose(axes),
         vjp=(lambda g, node, out, x: F.permute(g, tuple(int(a) for a in np.argsort(node.attrs["axes"]))),),
         emit=View(
             lambda node, at: Layout(
@@ -182,54 +192,79 @@ broadcast_to_op = define(
 
 # slices ------------------------------------------------------------------------------------------------------------------
 
-Slices = tuple[tuple[int | None, int | None, int], ...]
+Slices = tuple[Any, ...]
+"""Per axis an int, which removes it, or the (start, stop, step) of a slice; axes that are not named stay whole."""
+
+WHOLE = (None, None, 1)
 
 
-def _as_slices(slices: Slices) -> tuple[slice, ...]:
-    return tuple(slice(*s) for s in slices)
+def _as_key(slices: Slices) -> tuple[Any, ...]:
+    """With an Ellipsis at the end NumPy gives a view where only ints are named, too."""
+    return (*[s if s.__class__ is int else slice(*s) for s in slices], ...)
+
+
+def _slice_eval(x: np.ndarray, slices: Slices) -> np.ndarray:
+    try:
+        return x[_as_key(slices)]
+    except IndexError:
+        _slice_infer(type_of(x), slices)  # says which index
+        raise
+
+
+def _per_axis(slices: Slices, ndim: int) -> Slices:
+    return slices + (WHOLE,) * (ndim - len(slices))
 
 
 def _slice_infer(x: TensorType, slices: Slices) -> TensorType:
-    return x.with_shape(
-        tuple(
-            (None if s != (None, None, 1) else d) if d is None else len(range(*slice(*s).indices(d)))
-            for d, s in zip(x.shape, slices, strict=True)
-        )
-    )
+    shape: list[int | None] = []
+    for axis, (extent, s) in enumerate(zip(x.shape, _per_axis(slices, x.ndim), strict=True)):
+        if not isinstance(s, int):
+            shape.append(extent if s == WHOLE else None if extent is None else len(range(*slice(*s).indices(extent))))
+        elif extent is not None and not -extent <= s < extent:
+            raise IndexRangeError(f"index {s} is out of range for axis {axis} with extent {extent}")
+    return x.with_shape(tuple(shape))
 
 
-def _slice_layout(node: Node, at: Layout) -> Layout:
-    offset, strides = at.offset, []
-    for extent, stride, s in zip(at.shape, at.strides, node.attrs["slices"], strict=True):
-        start, _, step = slice(*s).indices(extent)
-        offset += start * stride if extent else 0
-        strides.append(stride * step)
-    return Layout(node.type.shape, tuple(strides), offset)  # type: ignore[arg-type]
+def _place(s: Any, extent: int) -> tuple[int, int]:
+    """First position and step along an axis."""
+    if isinstance(s, int):
+        return s % extent if extent else 0, 1
+    start, _, step = slice(*s).indices(extent)
+    return (start if extent else 0), step
 
 
 def _unslice_eval(g: np.ndarray, like: np.ndarray, slices: Slices) -> np.ndarray:
     out = np.zeros(like.shape, g.dtype)
-    out[_as_slices(slices)] = g
+    out[_as_key(slices)] = g
     return out
 
 
 def _unslice_plan(node: Node, layouts: Any) -> Any:
     whole = Layout.contiguous(node.type.shape)  # type: ignore[arg-type]
-    start = [slice(*s).indices(d)[0] for s, d in zip(node.attrs["slices"], whole.shape, strict=True)]
-    step = [s[2] for s in node.attrs["slices"]]
-    inner = Layout(
-        layouts[0].shape,
-        tuple(a * b for a, b in zip(whole.strides, step, strict=True)),
-        sum(a * b for a, b in zip(whole.strides, start, strict=True)),
-    )
-    return [("zero", ()), ("copy", (0, inner))]
+    return [("zero", ()), ("copy", (0, Layout(layouts[0].shape, *_inner(whole, node.attrs["slices"]))))]
+
+
+def _slice_layout(node: Node, at: Layout) -> Layout:
+    strides, offset = _inner(at, node.attrs["slices"])
+    return Layout(node.type.shape, strides, at.offset + offset)  # type: ignore[arg-type]
+
+
+def _inner(whole: Layout, slices: Slices) -> tuple[tuple[int, ...], int]:
+    """Strides and offset of the part that `slices` names."""
+    offset, strides = 0, []
+    for extent, stride, s in zip(whole.shape, whole.strides, _per_axis(slices, len(whole.shape)), strict=True):
+        start, step = _place(s, extent)
+        offset += start * stride
+        if not isinstance(s, int):
+            strides.append(stride * step)
+    return tuple(strides), offset
 
 
 slice_op = define(
     OpDef(
         name="slice",
         infer=_slice_infer,
-        eval=lambda x, slices: x[_as_slices(slices)],
+        eval=_slice_eval,
         vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
         emit=View(_slice_layout),
     )
@@ -324,7 +359,7 @@ concatenate_op = define(
 @public
 def zeros_like(x: Any, dtype: Any = None) -> Any:
     """Zeros of x's shape and dtype."""
-    return F.broadcast_like(np.zeros((), x.dtype if dtype is None else as_dtype(dtype)), x)
+    return F.clone(F.broadcast_like(np.zeros((), x.dtype if dtype is None else as_dtype(dtype)), x))
 
 
 @public
@@ -337,15 +372,15 @@ def ones_like(x: Any, dtype: Any = None) -> Any:
 @numpy_twin(np.reshape)
 def reshape(x: Any, *shape: Any) -> Any:
     """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
-    extents = shape[0] if len(shape) == 1 else shape
-    if isinstance(extents, (int, np.integer)):
-        extents = (extents,)
-    extents = tuple(int(d) for d in extents)
-    if extents.count(-1) > 1 or any(d < -1 for d in extents):
-        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {extents}")
-    if hasattr(x, "shape") and x.shape == extents:
-        return x
-    return apply(reshape_op, x, shape=extents)
+    if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
+        shape = shape[0]
+    try:
+        shape = tuple(map(index, shape))
+    except TypeError:
+        raise ArgumentError(f"reshape: a shape is a tuple of integers, got {shape!r}") from None
+    if shape and min(shape) < 0 and (shape.count(-1) > 1 or min(shape) < -1):
+        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {shape}")
+    return apply(reshape_op, x, shape=shape)
 
 
 @public
@@ -365,8 +400,8 @@ def flatten(x: Any, start: int = 0) -> Any:
 @numpy_twin(np.expand_dims)
 def expand_dims(x: Any, axis: Any) -> Any:
     """x with new axes of extent 1 at the places `axis` of the result."""
-    many = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-    return apply(expand_dims_op, x, axis=normalize_axes(many, ndim_of(x) + len(many)))
+    new = len(axis) if isinstance(axis, (tuple, list)) else 1
+    return apply(expand_dims_op, x, axis=normalize_axes(axis, ndim_of(x) + new))
 
 
 @public
@@ -392,8 +427,10 @@ def permute(x: Any, *axes: Any) -> Any:
     """x with its axes in the order `axes` (reversed when none are given)."""
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
     n = ndim_of(x)
-    order = tuple(reversed(range(n))) if not order else tuple(normalize_axis(a, n) for a in order)
-    if sorted(order) != list(range(n)):
+    if not order:
+        return apply(permute_op, x, axes=ALL_AXES[n][::-1])
+    order = tuple([normalize_axis(a, n) for a in order])
+    if len(order) != n or len(set(order)) != n:
         raise ArgumentError(f"permute: {order} is not an order of {n} axes")
     return apply(permute_op, x, axes=order)
 

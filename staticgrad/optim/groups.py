@@ -35,8 +35,8 @@ class ParamGroup(dict[str, Any]):
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 
-    def structure(self) -> Hashable:
-        """Equal structures give equal traces of a step, whatever the numbers are."""
+    def structure(self) -> tuple[tuple[str, Hashable], ...]:
+        """(key, what it is to Python): equal structures give equal traces of a step, whatever the numbers are."""
         return tuple((key, _form(key, self[key])) for key in sorted(self))
 
     def uses(self, key: str) -> bool:
@@ -54,7 +54,7 @@ def _form(key: str, value: Any) -> Hashable:
         return value
     if isinstance(value, Operators):
         return id(value)
-    return key == "lr" or bool(value == 0)
+    return 0 if key != "lr" and value == 0 else "a number"
 
 
 # parameters -----------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def checked_params(params: Any, known: set[int]) -> list[Any]:
 
 
 def reader(group: ParamGroup, graph: Any) -> Callable[[str], Any]:
-    """Hyper-parameters by name, 0-d float64: tensors in eager mode; in a graph or a trace, leaves that each run reads."""
+    """Hyper-parameters by name, 0-d float64: tensors in eager mode; in a graph or trace, leaves that each run reads."""
     known: dict[str, Any] = {}
 
     def read(name: str) -> Any:

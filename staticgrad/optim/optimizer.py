@@ -17,10 +17,10 @@ from ..eager.inplace import replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
-from ..nn.state import snapshot
-from ..operators import F, Symbol, as_array
+from ..operators import F, Symbol
 from ..types import shape_text
 from .groups import ParamGroup, as_groups, checked_params, narrowed, reader
+from .saving import load, save
 
 Hyper = Callable[[str], Any]
 
@@ -130,12 +130,14 @@ class Optimizer:
         for group in self.param_groups:
             group["lr"] = value
 
-    def structure(self) -> Hashable:
-        """What a traced step depends on beside numbers: equal structures run the same compiled step."""
-        states = tuple(
-            tuple((name, id(slot)) for name, slot in self.state.get(p, {}).items()) for p in self.parameters()
-        )
-        return id(self), tuple(group.structure() for group in self.param_groups), states
+    def structure(self) -> tuple[tuple[str, Hashable], ...]:
+        """(path, fact) for all that a traced step depends on beside numbers: equal structures run one compiled step."""
+        facts: list[tuple[str, Hashable]] = [("optimizer", (type(self).__name__, id(self)))]
+        for i, group in enumerate(self.param_groups):
+            facts += [(f"param_groups[{i}].{key}", form) for key, form in group.structure()]
+        for i, p in enumerate(self.parameters()):
+            facts += [(f"state[{i}].{name}", id(slot)) for name, slot in self.state.get(p, {}).items()]
+        return tuple(facts)
 
     # eager and traced steps -------------------------------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ class Optimizer:
 
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
         """One step for the parameters that have a gradient, by position of the group."""
-        with no_grad(), np.errstate(all="ignore"):
+        with no_grad():
             updates: list[tuple[Any, Any]] = []
             for i, pairs in gradients.items():
                 group = self.param_groups[i]
@@ -233,9 +235,7 @@ class Optimizer:
         Touches no `.grad`.
         """
         if isinstance(loss, Symbol) and tracer() is None:
-            from .symbolic import compute_gradients
-
-            return compute_gradients(self, loss, var_list)
+            return _symbolic().compute_gradients(self, loss, var_list)
         chosen = (
             list(var_list)
             if var_list is not None
@@ -258,9 +258,7 @@ class Optimizer:
                 f"between variables [{names}] and loss"
             )
         if any(isinstance(p, Symbol) for _, p in pairs):
-            from .symbolic import apply_gradients
-
-            return apply_gradients(self, pairs)
+            return _symbolic().apply_gradients(self, pairs)
         position = {id(p): i for i, group in enumerate(self.param_groups) for p in group["params"]}
         by_group: dict[int, list[tuple[Tensor, Any]]] = {}
         for g, p in pairs:
@@ -277,70 +275,12 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """{"state": {position: copies of slots}, "param_groups": [{hyper-parameters, "params": positions}]}, as
         PyTorch's. The values of slots in graphs are in their Sessions, not here."""
-        parameters = self.parameters()
-        position = {id(p): i for i, p in enumerate(parameters)}
-        return {
-            "state": {i: snapshot(self.state[p]) for i, p in enumerate(parameters) if p in self.state},
-            "param_groups": [
-                {
-                    **{k: v for k, v in group.items() if k != "params"},
-                    "params": [position[id(p)] for p in group["params"]],
-                }
-                for group in self.param_groups
-            ],
-        }
+        return save(self)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over hyper-parameters and slots; existing slots keep their memory. Raises before anything is changed:
         ArgumentError for other groups, ShapeError for a slot of another shape."""
-        groups = state_dict["param_groups"]
-        if len(groups) != len(self.param_groups):
-            raise ArgumentError("loaded state dict has a different number of parameter groups")
-        if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, self.param_groups, strict=True)):
-            raise ArgumentError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-            )
-        places = [i for group in groups for i in group["params"]]
-        loaded = {
-            id(p): _slot_arrays(p, state_dict["state"].get(i, {}))
-            for i, p in zip(places, self.parameters(), strict=True)
-        }
-        for group, saved in zip(self.param_groups, groups, strict=True):
-            group.update({k: tuple(v) if isinstance(v, list) else v for k, v in saved.items() if k != "params"})
-            for p in group["params"]:
-                self._restore(p, loaded[id(p)])
-            self._restore_steps(group, {id(p): float(loaded[id(p)].get("step", 0.0)) for p in group["params"]})
-        Structure.changes += 1
-
-    def _restore(self, p: Tensor, arrays: dict[str, np.ndarray]) -> None:
-        """Slots that were not saved are as before the first step."""
-        own = self.state.setdefault(p, {}) if arrays else self.state.get(p, {})
-        with no_grad():
-            for name in dict.fromkeys([*own, *arrays]):
-                if name != "step":
-                    array = arrays[name] if name in arrays else np.zeros(p.shape, p.dtype)
-                    if name in own:
-                        replace(own[name], Tensor(array), "load_state_dict")
-                    else:
-                        own[name] = Tensor(array)
-                elif name not in own:
-                    own[name] = Tensor(np.full((), np.nan))  # a count that `_restore_steps` replaces
-
-    def _restore_steps(self, group: ParamGroup, wanted: dict[int, float]) -> None:
-        """Counts that are equal are one tensor; one that fits all of its parameters keeps its memory."""
-        counted = [p for p in group["params"] if "step" in self.state.get(p, {})]
-        values: dict[int, set[float]] = {}
-        for p in counted:
-            values.setdefault(id(self.state[p]["step"]), set()).add(wanted[id(p)])
-        shared: dict[float, Tensor] = {}
-        for p in counted:
-            step, value = self.state[p]["step"], wanted[id(p)]
-            if len(values[id(step)]) == 1:
-                shared.setdefault(value, step)
-            self.state[p]["step"] = shared.setdefault(value, Tensor(np.zeros(())))
-        with no_grad():
-            for value, step in shared.items():
-                replace(step, Tensor(np.full((), value)), "load_state_dict")
+        load(self, state_dict)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -350,15 +290,8 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _slot_arrays(p: Any, slots: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    result = {}
-    for name, value in slots.items():
-        array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
-        expected = () if name == "step" else p.shape
-        if array.shape != expected:
-            raise ShapeError(
-                f"loaded state dict has a {name} of shape {shape_text(array.shape)} where the parameter needs "
-                f"{shape_text(expected)}"
-            )
-        result[name] = array.astype(np.float64 if name == "step" else p.dtype)
-    return result
+def _symbolic() -> Any:
+    """The part for graphs, which loads the graph front end: when a graph is used."""
+    from . import symbolic
+
+    return symbolic

@@ -1,15 +1,17 @@
-"""Eager tensors that are used in a static graph: variables and constants of that graph."""
+"""Eager tensors that are used in a static graph: variables, constants, and their tape written into the graph."""
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import MutableMapping
 from typing import Any
 
+from ..eager.tape import Ghost, Record, changed, edge
 from ..eager.tensor import Tensor
-from ..errors import GraphError
+from ..errors import GraphError, user_line
 from ..ir import REGISTRY, Node
-from ..operators import append, frontends
-from ..types import type_of
+from ..operators import append, control_of, frontends
+from ..types import shape_text, type_of
 from .control import control_dependencies
 from .graphs import Captured, Graph
 from .inputs import frozen
@@ -20,49 +22,95 @@ def capture(graph: Any, tensor: Tensor) -> Node:
     """The node of `graph` that stands for an eager tensor.
 
     A leaf that requires grad becomes a trainable variable, one per tensor and graph, which starts from a copy of the
-    tensor's data at the time it is initialized. Any other tensor becomes a constant: its value when it is first used,
-    and again after an in-place change. Raises GraphError for a result that requires grad, whose tape would be lost.
+    tensor's data at the time it is initialized. A tensor that requires no grad becomes a constant: its value at its
+    first use, and again after an in-place change. A result that requires grad (`weight.T`) is computed in the graph, as
+    its tape says, from the variables and constants of its leaves. Raises GraphError when that tape has been freed.
     """
     if not isinstance(graph, Graph):
         raise GraphError(f"eager tensors can't enter {graph!r}, which was not made by sg.Graph()")
-    if tensor._record is not None and tensor._tracked:
-        raise GraphError(
-            "an eager result that requires grad can't enter a static graph: its tape would be lost",
-            "use its value, x.detach(), or compute it from the leaves inside the graph",
-        )
     with graph.lock:
-        known = graph.captured.get(id(tensor))
-        if known is not None and known.tensor() is tensor and known.version == _version(tensor):
-            return known.node
-        node = _capture_variable(graph, tensor) if tensor._tracked else _snapshot(graph, tensor)
-        graph.captured[id(tensor)] = Captured(_keep(tensor), node, _version(tensor))
+        if not tensor._tracked:
+            return _constant(graph, tensor)
+        return _variable(graph, tensor) if tensor._record is None else _replay(graph, tensor._record)
+
+
+def operand(graph: Any, tensor: Tensor) -> Node:
+    """What an op applied now takes for an eager tensor: as `capture`, but for variables in `control_dependencies`."""
+    node = capture(graph, tensor)
+    variable = graph.variable_of.get(node)
+    return node if variable is None else variable.operand()
+
+
+frontends.capture = operand
+
+
+def _known(graph: Graph, tensor: Tensor, version: int) -> Node | None:
+    known = graph.captured.get(id(tensor))
+    return known.node if known is not None and known.tensor() is tensor and known.version == version else None
+
+
+def _constant(graph: Graph, tensor: Tensor) -> Node:
+    version = changed(tensor)
+    node = _known(graph, tensor, version)
+    if node is None:
+        with control_dependencies(None):
+            node = append(graph, REGISTRY["constant"], (), frozen(tensor._data)).node
+        graph.captured[id(tensor)] = Captured(weakref.ref(tensor), node, version)
     return node
 
 
-def _version(tensor: Tensor) -> int:
-    return -1 if tensor._tracked else tensor._version
-
-
-def _keep(tensor: Tensor) -> Any:
-    """A variable needs its tensor for its initial value; a snapshot does not keep it alive."""
-    return (lambda: tensor) if tensor._tracked else weakref.ref(tensor)
-
-
-def _snapshot(graph: Graph, tensor: Tensor) -> Node:
-    with control_dependencies(None):
-        return append(graph, REGISTRY["constant"], (), frozen(tensor._data)).node
-
-
-def _capture_variable(graph: Graph, tensor: Tensor) -> Node:
+def _variable(graph: Graph, tensor: Tensor) -> Node:
     """A variable whose initial value is a placeholder that feeds itself with the tensor's data."""
+    node = _known(graph, tensor, -1)
+    if node is not None:
+        return node
     name = tensor.name or "captured"
-    kind = type_of(tensor._data)
     with control_dependencies(None):
+        kind = type_of(tensor._data)
         start = append(graph, REGISTRY["placeholder"], (), {"type": kind}, name=f"{name}/initial")
         graph.sources[start.node] = lambda: tensor._data
         variable = Variable.__new__(Variable)
         variable._enter(graph, start, True, name)
+    graph.captured[id(tensor)] = Captured(lambda: tensor, variable.node, -1)
     return variable.node
 
 
-frontends.capture = capture
+def _replay(graph: Graph, last: Record) -> Node:
+    """The tape behind a record as nodes; iterative, as tapes are deep."""
+    after = control_of(graph)
+    known: MutableMapping[Record, Node] = {} if after else graph.replayed  # ordered reads belong to their place
+    stack = [last]
+    while stack:
+        record = stack[-1]
+        makers = [edge(t, record.clock)[0] for t in record.inputs]
+        missing = [maker for maker in makers if maker is not None and maker not in known]
+        if record in known:
+            stack.pop()
+        elif record.freed:
+            raise GraphError(
+                "the tape behind this tensor was freed by backward()",
+                "compute it again, or keep it with backward(retain_graph=True)",
+            )
+        elif missing:
+            stack.extend(missing)
+        else:
+            inputs = tuple(
+                _leaf(graph, tensor, record) if maker is None else known[maker]
+                for tensor, maker in zip(record.inputs, makers, strict=True)
+            )
+            known[record] = graph.add(record.op, inputs, record.attrs, type_of(record.out), "", user_line(), after)
+            stack.pop()
+    return known[last]
+
+
+def _leaf(graph: Graph, tensor: Any, record: Record) -> Node:
+    """An operand that no operation made: the variable, or the constant that it was."""
+    leaf = edge(tensor, record.clock)[1]
+    if leaf is not None:
+        return operand(graph, leaf)
+    if isinstance(tensor, Ghost) or changed(tensor) > record.clock:
+        raise GraphError(
+            f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read was changed in place since",
+            "compute the result again, or change a clone()",
+        )
+    return _constant(graph, tensor)

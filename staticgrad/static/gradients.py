@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import ir
 from ..compiler.grad import gradients as append_gradients
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradientError
-from ..ir import Graph
 from ..operators import Symbol
-from .graphs import element
+from .graphs import Graph, element
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -> list[Symbol | None]:
@@ -50,8 +50,8 @@ def _listed(value: Any, what: str) -> list[Any]:
     raise ArgumentError(f"gradients: {what} has to be a tensor or a list of tensors, got {type(value).__name__}")
 
 
-def _tensor(graph: Graph, thing: Any) -> Symbol | None:
+def _tensor(graph: ir.Graph, thing: Any) -> Symbol | None:
     """A tensor of the graph; None for an eager tensor that the graph did not capture, on which nothing can depend."""
-    if isinstance(thing, Tensor) and id(thing) not in getattr(graph, "captured", {}):
+    if isinstance(thing, Tensor) and isinstance(graph, Graph) and graph.standing_for(thing) is None:
         return None
     return Symbol(graph, element(graph, thing))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import ir, operators
+from ..eager.tape import Record
 from ..eager.tensor import Tensor
 from ..errors import GraphError
 from ..ir import Node
@@ -25,7 +27,7 @@ class Captured(NamedTuple):
     tensor: Callable[[], Tensor | None]
     node: Node
     version: int
-    """`Tensor._version` at that time; -1 for a variable, which has its own value ever since."""
+    """Its last change at that time; -1 for a variable, which has its own value ever since."""
 
 
 class Graph(ir.Graph):
@@ -41,6 +43,8 @@ class Graph(ir.Graph):
         """Eager tensors taken in, by id."""
         self.sources: dict[Node, Callable[[], np.ndarray]] = {}
         """Placeholders that feed themselves: the initial values of captured tensors."""
+        self.replayed: weakref.WeakKeyDictionary[Record, Node] = weakref.WeakKeyDictionary()
+        """Operations of the eager tape that were written into this graph."""
         self._symbols: dict[Node, Symbol] = {}
 
     @contextmanager
@@ -53,6 +57,13 @@ class Graph(ir.Graph):
     def variables(self) -> list[Variable]:
         """All variables in the order of their making, captured eager tensors among them."""
         return list(self.variable_of.values())
+
+    def standing_for(self, tensor: Tensor) -> Node | None:
+        """The node of an eager tensor that was used in this graph."""
+        if tensor._record is not None:
+            return self.replayed.get(tensor._record)
+        known = self.captured.get(id(tensor))
+        return known.node if known is not None and known.tensor() is tensor else None
 
     def get_tensor(self, name: str) -> Symbol:
         """The tensor of this name: `"x"`, or `"x:0"` as in TensorFlow 1.
@@ -115,9 +126,9 @@ def element(graph: ir.Graph, thing: Any) -> Node:
     if isinstance(thing, str):
         return named(graph, thing)
     if isinstance(thing, Tensor):
-        known = graph.captured.get(id(thing)) if isinstance(graph, Graph) else None
-        if known is not None and known.tensor() is thing:
-            return known.node
+        found = graph.standing_for(thing) if isinstance(graph, Graph) else None
+        if found is not None:
+            return found
         raise GraphError(
             f"Tensor {thing.name or 'of shape ' + str(thing.shape)} is not an element of this graph.",
             "an eager tensor has its value already, and enters a graph when it is used together with its tensors",

@@ -141,7 +141,10 @@ def assign_sub(ref: Any, delta: Any, name: str | None = None) -> Symbol:
 def _variable(ref: Any, value: Any) -> Variable:
     """The variable that `ref` names. Raises GraphError."""
     graph = ref.graph if isinstance(ref, Symbol) else value.graph if isinstance(value, Symbol) else get_default_graph()
-    node = ref.node if isinstance(ref, Symbol) else frontends.capture(graph, ref) if isinstance(ref, Tensor) else None
+    node = ref.node if isinstance(ref, Symbol) else None
+    if isinstance(ref, Tensor) and ref.requires_grad and isinstance(graph, Graph):
+        frontends.capture(graph, ref)
+        node = graph.standing_for(ref)
     variable = graph.variable_of.get(node) if isinstance(graph, Graph) and node is not None else None
     if variable is None:
         raise GraphError(

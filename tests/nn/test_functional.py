@@ -181,14 +181,15 @@ ERRORS = [
     (lambda: F.cross_entropy(sg.ones(4, 3), sg.ones(4)), DTypeError,
      "cross_entropy: a target of class indices must be integers, got float32", "class probabilities need"),
     (lambda: F.cross_entropy(sg.ones(2, 2), sg.zeros(2, 2, dtype=np.int64)), DTypeError,
-     "Expected floating point type for target with class probabilities, got int64", "class indices have the shape (2,)"),
+     "Expected floating point type for target with class probabilities, got int64", "class indices have the shape"),
     (lambda: F.cross_entropy(sg.tensor([[1, 2]]), sg.tensor([1])), DTypeError,
      "cross_entropy: the logits must be floating, got int64", "astype"),
     (lambda: F.cross_entropy(sg.ones(2, 3), sg.tensor([1, 3])), IndexRangeError,
      "Target 3 is out of bounds.", "cross_entropy: the classes are 0 to 2"),
     (lambda: F.cross_entropy(sg.ones(2, 3), sg.tensor([1, -1])), IndexRangeError,
      "Target -1 is out of bounds.", "cross_entropy: the classes are 0 to 2"),
-    (lambda: F.nll_loss(sg.ones(2, 3), sg.tensor([-100, 0])), IndexRangeError, "Target -100 is out of bounds.", "nll_loss"),
+    (lambda: F.nll_loss(sg.ones(2, 3), sg.tensor([-100, 0])), IndexRangeError,
+     "Target -100 is out of bounds.", "nll_loss"),
     (lambda: F.cross_entropy(sg.tensor(1.0), sg.tensor(0)), ShapeError, "cross_entropy: scores need an axis", ""),
     (lambda: F.cross_entropy(sg.ones(2, 3), sg.tensor([0, 1]), label_smoothing=1.5), ArgumentError,
      "label_smoothing must be between 0.0 and 1.0. Got: 1.5", ""),
@@ -214,7 +215,7 @@ def test_error(call, cls, start, detail):
     assert "test_functional.py" in str(caught.value)
 
 
-# in a graph, with extents that are not known -----------------------------------------------------------------------------
+# in a graph, with extents that are not known --------------------------------------------------------------------------
 
 
 def open_placeholder(array: np.ndarray):
@@ -258,7 +259,7 @@ def test_target_out_of_bounds_in_a_graph():
                 sess.run(loss, {y: np.array([0, -1])})
 
 
-# PyTorch -----------------------------------------------------------------------------------------------------------------
+# PyTorch --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.oracle

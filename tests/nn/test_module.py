@@ -11,7 +11,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn
 from staticgrad.eager.tensor import Structure
-from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError
+from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, TraceError
 
 
 class Net(nn.Module):
@@ -35,7 +35,7 @@ def changes(action) -> int:
     return Structure.changes - before
 
 
-# members -----------------------------------------------------------------------------------------------------------------
+# members --------------------------------------------------------------------------------------------------------------
 
 
 def test_names_and_traversal():
@@ -49,7 +49,7 @@ def test_names_and_traversal():
     assert [name for name, _ in net.named_buffers()] == ["calls"]
     assert list(net.children()) == [net.first, net.rest]
     assert len(list(net.modules())) == 5
-    assert list(net.buffers())[0] is net.calls
+    assert next(net.buffers()) is net.calls
 
 
 def test_a_parameter_below_keeps_the_longest_name():
@@ -150,7 +150,7 @@ def test_forward_has_to_be_written():
         nn.Module()(1)
 
 
-# running -----------------------------------------------------------------------------------------------------------------
+# running --------------------------------------------------------------------------------------------------------------
 
 
 def test_hooks():
@@ -266,7 +266,7 @@ def test_copies_are_independent():
         assert twin(sg.ones(1, 4)).shape == (1, 2)
 
 
-# containers --------------------------------------------------------------------------------------------------------------
+# containers -----------------------------------------------------------------------------------------------------------
 
 
 def test_sequential_is_a_sequence():
@@ -306,7 +306,7 @@ def test_module_list():
         layers(1)
 
 
-# structure ---------------------------------------------------------------------------------------------------------------
+# structure ------------------------------------------------------------------------------------------------------------
 
 
 def test_training_counts_only_when_it_changes():
@@ -364,7 +364,7 @@ def test_removing_a_hook_counts_once():
     assert changes(handle.remove) == 0
 
 
-# state dicts -------------------------------------------------------------------------------------------------------------
+# state dicts ----------------------------------------------------------------------------------------------------------
 
 
 def test_state_dict_round_trip(tmp_path):
@@ -404,7 +404,8 @@ def test_a_state_dict_that_does_not_fit_changes_nothing():
     assert caught.value.summary == "Error(s) in loading state_dict for Sequential:"
     assert caught.value.details == (
         'Unexpected key(s) in state_dict: "extra".',
-        "size mismatch for 0.bias: copying a param with shape (3,) from checkpoint, the shape in current model is (1,).",
+        "size mismatch for 0.bias: copying a param with shape (3,) from checkpoint, "
+        "the shape in current model is (1,).",
     )
     with pytest.raises(nn.StateDictError) as caught:
         net.load_state_dict({})
@@ -423,3 +424,40 @@ def test_not_strict():
     assert net.bias.item() == 4
     with pytest.raises(nn.StateDictError, match="size mismatch"):
         net.load_state_dict({"bias": [4.0, 1.0]}, strict=False)
+
+
+# while tracing -----------------------------------------------------------------------------------------------------
+
+
+class Running(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", sg.zeros(4))
+
+    def forward(self, x):
+        self.mean = self.mean * 0.9 + x * 0.1
+        return x
+
+
+def test_a_traced_value_is_no_buffer():
+    net = Running()
+    with pytest.raises(TraceError, match="cannot assign a traced value as buffer 'mean'") as caught:
+        sg.compile(lambda x: net(x))(sg.ones(4))
+    assert caught.value.details == ("change it in place: self.mean.copy_(value)",)
+    assert net.mean.tolist() == [0, 0, 0, 0]
+
+
+def test_modules_are_made_outside_traces():
+    with pytest.raises(TraceError, match="nn.init.uniform_ can't be traced"):
+        sg.compile(lambda x: nn.Linear(4, 2)(x))(sg.ones(3, 4))
+
+
+def test_training_mode_is_part_of_a_trace():
+    net = nn.Dropout(0.5)
+    step = sg.compile(lambda x: net(x))
+    assert 0 < (step(sg.ones(100)).numpy() == 0).mean() < 1
+    net.eval()
+    assert (step(sg.ones(100)).numpy() == 1).all()
+    net.train()
+    assert 0 < (step(sg.ones(100)).numpy() == 0).mean() < 1
+    assert len(step.recompiles) == 2

@@ -8,7 +8,16 @@ import pytest
 from staticgrad import eager, ir
 from staticgrad.errors import GraphError, ShapeError, UninitializedError
 from staticgrad.operators import F
-from staticgrad.static import Graph, Session, assign_sub, capture, constant, global_variables_initializer, gradients
+from staticgrad.static import (
+    Graph,
+    Session,
+    assign_sub,
+    capture,
+    constant,
+    control_dependencies,
+    global_variables_initializer,
+    gradients,
+)
 from staticgrad.static import placeholder as feed
 
 
@@ -110,10 +119,46 @@ def test_snapshots_do_not_keep_tensors_alive():
     assert Session().run(total, {x: 0}) == sum(range(20))
 
 
+def test_a_result_that_requires_grad_enters_with_its_tape(graph):
+    w, b = parameter([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "w"), parameter([1.0, 1.0])
+    turned, scaled = w.T, b * eager.tensor([10.0, 20.0])
+    x = feed(np.float32, (None, 3))
+    y = x @ turned + scaled * scaled + turned[0]
+    assert y.node.inputs[1].inputs[0] is y.node.inputs[0].inputs[0].inputs[1]  # one node for `turned`
+    assert [v.name for v in graph.variables] == ["w", "captured"]
+    dw, db, dturned = gradients(F.sum(y), [w, b, turned])
+    sess = Session()
+    sess.run(global_variables_initializer())
+    values = sess.run([y, dw, db, dturned], {x: [[1, 1, 1]]})
+    for value, expected in zip(
+        values, [[[107, 419]], [[2, 1, 1], [2, 1, 1]], [200, 800], [[2, 2], [1, 1], [1, 1]]], strict=True
+    ):
+        np.testing.assert_array_equal(value, expected)
+    sess.load(w, np.zeros((2, 3)))  # it is computed from the session's value
+    np.testing.assert_array_equal(sess.run(y, {x: [[1, 1, 1]]}), [[100, 400]])
+
+
+def test_control_dependencies_order_captured_variables():
+    w = parameter([1.0, 2.0])
+    x = feed(np.float32, (2,))
+    before = x * w + x * (w * 2)
+    with control_dependencies([assign_sub(w, [1, 1])]):
+        after = x * w + x * (w * 2)
+    sess = Session()
+    sess.run(global_variables_initializer())
+    np.testing.assert_array_equal(sess.run([before, after], {x: [1, 1]}), [[3, 6], [0, 3]])
+
+
 def test_what_can_not_enter():
     w = parameter([1.0])
     x = feed(np.float32, (1,))
-    with pytest.raises(GraphError, match="an eager result that requires grad can't enter a static graph"):
-        x * (w * 2)
+    c = eager.tensor([1.0])
+    used, changed = w * 2, w * c
+    F.sum(used * w).backward()
+    c += 1
+    with pytest.raises(GraphError, match=r"the tape behind this tensor was freed by backward\(\)"):
+        x * used
+    with pytest.raises(GraphError, match=r"a tensor of shape \(1,\) that MulBackward0 read was changed in place since"):
+        x * changed
     with pytest.raises(GraphError, match=r"which was not made by sg.Graph\(\)"):
         capture(ir.Graph(), w)

@@ -1,0 +1,142 @@
+"""What a plan does and why, for people: `Plan.explain()` and `Plan.profile()`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import driver
+from .builder import Row, Slot
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+NATIVE_KINDS = ("kernel", "fold", "gemm", "copy", "clear", "gather", "scatter", "check")
+
+
+def traffic(row: Row) -> int:
+    """Bytes of the distinct buffers that a row touches."""
+    return sum(slot.nbytes for slot in dict.fromkeys(slot for slot, _ in row.buffers))
+
+
+def flops(row: Row) -> int:
+    """Arithmetic of a product: 2 m n k. For kernels, cost units (one addition each)."""
+    return 2 * row.work if row.kind == "gemm" else row.work
+
+
+def explain(plan: Plan) -> str:
+    """The plan as text: rows, buffers, fusion decisions, laws that fired, how variables are written."""
+    lines = [summary(plan), "", "rows"]
+    kernels = list(dict.fromkeys(row.source for row in plan.rows if row.source))
+    for i, row in enumerate(plan.rows):
+        what = f"kernel {kernels.index(row.source)}" if row.source else row.kind
+        where = row.node.where.short if row.node is not None and row.node.where is not None else ""
+        lines.append(
+            f"  {i:3d}  {what:10s} {_clip(row.name, 46):46s} {traffic(row):>10,d} B {flops(row):>12,d} flop"
+            f"  x{row.chunks}  {where}"
+        )
+    lines += ["", "fusion"]
+    lines += [f"  {'yes' if d.fused else 'no '}  {d}" for d in plan.decisions]
+    if plan.laws:
+        lines += ["", "laws applied"]
+        counts: dict[tuple[str, str], int] = {}
+        for law in plan.laws:
+            counts[law] = counts.get(law, 0) + 1
+        lines += [f"  {n} x {law} (at {op})" for (law, op), n in counts.items()]
+    if plan.notes:
+        lines += ["", "variables"]
+        lines += [f"  {note}" for note in plan.notes]
+    hosts = [row for row in plan.rows if row.kind == "host"]
+    if hosts:
+        lines += ["", "host calls (no native code for these yet)"]
+        lines += [f"  {row.name} {row.node.type if row.node is not None else ''}" for row in hosts]
+    return "\n".join(lines)
+
+
+def summary(plan: Plan) -> str:
+    arena = plan.builder.peak
+    slots = {slot for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena"}
+    unshared = sum(slot.nbytes for slot in slots)
+    native = sum(row.kind != "host" for row in plan.rows)
+    return (
+        f"{len(plan.rows)} rows: {native} native ({plan.kernels} generated kernels), {plan.host_calls} on the host; "
+        f"{len(slots)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse)"
+    )
+
+
+def _clip(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+@dataclass
+class Profile:
+    """Median time of each row, in microseconds."""
+
+    rows: list[tuple[str, str, float]]
+    total: float
+
+    def __str__(self) -> str:
+        lines = [f"{'kind':8s} {'what':50s} {'us':>9s} {'share':>6s}"]
+        for kind, name, us in self.rows:
+            share = us / self.total if self.total else 0.0
+            lines.append(f"{kind:8s} {_clip(name, 50):50s} {us:9.2f} {share:6.1%}")
+        lines.append(f"{'total':59s} {self.total:9.2f}")
+        return "\n".join(lines)
+
+
+def profile(plan: Plan, repeats: int = 200) -> Profile:
+    """Time each native row by itself on the arrays of the last run; variables are restored afterwards.
+
+    A row is called `repeats` times in batches of ten, the median batch counts; host calls are not timed.
+    """
+    with plan.lock:
+        saved = [(array, array.copy()) for array in plan.bound.values()]
+        cost = _empty_call(plan)
+        rows = []
+        table, status = plan.call[3], plan.call[6]
+        if plan.hold:
+            driver.hold_blas(plan.hold)
+        for i, row in enumerate(plan.native):
+            times = []
+            for _ in range(max(1, repeats // 10)):
+                begin = time.perf_counter_ns()
+                for _ in range(10):
+                    driver.run(table, i, i + 1, status)
+                times.append((time.perf_counter_ns() - begin) / 1e4)
+            rows.append((row.kind, row.name, max(float(np.median(times)) - cost, 0.0)))
+        if plan.hold:
+            driver.release_blas(plan.hold)
+        plan.status[:] = 0
+        for array, before in saved:
+            array[...] = before
+    return Profile(rows, sum(us for _, _, us in rows))
+
+
+def _empty_call(plan: Plan) -> float:
+    """Microseconds of a driver call that runs no row."""
+    table, status = plan.call[3], plan.call[6]
+    begin = time.perf_counter_ns()
+    for _ in range(1000):
+        driver.run(table, 0, 0, status)
+    return (time.perf_counter_ns() - begin) / 1e6
+
+
+def buffers(plan: Plan) -> list[tuple[Slot, int, int]]:
+    """Arena slots with the rows of their first and last use."""
+    slots = dict.fromkeys(slot for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena")
+    return [(slot, slot.first, slot.last) for slot in slots]
+
+
+def as_data(plan: Plan) -> dict[str, Any]:
+    """The figures of `explain` as data."""
+    return {
+        "rows": [
+            {"kind": r.kind, "name": r.name, "bytes": traffic(r), "flops": flops(r), "chunks": r.chunks} for r in plan.rows
+        ],
+        "kernels": plan.kernels,
+        "host_calls": plan.host_calls,
+        "arena_bytes": plan.builder.peak,
+    }

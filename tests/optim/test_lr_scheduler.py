@@ -1,0 +1,108 @@
+"""Schedules against closed formulas and PyTorch."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import staticgrad as sg
+from staticgrad import optim
+from staticgrad.eager.tensor import Structure
+from staticgrad.errors import ArgumentError
+from staticgrad.optim import lr_scheduler
+
+EPOCHS = 25
+SCHEDULES = [
+    # name, arguments, rate of an epoch for a base rate
+    ("StepLR", {"step_size": 4, "gamma": 0.5}, lambda base, e: base * 0.5 ** (e // 4)),
+    ("ExponentialLR", {"gamma": 0.9}, lambda base, e: base * 0.9**e),
+    ("CosineAnnealingLR", {"T_max": 8, "eta_min": 0.01},
+     lambda base, e: 0.01 + (base - 0.01) * (1 + math.cos(math.pi * e / 8)) / 2),
+    ("CosineAnnealingLR", {"T_max": 30}, lambda base, e: base * (1 + math.cos(math.pi * e / 30)) / 2),
+    ("LambdaLR", {"lr_lambda": lambda e: 1 / (1 + e)}, lambda base, e: base / (1 + e)),
+]  # fmt: skip
+ids = [f"{row[0]} {list(row[1])}" for row in SCHEDULES]
+
+
+def two_groups():
+    a, b = sg.ones(1, requires_grad=True), sg.ones(1, requires_grad=True)
+    return optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=0.1)
+
+
+@pytest.mark.parametrize(("name", "kwargs", "expected"), SCHEDULES, ids=ids)
+def test_rates(name, kwargs, expected):
+    opt = two_groups()
+    scheduler = getattr(lr_scheduler, name)(opt, **kwargs)
+    before = Structure.changes
+    for epoch in range(EPOCHS):
+        rates = [group["lr"] for group in opt.param_groups]
+        assert rates == pytest.approx([expected(0.1, epoch), expected(0.5, epoch)], rel=1e-9, abs=1e-15)
+        assert scheduler.get_last_lr() == rates
+        assert scheduler.last_epoch == epoch
+        scheduler.step()
+    assert Structure.changes == before  # a compiled step stays as it is
+
+
+@pytest.mark.parametrize(("name", "kwargs", "expected"), SCHEDULES, ids=ids)
+def test_going_on_from_a_saved_state(name, kwargs, expected):
+    opt = two_groups()
+    scheduler = getattr(lr_scheduler, name)(opt, **kwargs)
+    for _ in range(7):
+        scheduler.step()
+    other_opt = two_groups()
+    other = getattr(lr_scheduler, name)(other_opt, **kwargs)
+    other_opt.load_state_dict(opt.state_dict())
+    other.load_state_dict(scheduler.state_dict())
+    for _ in range(5):
+        scheduler.step()
+        other.step()
+        assert other.get_last_lr() == scheduler.get_last_lr()
+
+
+def test_resuming_by_epoch():
+    opt = two_groups()
+    with pytest.raises(ArgumentError, match=r"param 'initial_lr' is not specified in param_groups\[0\] when resuming"):
+        lr_scheduler.ExponentialLR(opt, 0.5, last_epoch=3)
+    for group in opt.param_groups:
+        group["initial_lr"] = group["lr"]
+    scheduler = lr_scheduler.LambdaLR(opt, lambda e: e, last_epoch=3)
+    assert scheduler.last_epoch == 4
+    assert scheduler.get_last_lr() == pytest.approx([0.4, 2.0])
+
+
+def test_schedules_can_be_chained():
+    opt = two_groups()
+    a, b = lr_scheduler.ExponentialLR(opt, 0.9), lr_scheduler.StepLR(opt, 2, 0.5)
+    for _ in range(5):
+        a.step()
+        b.step()
+    assert opt.lr == pytest.approx(0.1 * 0.9**5 * 0.5**2)
+
+
+def test_one_function_per_group():
+    opt = two_groups()
+    lr_scheduler.LambdaLR(opt, [lambda e: 2.0, lambda e: 3.0])
+    assert [g["lr"] for g in opt.param_groups] == pytest.approx([0.2, 1.5])
+    with pytest.raises(ArgumentError, match="Expected 2 lr_lambdas, but got 1"):
+        lr_scheduler.LambdaLR(opt, [lambda e: 2.0])
+    with pytest.raises(ArgumentError, match="float is not an Optimizer"):
+        lr_scheduler.LambdaLR(0.1, lambda e: 2.0)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("name", "kwargs", "expected"), SCHEDULES, ids=ids)
+def test_against_torch(name, kwargs, expected):
+    torch = pytest.importorskip("torch")
+    opt = two_groups()
+    scheduler = getattr(lr_scheduler, name)(opt, **kwargs)
+    theirs = torch.optim.SGD(
+        [{"params": [torch.ones(1, requires_grad=True)]}, {"params": [torch.ones(1, requires_grad=True)], "lr": 0.5}],
+        lr=0.1,
+    )
+    other = getattr(torch.optim.lr_scheduler, name)(theirs, **kwargs)
+    for _ in range(EPOCHS):
+        assert scheduler.get_last_lr() == pytest.approx(other.get_last_lr(), rel=1e-12, abs=1e-16)
+        theirs.step()
+        other.step()
+        scheduler.step()

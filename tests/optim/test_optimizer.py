@@ -1,0 +1,524 @@
+"""What all optimizers share: groups, state, errors, minimize."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+import staticgrad.functional as F
+from staticgrad import nn, optim
+from staticgrad.eager.tensor import Structure
+from staticgrad.errors import ArgumentError, GradientError, GraphError, ShapeError
+
+
+def weight(*values, dtype=np.float64) -> sg.Tensor:
+    return sg.tensor(np.array(values, dtype), requires_grad=True)
+
+
+def changes(action) -> int:
+    before = Structure.changes
+    action()
+    return Structure.changes - before
+
+
+def fit(opt, params, steps=5):
+    """Some steps on sum((p - 1)^2)."""
+    for _ in range(steps):
+        opt.zero_grad()
+        sum(((p - 1) ** 2).sum() for p in params).backward()
+        opt.step()
+    return [p.detach().numpy().copy() for p in params]
+
+
+# construction ---------------------------------------------------------------------------------------------------------
+
+leaf = weight(1.0, 2.0)
+ERRORS = [
+    (lambda: optim.SGD([], lr=0.1), "optimizer got an empty parameter list"),
+    (lambda: optim.SGD(nn.ReLU().parameters(), lr=0.1), "optimizer got an empty parameter list"),
+    (lambda: optim.SGD(leaf, lr=0.1),
+     "params argument given to the optimizer should be an iterable of Tensors or dicts, but got Tensor"),
+    (lambda: optim.Adam(1e-3),
+     "params argument given to the optimizer should be an iterable of Tensors or dicts, but got float"),
+    (lambda: optim.SGD([leaf * 2], lr=0.1), "can't optimize a non-leaf Tensor"),
+    (lambda: optim.SGD([3.0], lr=0.1), "optimizer can only optimize Tensors, but one of the params is float"),
+    (lambda: optim.SGD([leaf, leaf], lr=0.1), "optimizer contains a parameter group with duplicate parameters"),
+    (lambda: optim.SGD([{"params": [leaf]}, {"params": leaf}], lr=0.1),
+     "some parameters appear in more than one parameter group"),
+    (lambda: optim.SGD([{"params": {leaf}}], lr=0.1),
+     "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+     "will change between runs. Please use a list instead."),
+    (lambda: optim.SGD([{"lr": 1.0}]), "param_group must be a dict with 'params', got dict"),
+    (lambda: optim.SGD([leaf], lr=-1), "Invalid learning rate: -1"),
+    (lambda: optim.SGD([leaf], lr=float("nan")), "Invalid learning rate: nan"),
+    (lambda: optim.SGD([{"params": [leaf], "lr": -2}]), "Invalid learning rate: -2"),
+    (lambda: optim.SGD([leaf], momentum=-1), "Invalid momentum value: -1"),
+    (lambda: optim.SGD([leaf], weight_decay=-1), "Invalid weight_decay value: -1"),
+    (lambda: optim.SGD([leaf], nesterov=True), "Nesterov momentum requires a momentum and zero dampening"),
+    (lambda: optim.SGD([leaf], momentum=0.9, dampening=0.1, nesterov=True),
+     "Nesterov momentum requires a momentum and zero dampening"),
+    (lambda: optim.Adam([leaf], lr=-1), "Invalid learning rate: -1"),
+    (lambda: optim.Adam([leaf], eps=-1), "Invalid epsilon value: -1"),
+    (lambda: optim.Adam([leaf], betas=(1.0, 0.9)), "Invalid beta parameter at index 0: 1.0"),
+    (lambda: optim.Adam([leaf], betas=(0.9, -0.1)), "Invalid beta parameter at index 1: -0.1"),
+    (lambda: optim.Adam([leaf], betas=(0.9,)), "betas are two numbers, got (0.9,)"),
+    (lambda: optim.AdamW([leaf], weight_decay=-1), "Invalid weight_decay value: -1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "text"), ERRORS, ids=[row[1][:60] for row in ERRORS])
+def test_error(call, text):
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert caught.value.summary == text
+
+
+def test_groups_have_numbers_of_their_own():
+    a, b = weight(0.0), weight(0.0)
+    opt = optim.SGD([{"params": [a]}, {"params": b, "lr": 0.25}], lr=0.5)
+    assert [g["lr"] for g in opt.param_groups] == [0.5, 0.25]
+    fit(opt, [a, b], 1)
+    assert (a.item(), b.item()) == (1.0, 0.5)
+    assert opt.lr == 0.5
+    opt.lr = 0.125
+    assert [g["lr"] for g in opt.param_groups] == [0.125, 0.125]
+    opt.add_param_group({"params": [weight(0.0)], "momentum": 0.5})
+    assert opt.param_groups[2]["lr"] == 0.5
+    assert len(opt.parameters()) == 3
+
+
+def test_repr():
+    assert repr(optim.SGD([leaf], lr=0.1)) == (
+        "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.1\n    momentum: 0.0\n    nesterov: False\n"
+        "    weight_decay: 0.0\n)"
+    )
+
+
+# steps ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_writes_into_the_same_memory():
+    p = weight(1.0, 2.0)
+    memory = p._data
+    opt = optim.Adam([p], lr=0.1)
+    fit(opt, [p], 1)
+    moments = {name: slot._data for name, slot in opt.state[p].items()}
+    fit(opt, [p], 1)
+    assert p._data is memory
+    assert all(opt.state[p][name]._data is array for name, array in moments.items())
+    assert p.is_leaf
+    assert opt.state[p]["step"].item() == 2
+
+
+def test_parameters_without_gradient_are_left_alone():
+    p, q = weight(1.0), weight(1.0)
+    opt = optim.Adam([p, q], lr=0.1, weight_decay=0.5)
+    p.grad = sg.tensor([1.0], dtype=np.float64)
+    opt.step()
+    assert p.item() != 1
+    assert q.item() == 1
+    assert q not in opt.state
+
+
+def test_step_counts_are_shared_until_they_differ():
+    p, q, r = weight(1.0), weight(1.0), weight(1.0)
+    opt = optim.Adam([p, q, r])
+    fit(opt, [p, q, r], 2)
+    assert opt.state[p]["step"] is opt.state[q]["step"] is opt.state[r]["step"]
+    assert changes(lambda: fit(opt, [p, q], 3)) >= 1  # r stays behind
+    assert opt.state[p]["step"] is opt.state[q]["step"]
+    assert [opt.state[x]["step"].item() for x in (p, q, r)] == [5, 5, 2]
+    assert changes(lambda: fit(opt, [p, q], 3)) == 0
+
+
+def test_closure():
+    p = weight(3.0)
+    opt = optim.SGD([p], lr=0.5)
+
+    def closure():
+        opt.zero_grad()
+        loss = ((p - 1) ** 2).sum()
+        loss.backward()
+        return loss
+
+    with sg.no_grad():
+        assert opt.step(closure).item() == 4
+    assert p.item() == 1
+
+
+def test_zero_grad():
+    p = weight(3.0)
+    opt = optim.SGD([p], lr=0.5)
+    (p**2).sum().backward()
+    opt.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0]
+    opt.zero_grad()
+    assert p.grad is None
+
+
+def test_an_error_changes_nothing():
+    class Faulty(optim.SGD):
+        def rule(self, p, g, slots, hyper, group):
+            if p is bad:
+                raise ArgumentError("no")
+            return super().rule(p, g, slots, hyper, group)
+
+    good, bad = weight(1.0), weight(1.0)
+    opt = Faulty([good, bad], lr=0.1, momentum=0.9)
+    with pytest.raises(ArgumentError, match="no"):
+        fit(opt, [good, bad], 1)
+    assert good.item() == 1
+    assert opt.state[good]["momentum_buffer"].item() == 0
+
+
+def test_learning_rates_may_change_between_steps():
+    p = weight(0.0)
+    opt = optim.SGD([p], lr=0.5)
+    p.grad = sg.tensor([1.0], dtype=np.float64)
+    assert changes(lambda: (opt.step(), setattr(opt, "lr", 0.25), opt.step())) == 0
+    assert p.item() == -0.75
+
+
+def test_overflow_does_not_warn():
+    p = weight(1.0, dtype=np.float32)
+    p.grad = sg.tensor([3e38])
+    optim.Adam([p]).step()
+    assert np.isfinite(p.item())
+
+
+STRUCTURAL = [
+    ("weight_decay", 0.1, 1),
+    ("momentum", 0.5, 0),
+    ("momentum", 0.0, 1),
+    ("nesterov", True, 1),
+    ("lr", 0.0, 0),
+    ("dampening", 0, 0),
+    ("params", [], 1),
+    ("initial_lr", 0.1, 1),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "count"), STRUCTURAL)
+def test_what_counts_as_structure(key, value, count):
+    opt = optim.SGD([leaf], lr=0.1, momentum=0.9)
+    before = opt.structure()
+    assert changes(lambda: opt.param_groups[0].update({key: value})) == count
+    assert (opt.structure() != before) == bool(count)
+
+
+# a rule of the user's own ---------------------------------------------------------------------------------------------
+
+
+class SignMomentum(optim.Optimizer):
+    """Lion without decay: p - lr sign(b1 m + (1 - b1) g), m = b2 m + (1 - b2) g."""
+
+    def __init__(self, params=None, lr=0.1, betas=(0.9, 0.99)):
+        super().__init__(params, {"lr": lr, "betas": betas})
+
+    def slots(self, group):
+        return ("m",)
+
+    def rule(self, p, g, slots, hyper, group):
+        m, b1, b2 = slots["m"], hyper("beta1"), hyper("beta2")
+        return p - hyper("lr") * sg.sign(b1 * m + (1 - b1) * g), {"m": b2 * m + (1 - b2) * g}
+
+
+def test_a_rule_of_the_users_own():
+    p = weight(0.0, 3.0)
+    values = fit(SignMomentum([p]), [p], 3)[0]
+    np.testing.assert_allclose(values, [0.3, 2.7])
+    with sg.Graph().as_default():
+        v = sg.Variable(np.array([0.0, 3.0]))
+        train = SignMomentum().minimize(F.mse_loss(v, np.ones(2)))
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            for _ in range(3):
+                sess.run(train)
+            np.testing.assert_allclose(sess.run(v), [0.3, 2.7])
+
+
+# saving ---------------------------------------------------------------------------------------------------------------
+
+MAKERS = [
+    lambda params: optim.SGD(params, lr=0.05, momentum=0.9, dampening=0.1),
+    lambda params: optim.SGD(params, lr=0.05),
+    lambda params: optim.Adam(params, lr=0.1),
+    lambda params: optim.AdamW([{"params": params[:1]}, {"params": params[1:], "lr": 0.2}], lr=0.1),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("began", [0, 2])
+def test_state_dict_round_trip(make, began):
+    """A fresh optimizer that takes over the state goes on as the saved one does, whatever it had done before."""
+    params = [weight(3.0, 2.0), weight(5.0)]
+    opt = make(params)
+    fit(opt, params, 3)
+    fit(opt, params[:1], 2)  # the counts differ now
+    others = [weight(*p.tolist()) for p in params]
+    other = make(others)
+    fit(other, others, began)
+    with sg.no_grad():
+        for o, p in zip(others, params, strict=True):
+            o.copy_(p)
+    memory = {id(s): s._data for slots in other.state.values() for s in slots.values()}
+    saved = opt.state_dict()
+    other.load_state_dict(pickle.loads(pickle.dumps(saved)))
+    for slots in other.state.values():
+        assert all(memory.get(id(s), s._data) is s._data for s in slots.values())
+    for a, b in zip(fit(opt, params), fit(other, others), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert saved["state"].get(0, {}).get("step", sg.tensor(5.0)).item() == 5  # a copy
+
+
+def test_state_dict_layout():
+    p = weight(1.0)
+    opt = optim.Adam([p], lr=0.1)
+    fit(opt, [p], 1)
+    saved = opt.state_dict()
+    assert set(saved) == {"state", "param_groups"}
+    assert set(saved["state"][0]) == {"step", "exp_avg", "exp_avg_sq"}
+    assert saved["param_groups"] == [
+        {"lr": 0.1, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "params": [0]}
+    ]
+
+
+def test_loading_an_unused_optimizers_state_starts_anew():
+    p = weight(3.0)
+    opt = optim.Adam([p], lr=0.1)
+    fresh = opt.state_dict()
+    first = fit(opt, [p], 2)
+    opt.load_state_dict(fresh)
+    with sg.no_grad():
+        p.fill_(3)
+    np.testing.assert_array_equal(fit(opt, [p], 2), first)
+
+
+def test_a_state_dict_that_does_not_fit_changes_nothing():
+    p = weight(1.0, 2.0)
+    opt = optim.Adam([p], lr=0.1)
+    fit(opt, [p], 1)
+    before = opt.state_dict()
+    other = optim.Adam([{"params": [weight(1.0)]}, {"params": [weight(1.0)]}]).state_dict()
+    with pytest.raises(ArgumentError, match="loaded state dict has a different number of parameter groups"):
+        opt.load_state_dict(other)
+    other = optim.Adam([weight(1.0), weight(1.0)]).state_dict()
+    with pytest.raises(ArgumentError, match="doesn't match the size of optimizer's group"):
+        opt.load_state_dict(other)
+    bad = opt.state_dict()
+    bad["param_groups"][0]["lr"] = 5.0
+    bad["state"][0]["exp_avg_sq"] = np.zeros(3)
+    with pytest.raises(ShapeError, match=r"has a slot exp_avg_sq of shape \(3,\) where the parameter needs \(2,\)"):
+        opt.load_state_dict(bad)
+    after = opt.state_dict()
+    assert after["param_groups"] == before["param_groups"]
+    for name, value in after["state"][0].items():
+        np.testing.assert_array_equal(value.numpy(), before["state"][0][name].numpy())
+
+
+def test_deepcopy_keeps_parameters_and_state_together():
+    net = nn.Linear(2, 1)
+    opt = optim.Adam(net.parameters(), lr=0.1)
+    net(sg.ones(1, 2)).sum().backward()
+    opt.step()
+    net2, opt2 = copy.deepcopy((net, opt))
+    assert opt2.parameters()[0] is net2.weight
+    assert opt2.state[net2.weight]["step"] is opt2.state[net2.bias]["step"]
+    opt.step()
+    opt2.step()
+    np.testing.assert_array_equal(net.weight.detach().numpy(), net2.weight.detach().numpy())
+
+
+@pytest.mark.oracle
+def test_taking_over_a_torch_state():
+    torch = pytest.importorskip("torch")
+    theirs = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    other = torch.optim.Adam([theirs], lr=0.1)
+    for _ in range(3):
+        other.zero_grad()
+        (theirs**2).sum().backward()
+        other.step()
+    ours = weight(*theirs.detach().tolist())
+    opt = optim.Adam([ours])
+    opt.load_state_dict(other.state_dict())
+    for x, o in ((theirs, other), (ours, opt)):
+        for _ in range(3):
+            o.zero_grad()
+            (x**2).sum().backward()
+            o.step()
+    np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-12)
+
+
+# minimize -------------------------------------------------------------------------------------------------------------
+
+
+def test_minimize_eagerly():
+    p, q = weight(3.0), weight(3.0)
+    opt = optim.SGD([p, q], lr=0.5)
+    assert opt.minimize(((p - 1) ** 2 + (q - 1) ** 2).sum()) is None
+    assert (p.item(), q.item()) == (1.0, 1.0)
+    opt.minimize(((p - 2) ** 2 + (q - 2) ** 2).sum(), var_list=[q])
+    assert (p.item(), q.item()) == (1.0, 2.0)
+
+
+def test_compute_and_apply_eagerly():
+    p, q = weight(3.0), weight(3.0)
+    opt = optim.SGD([p, q], lr=0.5)
+    pairs = opt.compute_gradients(((p - 1) ** 2).sum())
+    assert [g is None for g, _ in pairs] == [False, True]
+    assert p.grad is None
+    opt.apply_gradients([(g * 2, v) for g, v in pairs if g is not None])
+    assert p.item() == -1.0
+    with pytest.raises(GradientError, match="No gradients provided for any variable"):
+        opt.apply_gradients([(None, p), (None, q)])
+    with pytest.raises(ShapeError, match=r"gradient \(2,\), parameter \(1,\)"):
+        opt.apply_gradients([(sg.ones(2), p)])
+    with pytest.raises(ArgumentError, match="not among those of this optimizer"):
+        opt.apply_gradients([(sg.ones(1), weight(1.0))])
+
+
+def test_without_parameters_only_graphs():
+    with pytest.raises(GraphError, match=r"step\(\) is for eager tensors, and this optimizer has no parameters"):
+        optim.SGD(lr=0.1).step()
+    with pytest.raises(GraphError, match="no parameters"):
+        optim.SGD(lr=0.1).minimize(weight(1.0).sum())
+
+
+def regression():
+    x = np.random.default_rng(0).normal(size=(16, 3))
+    return x, x @ np.array([[1.0], [-2.0], [0.5]]) + 0.3
+
+
+@pytest.mark.parametrize("make", [
+    lambda params=None: optim.SGD(params, lr=0.05, momentum=0.9),
+    lambda params=None: optim.Adam(params, lr=0.05),
+    lambda params=None: optim.AdamW(params, lr=0.05),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_minimize_in_a_graph_as_eagerly(make, dtype):
+    xs, ys = (a.astype(dtype) for a in regression())
+    w, b = sg.zeros(3, 1, dtype=dtype, requires_grad=True), sg.zeros(1, dtype=dtype, requires_grad=True)
+    opt, losses = make([w, b]), []
+    for _ in range(30):
+        loss = F.mse_loss(sg.tensor(xs) @ w + b, sg.tensor(ys))
+        opt.minimize(loss)
+        losses.append(loss.item())
+    with sg.Graph().as_default() as graph:
+        x, y = sg.placeholder(dtype, (None, 3)), sg.placeholder(dtype, (None, 1))
+        wv, bv = sg.Variable(np.zeros((3, 1), dtype), name="w"), sg.Variable(np.zeros(1, dtype), name="b")
+        loss = F.mse_loss(x @ wv + bv, y)
+        train = make().minimize(loss)
+        assert {v.name for v in graph.variables if v.trainable} == {"w", "b"}
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            curve = [sess.run([loss, train], {x: xs, y: ys})[0] for _ in range(30)]
+            final = sess.run([wv, bv])
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(curve, losses, rtol=tolerance)
+    np.testing.assert_allclose(final[0], w.detach().numpy(), rtol=tolerance, atol=tolerance)
+    assert losses[-1] < losses[0] / 4
+
+
+def test_minimize_over_some_variables_and_two_losses():
+    with sg.Graph().as_default():
+        a, b = sg.Variable(3.0), sg.Variable(3.0)
+        opt = optim.SGD(lr=0.5)
+        loss = (a - 1) ** 2 + (b - 1) ** 2
+        only_a = opt.minimize(loss, var_list=[a])
+        both = opt.minimize(loss)
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            sess.run(only_a)
+            assert sess.run([a, b]) == [1.0, 3.0]
+            sess.run(both)
+            assert sess.run([a, b]) == [1.0, 1.0]
+
+
+def test_slots_in_a_graph_are_made_once():
+    with sg.Graph().as_default() as graph:
+        v = sg.Variable(np.ones(2), name="w")
+        opt = optim.Adam()
+        opt.minimize((v**2).sum())
+        names = [x.name for x in graph.variables]
+        opt.minimize((v**4).sum())
+        assert [x.name for x in graph.variables] == names == ["w", "w/exp_avg", "w/exp_avg_sq", "Adam/step"]
+
+
+def test_groups_of_variables():
+    with sg.Graph().as_default():
+        a, b, c = (sg.Variable(3.0, name=n) for n in "abc")
+        opt = optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.25}], lr=0.5)
+        train = opt.minimize((a - 1) ** 2 + (b - 1) ** 2 + (c - 1) ** 2)
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            sess.run(train)
+            assert sess.run([a, b, c]) == [1.0, 2.0, 3.0]
+        with pytest.raises(ArgumentError, match='variable "c" is not among the parameters of this optimizer'):
+            opt.minimize((c - 1) ** 2, var_list=[c])
+        with pytest.raises(GraphError, match=r"step\(\) is for eager tensors, and this optimizer has Variables"):
+            opt.step()
+        with pytest.raises(ArgumentError, match="optimizer can only optimize Variables"):
+            optim.SGD([a + 1])
+
+
+def test_the_learning_rate_is_read_at_each_run():
+    with sg.Graph().as_default():
+        v = sg.Variable(0.0)
+        opt = optim.SGD(lr=0.5)
+        train = opt.minimize(v + 0.0)
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            sess.run(train)
+            opt.lr = 0.25
+            sess.run(train)
+            assert sess.run(v) == -0.75
+
+
+def test_the_learning_rate_may_be_a_placeholder():
+    with sg.Graph().as_default():
+        v, lr = sg.Variable(0.0), sg.placeholder(np.float32, ())
+        train = optim.Adam(lr=lr).minimize(v * 2.0)
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            sess.run(train, {lr: 0.5})
+            assert sess.run(v) == pytest.approx(-0.5)
+
+
+def test_a_module_in_a_graph():
+    """Eager parameters enter a graph as variables, which start from their values and live in the session."""
+    xs, ys = (a.astype(np.float32) for a in regression())
+    sg.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    unused = nn.Linear(2, 2)
+    start = net.state_dict()
+    with sg.Graph().as_default() as graph:
+        x, y = sg.placeholder(np.float32, (None, 3)), sg.placeholder(np.float32, (None, 1))
+        loss = F.mse_loss(net(x), y)
+        train = optim.Adam([*net.parameters(), *unused.parameters()], lr=0.05).minimize(loss)
+        assert len([v for v in graph.variables if v.trainable]) == 4
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            curve = [sess.run([loss, train], {x: xs, y: ys})[0] for _ in range(20)]
+    for name, value in net.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), start[name].numpy())
+    opt = optim.Adam(net.parameters(), lr=0.05)
+    for expected in curve:
+        loss = F.mse_loss(net(sg.tensor(xs)), sg.tensor(ys))
+        assert loss.item() == pytest.approx(expected, rel=1e-4)
+        opt.minimize(loss)
+
+
+def test_errors_in_a_graph():
+    with sg.Graph().as_default():
+        x = sg.placeholder(np.float32, ())
+        with pytest.raises(GraphError, match="No variables to optimize"):
+            optim.SGD().minimize(x * 2)
+        v = sg.Variable(1.0, name="v")
+        with pytest.raises(GradientError, match=r"No gradients provided for any variable.*between variables \[v\]"):
+            optim.SGD().minimize(x * 2)
+        with pytest.raises(GraphError, match="only variables can be minimized over"):
+            optim.SGD().minimize(v * 2, var_list=[x])

@@ -1,0 +1,73 @@
+"""Making tensors from arrays without a copy; the functions themselves have their tests beside the ops'."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import functions
+from staticgrad.operators import F
+
+
+def test_from_numpy_shares_memory():
+    array = np.zeros(3, np.float32)
+    x = sg.from_numpy(array)
+    array[0] = 1
+    assert x.tolist() == [1, 0, 0]
+    assert x.numpy() is array
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ([1.0], r"from_numpy: expected np.ndarray \(got list\)"),
+        (np.float32(1), r"from_numpy: expected np.ndarray \(got float32\)"),
+        (np.zeros(2, ">f4"), "can't be shared|not supported"),
+        (np.zeros(2, np.float16), "float16 is not supported"),
+        (np.array(["a"]), "can't make a tensor"),
+    ],
+    ids=str,
+)
+def test_from_numpy_refuses_what_it_would_have_to_copy(given, text):
+    with pytest.raises(sg.DTypeError, match=text):
+        sg.from_numpy(given)
+
+
+def test_as_tensor_copies_only_where_it_must():
+    array = np.zeros(3, np.float32)
+    x = sg.as_tensor(array)
+    assert x.numpy() is array
+    assert sg.as_tensor(x) is x
+    assert sg.as_tensor(x, sg.float32) is x
+    double = sg.as_tensor(array, dtype=sg.float64)
+    array[0] = 1
+    assert (double.dtype, double.tolist()) == (sg.float64, [0, 0, 0])
+    assert sg.as_tensor([1.5, 2]).dtype == sg.float32
+    assert sg.as_tensor(3).dtype == sg.int64
+
+
+def test_as_tensor_keeps_the_tape_and_symbols():
+    w = sg.ones(2, requires_grad=True)
+    sg.as_tensor(w, sg.float64).sum().backward()
+    assert w.grad.tolist() == [1, 1]
+    with sg.Graph().as_default():
+        x = sg.placeholder(sg.float32, (None,))
+        assert sg.as_tensor(x) is x
+        assert sg.as_tensor(x, sg.float64).dtype == sg.float64
+
+
+def test_tensor_copies():
+    array = np.zeros(3, np.float32)
+    x = sg.tensor(array)
+    array[0] = 1
+    assert x.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", sorted(vars(F)))
+def test_every_operation_is_bound_and_documented(name):
+    function = getattr(functions, name)
+    assert function is getattr(F, name)
+    assert function.__name__.rstrip("_") == name
+    assert function.__doc__
+    assert name in functions.__all__
