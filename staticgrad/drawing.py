@@ -79,7 +79,7 @@ def _graph(what: Any, backward: bool | None) -> Graph:
     outputs = {name: node for name, node in outputs_of(what).items() if not name.startswith("grad/")}
     for node in what.reaching(outputs.values()):
         cut.append(node)
-    cut.outputs = outputs  # type: ignore[attr-defined]
+    cut.outputs = outputs
     return cut
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from types import FrameType
 from typing import NamedTuple
 
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -35,7 +36,7 @@ class Where(NamedTuple):
 
 def user_line() -> Where | None:
     """The innermost frame outside this package, which is the line that the user wrote."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
         if not filename.startswith(PACKAGE_DIR):

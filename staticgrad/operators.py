@@ -227,42 +227,42 @@ class Operators:
         return self.ndim
 
     # arithmetic
-    def __add__(self, other): return F.add(self, other)  # noqa: E704
-    def __radd__(self, other): return F.add(other, self)  # noqa: E704
-    def __sub__(self, other): return F.sub(self, other)  # noqa: E704
-    def __rsub__(self, other): return F.sub(other, self)  # noqa: E704
-    def __mul__(self, other): return F.mul(self, other)  # noqa: E704
-    def __rmul__(self, other): return F.mul(other, self)  # noqa: E704
-    def __truediv__(self, other): return F.div(self, other)  # noqa: E704
-    def __rtruediv__(self, other): return F.div(other, self)  # noqa: E704
-    def __floordiv__(self, other): return F.floor_divide(self, other)  # noqa: E704
-    def __rfloordiv__(self, other): return F.floor_divide(other, self)  # noqa: E704
-    def __mod__(self, other): return F.remainder(self, other)  # noqa: E704
-    def __rmod__(self, other): return F.remainder(other, self)  # noqa: E704
-    def __pow__(self, other): return F.pow(self, other)  # noqa: E704
-    def __rpow__(self, other): return F.pow(other, self)  # noqa: E704
-    def __matmul__(self, other): return F.matmul(self, other)  # noqa: E704
-    def __rmatmul__(self, other): return F.matmul(other, self)  # noqa: E704
-    def __neg__(self): return F.neg(self)  # noqa: E704
-    def __pos__(self): return self  # noqa: E704
-    def __abs__(self): return F.abs(self)  # noqa: E704
+    def __add__(self, other): return F.add(self, other)
+    def __radd__(self, other): return F.add(other, self)
+    def __sub__(self, other): return F.sub(self, other)
+    def __rsub__(self, other): return F.sub(other, self)
+    def __mul__(self, other): return F.mul(self, other)
+    def __rmul__(self, other): return F.mul(other, self)
+    def __truediv__(self, other): return F.div(self, other)
+    def __rtruediv__(self, other): return F.div(other, self)
+    def __floordiv__(self, other): return F.floor_divide(self, other)
+    def __rfloordiv__(self, other): return F.floor_divide(other, self)
+    def __mod__(self, other): return F.remainder(self, other)
+    def __rmod__(self, other): return F.remainder(other, self)
+    def __pow__(self, other): return F.pow(self, other)
+    def __rpow__(self, other): return F.pow(other, self)
+    def __matmul__(self, other): return F.matmul(self, other)
+    def __rmatmul__(self, other): return F.matmul(other, self)
+    def __neg__(self): return F.neg(self)
+    def __pos__(self): return self
+    def __abs__(self): return F.abs(self)
 
     # comparisons; elementwise, as in NumPy and PyTorch
-    def __eq__(self, other): return F.eq(self, other)  # type: ignore[override]  # noqa: E704
-    def __ne__(self, other): return F.ne(self, other)  # type: ignore[override]  # noqa: E704
-    def __lt__(self, other): return F.lt(self, other)  # noqa: E704
-    def __le__(self, other): return F.le(self, other)  # noqa: E704
-    def __gt__(self, other): return F.gt(self, other)  # noqa: E704
-    def __ge__(self, other): return F.ge(self, other)  # noqa: E704
+    def __eq__(self, other): return F.eq(self, other)
+    def __ne__(self, other): return F.ne(self, other)
+    def __lt__(self, other): return F.lt(self, other)
+    def __le__(self, other): return F.le(self, other)
+    def __gt__(self, other): return F.gt(self, other)
+    def __ge__(self, other): return F.ge(self, other)
     __hash__ = object.__hash__
 
     # logic, on booleans
-    def __and__(self, other): return F.logical_and(_boolean(self, "&"), _boolean(other, "&"))  # noqa: E704
-    def __rand__(self, other): return F.logical_and(_boolean(other, "&"), _boolean(self, "&"))  # noqa: E704
-    def __or__(self, other): return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))  # noqa: E704
-    def __ror__(self, other): return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))  # noqa: E704
-    def __xor__(self, other): return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))  # noqa: E704
-    def __invert__(self): return F.logical_not(_boolean(self, "~"))  # noqa: E704
+    def __and__(self, other): return F.logical_and(_boolean(self, "&"), _boolean(other, "&"))
+    def __rand__(self, other): return F.logical_and(_boolean(other, "&"), _boolean(self, "&"))
+    def __or__(self, other): return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))
+    def __ror__(self, other): return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))
+    def __xor__(self, other): return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))
+    def __invert__(self): return F.logical_not(_boolean(self, "~"))
 
     def __getitem__(self, index: Any) -> Any:
         return F.getitem(self, index)
@@ -294,12 +294,7 @@ def _boolean(value: Any, sign: str) -> Any:
     return value
 
 
-METHODS = (
-    "add sub mul div pow neg abs sign sqrt square exp log log1p expm1 sin cos tanh sigmoid relu erf maximum minimum clip clamp "
-    "sum mean max min argmax argmin var std logsumexp softmax log_softmax matmul permute transpose swapaxes reshape flatten "
-    "expand_dims unsqueeze squeeze broadcast_to split take take_along_axis astype isnan isfinite floor ceil round eq ne lt le "
-    "gt ge logical_and logical_or logical_not dot reciprocal rsqrt cumsum all any outer expand masked_fill norm flip"
-).split()
+METHODS = ["add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "max", "min", "argmax", "argmin", "var", "std", "logsumexp", "softmax", "log_softmax", "matmul", "permute", "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to", "split", "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum", "all", "any", "outer", "expand", "masked_fill", "norm", "flip"]
 """The public functions that are methods of every tensor too."""
 
 
@@ -312,14 +307,14 @@ def bind_methods() -> None:
 class Symbol(Operators):
     """A tensor of a graph that has no value yet. Hashable by identity, so it can be a key of a feed."""
 
-    __slots__ = ("graph", "node", "__weakref__")
+    __slots__ = ("__weakref__", "graph", "node")
 
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
         self.node = node
 
     @property
-    def shape(self) -> tuple[int | None, ...]:  # type: ignore[override]
+    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
         return self.node.type.shape
 
     @property
@@ -378,7 +373,7 @@ class Symbol(Operators):
     def __float__(self) -> float:
         return self._no_value("a number", "fetch it with Session.run, or return it from the compiled function")
 
-    __int__ = __index__ = item = numpy = tolist = __float__  # type: ignore[assignment]
+    __int__ = __index__ = item = numpy = tolist = __float__
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")

@@ -153,7 +153,7 @@ class _Reader:
                 self.cells[name].initial = self.at(entry["initial"])
         outputs = {name: self.at(index) for name, index in document["outputs"].items()}
         if outputs:
-            self.graph.outputs = outputs  # type: ignore[attr-defined]
+            self.graph.outputs = outputs
 
     def node(self, entry: dict[str, Any]) -> Node:
         op = REGISTRY.get(entry["op"])

@@ -17,7 +17,8 @@ import numpy as np
 
 from .errors import ArgumentError, DTypeError, ShapeError
 
-Shape = tuple[int | None, ...]
+Shape = tuple[Any, ...]
+"""Extents: integers >= 0, or None for one that is known only at run time."""
 
 bool_ = np.dtype(np.bool_)
 uint8 = np.dtype(np.uint8)
@@ -57,9 +58,10 @@ def as_dtype(dtype: Any) -> np.dtype:
         result = np.dtype(dtype)
     except TypeError:
         raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, DTYPES))}") from None
+    result = result if result.isnative else result.newbyteorder("=")
     if result not in SUPPORTED:
         raise DTypeError(f"dtype {result} is not supported", f"use one of {', '.join(map(str, DTYPES))}")
-    return result if result.isnative else result.newbyteorder("=")
+    return result
 
 
 def category(dtype: np.dtype) -> int:
@@ -89,7 +91,7 @@ def scalar_dtype(value: Any) -> np.dtype:
 class TensorType:
     """The static type of a value: `shape` (None for an extent that is known only at run time) and `dtype`."""
 
-    __slots__ = ("shape", "dtype")
+    __slots__ = ("dtype", "shape")
 
     shape: Shape
     dtype: np.dtype
@@ -112,7 +114,7 @@ class TensorType:
         """Elements; raises ShapeError when an extent is unknown."""
         if None in self.shape:
             raise ShapeError(f"{self} has no known number of elements")
-        return math.prod(self.shape)  # type: ignore[arg-type]
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:

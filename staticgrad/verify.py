@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .errors import StaticgradError, VerifyError
-from .ir import Graph, Leaf
+from .ir import Graph, Node
+from .types import TensorType
 
 
 def verify(graph: Graph, *, static: bool = False) -> Graph:
@@ -14,20 +15,42 @@ def verify(graph: Graph, *, static: bool = False) -> Graph:
     """
     seen = set()
     for position, node in enumerate(graph.nodes):
+        what = f"%{position} {node.op.name}"
         for parent in node.parents:
             if parent not in seen:
-                raise VerifyError(f"%{position} {node.op.name} uses {parent!r}, which does not come before it")
+                raise VerifyError(f"{what} uses {parent!r}, which does not come before it")
         if static and not node.type.static:
-            raise VerifyError(f"%{position} {node.op.name} has unknown extents: {node.type}")
-        if not isinstance(node.op.emit, Leaf):
-            try:
-                again = node.op.infer(*(i.type for i in node.inputs), **node.attrs)
-            except StaticgradError as error:
-                raise VerifyError(f"%{position} {node.op.name} does not fit its operands: {error.summary}") from error
-            if again != node.type:
-                raise VerifyError(f"%{position} {node.op.name} is {node.type}, its operands give {again}")
-        hash(node.key)
+            raise VerifyError(f"{what} has unknown extents: {node.type}")
+        _check_operands(node, what)
         seen.add(node)
     if len(seen) != len(graph.nodes):
         raise VerifyError("a node is listed twice")
     return graph
+
+
+def _check_operands(node: Node, what: str) -> None:
+    """Raise VerifyError unless the node's type follows from its inputs and attributes."""
+    arity = 0 if node.op.leaf else len(node.op.vjp) if isinstance(node.op.vjp, tuple) else len(node.inputs)
+    if len(node.inputs) != arity:
+        raise VerifyError(f"{what} does not fit its operands: it takes {arity}, got {len(node.inputs)}")
+    try:
+        again = node.op.infer(*(i.type for i in node.inputs), **node.attrs)
+    except StaticgradError as error:
+        raise VerifyError(f"{what} does not fit its operands: {error.summary}") from error
+    except TypeError as error:
+        raise VerifyError(f"{what} does not fit its operands: {error}") from error
+    if not (_binds(again, node.type) if node.op.leaf else again == node.type):
+        raise VerifyError(f"{what} is {node.type}, its operands give {again}")
+    try:
+        hash(node.key)
+    except TypeError as error:
+        raise VerifyError(f"{what} has an attribute that can't be hashed: {error}") from error
+
+
+def _binds(declared: TensorType, type_: TensorType) -> bool:
+    """A leaf may know more extents than its declaration: those that a run has bound."""
+    return (
+        declared.dtype == type_.dtype
+        and declared.ndim == type_.ndim
+        and all(a is None or a == b for a, b in zip(declared.shape, type_.shape, strict=True))
+    )

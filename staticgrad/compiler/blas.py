@@ -26,22 +26,22 @@ def _gemm(name: str, element: Any, llvm: Any) -> Any:
     binding.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_blas", name))
 
     @intrinsic
-    def gemm(typingctx, ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc):  # type: ignore[no-untyped-def]
+    def gemm(typingctx, ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc):
         if not all(isinstance(p, Pointer) and p.dtype == element for p in (a, b, c)):
             return None
 
-        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-            def slot(value):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, sig, args):
+            def slot(value):
                 place = cgutils.alloca_once(builder, value.type)
                 builder.store(value, place)
                 return place
 
-            def flag(value):  # type: ignore[no-untyped-def]
+            def flag(value):
                 yes = builder.icmp_signed("!=", value, ir.Constant(value.type, 0))
                 char = ir.IntType(8)
                 return slot(builder.select(yes, ir.Constant(char, ord("T")), ir.Constant(char, ord("N"))))
 
-            def extent(value):  # type: ignore[no-untyped-def]
+            def extent(value):
                 return slot(builder.trunc(value, INT))
 
             ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc = args

@@ -129,16 +129,16 @@ class Builder:
         for node in self.graph.nodes:
             leaf, shape, dtype = node.op.leaf, node.type.shape, node.type.dtype
             if leaf == "placeholder":
-                self.slots[node] = Slot("feed", shape, dtype, index=self.feed_index[node])  # type: ignore[arg-type]
+                self.slots[node] = Slot("feed", shape, dtype, index=self.feed_index[node])
             elif leaf == "variable":
                 cell = node.attrs["cell"]
                 slot = self.cell_slots.get(cell)
                 if slot is None:
-                    slot = self.cell_slots[cell] = Slot("state", shape, dtype)  # type: ignore[arg-type]
+                    slot = self.cell_slots[cell] = Slot("state", shape, dtype)
                     self.cells.append(cell)
                 self.slots[node] = slot
             elif leaf == "constant":
-                array = np.ascontiguousarray(node.attrs["value"].array).reshape(shape)  # type: ignore[arg-type]
+                array = np.ascontiguousarray(node.attrs["value"].array).reshape(shape)
                 self.slots[node] = Slot("fixed", array.shape, dtype, memory=array)
             elif leaf == "argument":
                 at = arguments.index(node)
@@ -146,7 +146,7 @@ class Builder:
             elif leaf == "generator":
                 self.slots[node] = Slot("fixed", (2,), dtype, memory=self.generator_state)
         for node in self.schedule.constants:
-            array = np.ascontiguousarray(self._constant(node)).reshape(node.type.shape)  # type: ignore[arg-type]
+            array = np.ascontiguousarray(self._constant(node)).reshape(node.type.shape)
             self.slots[node] = Slot("fixed", array.shape, array.dtype, memory=array)
 
     def _constant(self, node: Node) -> np.ndarray:
@@ -163,11 +163,11 @@ class Builder:
         node = self.schedule.place.get(node, node)
         if node not in self.slots:
             if inlined(node):
-                array = np.ascontiguousarray(self._constant(node)).reshape(node.type.shape)  # type: ignore[arg-type]
+                array = np.ascontiguousarray(self._constant(node)).reshape(node.type.shape)
                 self.slots[node] = Slot("fixed", array.shape, array.dtype, memory=array)
             else:
                 at = len(self.rows)
-                self.slots[node] = Slot("arena", node.type.shape, node.type.dtype, at, at)  # type: ignore[arg-type]
+                self.slots[node] = Slot("arena", node.type.shape, node.type.dtype, at, at)
         return self.slots[node]
 
     def temporary(self, shape: tuple[int, ...], dtype: np.dtype) -> Slot:
@@ -185,14 +185,14 @@ class Builder:
             if layout == Layout.contiguous(base.shape) and layout.shape == node.type.shape:
                 layout = None
         base.last = len(self.rows)
-        return Slot("view", node.type.shape, node.type.dtype, layout=layout, base=base)  # type: ignore[arg-type]
+        return Slot("view", node.type.shape, node.type.dtype, layout=layout, base=base)
 
     def array(self, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """A node's value as a view, for host calls."""
         if node.op.leaf == "shape" or (inlined(node) and self.layouts.base[node] not in self.slots):
             return self._constant(node)
         base = self.slot(self.layouts.base[node])
-        view = Slot("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)  # type: ignore[arg-type]
+        view = Slot("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)
         if self.layouts.base[node] is node and base.kind == "arena":
             assert base.memory is not None
             return base.memory
@@ -305,8 +305,8 @@ class Builder:
         """The operand in row-major order; copied when its layout is another."""
         if self.layouts.at[node].is_contiguous:
             return self._view(node)
-        to = self.temporary(node.type.shape, node.type.dtype)  # type: ignore[arg-type]
-        self._copy_row(node, to, Layout.contiguous(node.type.shape))  # type: ignore[arg-type]
+        to = self.temporary(node.type.shape, node.type.dtype)
+        self._copy_row(node, to, Layout.contiguous(node.type.shape))
         return to, 0
 
     def _copy_row(self, node: Node, to: Slot, layout: Layout, source: tuple[Slot, int, Layout] | None = None) -> None:
@@ -327,7 +327,7 @@ class Builder:
     def _copy(self, unit: Unit) -> None:
         source = unit.source
         assert source is not None
-        whole = Layout.contiguous(source.type.shape)  # type: ignore[arg-type]
+        whole = Layout.contiguous(source.type.shape)
         if unit.target is None:  # an old value, saved before it is overwritten
             to = self.temporary(whole.shape, source.type.dtype)
             to.last = len(self.schedule.units) + len(self.rows) + 1_000_000
@@ -365,18 +365,18 @@ class Builder:
         slot, add = self._contiguous(index)
         kernel = jit.library("bounds", f"bounded_{SHORT[node.type.dtype]}")
         extent = like.type.shape[node.attrs["axis"]]
-        low = -extent if node.attrs["low"] < 0 else 0  # type: ignore[operator]
+        low = -extent if node.attrs["low"] < 0 else 0
         self.add(
             Row(
                 "check", "bounded", node, [(slot, add), (self.slot(node), 0), (self.status, 0)],
                 [extent, low, 0], kernel.address, 0, node.type.size, check=True, nodes=[node], work=node.type.size,
-            )  # type: ignore[list-item]
+            )
         )  # fmt: skip
 
     def _call_gather(self, node: Node) -> None:
         values, index = node.inputs
         axis, shape = node.attrs["axis"], values.type.shape
-        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]  # type: ignore[arg-type]
+        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]
         operands = [self._contiguous(values), self._index(index), (self.slot(node), 0)]
         kernel = jit.library("move", f"gather_{node.type.dtype.itemsize}_{_index_name(index)}")
         self.add(Row("gather", "gather", node, operands, sizes, kernel.address, 0, sizes[0], nodes=[node],
@@ -385,7 +385,7 @@ class Builder:
     def _call_scatter_add(self, node: Node) -> None:
         values, like, index = node.inputs
         axis, shape = node.attrs["axis"], like.type.shape
-        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]  # type: ignore[arg-type]
+        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]
         operands = [self._contiguous(values), self._index(index), (self.slot(node), 0)]
         self._call_zero(node)
         kernel = jit.library("move", f"scatter_{SHORT[node.type.dtype]}_{_index_name(index)}")
@@ -400,26 +400,26 @@ class Builder:
         a, ta, lda = self._matrix(left)
         b, tb, ldb = self._matrix(right)
         m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
-        batch: tuple[int, ...] = node.type.shape[:-2]  # type: ignore[assignment]
+        batch: tuple[int, ...] = node.type.shape[:-2]
         batches = math.prod(batch)
         offsets: list[int] = []
         for places in zip(
             _batch_offsets(a[2], batch), _batch_offsets(b[2], batch),
-            _batch_offsets(Layout.contiguous(node.type.shape), batch), strict=True,  # type: ignore[arg-type]
+            _batch_offsets(Layout.contiguous(node.type.shape), batch), strict=True,
         ):  # fmt: skip
             offsets.extend(places)
-        sizes = [ta, tb, m, n, k, lda, ldb, max(n, 1), batches, *offsets]  # type: ignore[type-var]
+        sizes = [ta, tb, m, n, k, lda, ldb, max(n, 1), batches, *offsets]
         kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
         span = m if batches == 1 else batches
-        work = batches * m * n * k  # type: ignore[operator]
-        large = m * n * k >= LARGE_GEMM  # type: ignore[operator]
-        chunks = self._chunks(work, span) if m else 1  # type: ignore[arg-type]
+        work = batches * m * n * k
+        large = m * n * k >= LARGE_GEMM
+        chunks = self._chunks(work, span) if m else 1
         self.add(
             Row(
                 "gemm", f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else ""), node,
                 [(a[0], a[1]), (b[0], b[1]), (self.slot(node), 0)], sizes, kernel.address, 0,
                 span if m and n else 0, chunks, nodes=[node], work=work, large_gemm=large,
-            )  # type: ignore[arg-type]
+            )
         )  # fmt: skip
 
     def _matrix(self, node: Node) -> tuple[tuple[Slot, int, Layout], int, int]:

@@ -299,7 +299,7 @@ def _mask_block(t: tuple[int, ...], shape: tuple[int, ...]) -> int:
 
     An axis that the operand lacks is absent even where its extent is 1: a batch of one takes the kernel of any batch.
     """
-    if t == shape or count(t) == count(shape) and len(t) >= len(shape):
+    if t == shape or (count(t) == count(shape) and len(t) >= len(shape)):
         return 0
     lead = len(shape) - len(t)
     present = [i >= lead and t[i - lead] == d for i, d in enumerate(shape)]

@@ -101,6 +101,18 @@ def path_of(source: str) -> Path:
 
 
 def _load(source: str) -> dict[str, Any]:
+    module = _module(source)
+    kernels = {k: v for k, v in vars(module).items() if hasattr(v, "address") and hasattr(v, "cache_hits")}
+    for kernel in kernels.values():
+        if kernel.cache_hits:
+            Counters.from_disk += 1
+        else:
+            Counters.compiled += 1
+    return kernels
+
+
+def _module(source: str) -> ModuleType:
+    """The source as an imported module, from a file in the cache."""
     folder = path_of(source)
     for attempt in (1, 2):
         try:
@@ -133,22 +145,21 @@ def _written(folder: Path, source: str) -> Path:
     return file
 
 
-def _import(file: Path) -> dict[str, Any]:
+def _import(file: Path) -> ModuleType:
     """Run the file as a module. It is in sys.modules before it runs: Numba's cache looks it up there."""
     name = file.stem
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
+    module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    kernels = {k: v for k, v in vars(module).items() if hasattr(v, "address") and hasattr(v, "cache_hits")}
-    for kernel in kernels.values():
-        if kernel.cache_hits:
-            Counters.from_disk += 1
-        else:
-            Counters.compiled += 1
-    return kernels
+    return module
+
+
+def module(name: str) -> ModuleType:
+    """A whole file of `library/`, in the kernel cache like every other."""
+    return _module(_text(name))
 
 
 def library(name: str, kernel: str) -> Any:
@@ -160,6 +171,9 @@ def library(name: str, kernel: str) -> Any:
 @cache
 def _library(name: str) -> tuple[str, dict[str, str]]:
     """What the kernels of a file share, and the source of each."""
-    text = (Path(__file__).parent / "library" / f"{name}.py").read_text().split("# kernels\n", 1)[1]
-    common, *kernels = text.split("@kernel\n")
+    common, *kernels = _text(name).split("@kernel\n")
     return common, {k.split("(", 1)[0].removeprefix("def "): "@kernel\n" + k for k in kernels}
+
+
+def _text(name: str) -> str:
+    return (Path(__file__).parent / "library" / f"{name}.py").read_text().split("# kernels\n", 1)[1]

@@ -83,12 +83,12 @@ def _store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 def _reader(element: Any, llvm: Any) -> Any:
     @intrinsic(prefer_literal=True)
-    def read(typingctx, buffers, number):  # type: ignore[no-untyped-def]
+    def read(typingctx, buffers, number):
         if not isinstance(number, types.IntegerLiteral):
             return None
         position = number.literal_value
 
-        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, sig, args):
             slot = builder.gep(args[0], [ir.Constant(ir.IntType(64), position)])
             return builder.bitcast(builder.load(slot), llvm.as_pointer())
 

@@ -37,7 +37,7 @@ class Layouts:
                     self.base[node], self.at[node] = self.base[node.inputs[0]], layout
                     continue
                 self.copies.add(node)
-            self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)  # type: ignore[arg-type]
+            self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
 
 
 @dataclass(frozen=True)

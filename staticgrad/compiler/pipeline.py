@@ -61,7 +61,7 @@ def compile_plan(
     )  # fmt: skip
 
 
-def _variable(graph: Graph, cell) -> None:  # type: ignore[no-untyped-def]
+def _variable(graph: Graph, cell) -> None:
     """An assigned variable has a leaf, read or not."""
     from ..ir import REGISTRY
 

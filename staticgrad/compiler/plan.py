@@ -11,8 +11,10 @@ import numpy as np
 
 from ..errors import IndexRangeError, StaticgradError
 from ..ir import Cell, Graph, Node
+from ..ops.random import generator
 from . import driver, threads
 from .builder import Builder, Row, Slot
+from .table import ROW
 
 
 @dataclass
@@ -43,7 +45,7 @@ class Plan:
     def __post_init__(self) -> None:
         b = self.builder
         native = [row for row in self.rows if row.kind != "host"]
-        self.table = np.array([row.entry() for row in native], np.int64).reshape(-1, driver.ROW)
+        self.table = np.array([row.entry() for row in native], np.int64).reshape(-1, ROW)
         self.status = np.zeros(4, np.int64)
         b.bind_fixed("status", self.status)
         self.segments: list[Segment] = []
@@ -99,8 +101,6 @@ class Plan:
                 self.builder.argument_values[:] = values
                 self.builder.last_arguments = values
         if self.draws:
-            from ..eager.random import generator
-
             self.builder.generator_state[:] = generator.take(self.draws)
         if self.simple:
             failed = driver.step(*self.call)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir import REGISTRY, Cell, Graph, Node
 
@@ -74,7 +75,7 @@ def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
     return live
 
 
-def _true() -> dict[str, object]:
+def _true() -> dict[str, Any]:
     import numpy as np
 
     from ..ir import literal

@@ -166,7 +166,7 @@ def _why_not_in_place(
         return None
     if writer.kind != "kernel":
         return f"{base.op.name} is not a fused kernel"
-    if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:  # type: ignore[arg-type]
+    if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:
         return "its value is a view"
     group = writer.group
     assert group is not None

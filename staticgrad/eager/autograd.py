@@ -12,7 +12,7 @@ from ..errors import AnomalyError, DTypeError, GradientError, ShapeError
 from ..operators import F, frontends, state
 from ..types import shape_text
 from .modes import modes
-from .tape import MODIFIED, Ghost, LostResult, Record, Retain, changed, edge, tick
+from .tape import Record, Retain, changed, edge, overwritten_operand, tick
 from .tensor import Tensor, wrap
 
 
@@ -126,6 +126,7 @@ class Walk:
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
         self.create = create
+        self.anomaly = modes.now.anomaly
         self.roots = roots
         self.seeds = seeds
         self.found: dict[int, tuple[Tensor, Any]] = {}
@@ -191,26 +192,24 @@ class Walk:
                 self.found[id(target)] = (target, g)
             if record not in self.needed:
                 return
-        rules, operands = record.op.vjp, None
-        for position, tensor in enumerate(record.inputs):
+        rules, operands, inputs, clock = record.op.vjp, None, record.inputs, record.clock
+        for position, tensor in enumerate(inputs):
             if tensor._history:
-                maker, leaf = edge(tensor, record.clock)
+                maker, leaf = edge(tensor, clock)
             elif tensor._tracked:
                 maker = tensor._record
-                leaf = tensor if maker is None and tensor._since < record.clock else None
+                leaf = tensor if maker is None and tensor._since < clock else None
             else:
                 continue
-            if maker is None and leaf is None:
-                continue
-            if self.wanted is not None and not self._leads(maker, leaf):
+            if (maker is None and leaf is None) or (self.wanted is not None and not self._leads(maker, leaf)):
                 continue
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
                 continue
             if operands is None:
-                out, operands = self._saved_out(record), [self._saved(t, record) for t in record.inputs]
+                out, operands = self._saved_out(record), [self._saved(t, record) for t in inputs]
             cotangent = rule(g, record, out, *operands)
-            if modes.now.anomaly:
+            if self.anomaly:
                 _check_nan(cotangent, record, position)
             if maker is not None:
                 self._reach(maker, cotangent)
@@ -220,18 +219,11 @@ class Walk:
     def _saved(self, tensor: Any, record: Record) -> Any:
         """An operand for a rule: the value itself, or a ghost when it is gone."""
         if tensor._changed > record.clock or (tensor._base is not None and changed(tensor) > record.clock):
-            return Ghost(
-                tensor,
-                f"{MODIFIED}: [{tensor.dtype} {shape_text(tensor.shape)}], which {record.name()} needs",
-                record.clock,
-                "change a clone() instead, or do it after backward()",
-            )
+            return overwritten_operand(tensor, record)
         return tensor if self.create else tensor._data
 
     def _saved_out(self, record: Record) -> Any:
-        if not isinstance(record.out, np.ndarray):
-            return LostResult(record)
-        return wrap(record.out, record) if self.create else record.out
+        return wrap(record.out, record) if self.create and isinstance(record.out, np.ndarray) else record.out
 
     # hooks and ownership --------------------------------------------------------------------------------------------
 

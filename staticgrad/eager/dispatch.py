@@ -40,13 +40,13 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
             dtype = mine
     else:  # tensors of one floating dtype
         return finish(op, args, tracked, attrs)
+    if modes.now.arrays and not any([isinstance(arg, Tensor) for arg in args]):
+        return evaluate(op, args, attrs)
     inputs = unchanged(op, args)
     if inputs is None:
         for arg in args:
             if isinstance(arg, Symbol):
                 return append(arg.graph, op, args, attrs)
-        if modes.now.arrays and not any([isinstance(arg, Tensor) for arg in args]):
-            return evaluate(op, args, attrs)
         inputs = convert(op, args)
     return finish(op, inputs, any([t._tracked for t in inputs]), attrs)
 
@@ -226,19 +226,25 @@ constant = lru_cache(maxsize=256, typed=True)(fresh)
 
 def evaluate(op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """The op on bare arrays and numbers: the backward pass computes with these. NumPy's scalars count as 0-d arrays."""
-    dtype = None
+    dtype, plain = None, True
     for arg in args:
-        if arg.__class__ is not ndarray:
+        if arg.__class__ is ndarray:
+            mine = arg.dtype
+            if mine is not dtype and op.promote is not None:
+                plain = plain and dtype is None and mine in FLOATS
+                dtype = mine
+        elif arg.__class__ in NUMBERS:
+            plain = False
+        else:
+            args, plain = [operand_of(op, i, a) for i, a in enumerate(args)], False
             break
-        if arg.dtype is not dtype and op.promote is not None:
-            if dtype is not None or arg.dtype not in FLOATS:
-                break
-            dtype = arg.dtype
-    else:
+    if plain:  # arrays of one floating dtype
         return op.eval(*args, **attrs)
-    operands = [operand_of(op, i, arg) for i, arg in enumerate(args)]
-    dtypes = targets(op, operands)
-    return op.eval(*[cast(op, o, d) for o, d in zip(operands, dtypes, strict=True)], **attrs)
+    arrays = [
+        o if o.__class__ is ndarray and (d is None or o.dtype is d) else cast(op, o, d)
+        for o, d in zip(args, targets(op, args), strict=True)
+    ]
+    return op.eval(*arrays, **attrs)
 
 
 def operand_of(op: OpDef, position: int, arg: Any) -> Any:

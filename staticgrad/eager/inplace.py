@@ -20,7 +20,7 @@ from ..ops.indexing import gather_op, scatter_op
 from ..types import category, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad
-from .tape import MODIFIED, Ghost, Record, StandIn, tick
+from .tape import Overwritten, Record, overwritten_operand, tick
 from .tensor import Tensor, check_inplace, wrap
 
 
@@ -63,7 +63,7 @@ def _touch(x: Tensor) -> int:
         tensor._changed = now
         tensor._changes += 1
         if tensor._record is not None and tensor._record.out is tensor._data:
-            tensor._record.out = StandIn(tensor.shape, tensor.dtype)
+            tensor._record.out = Overwritten(f"the output of {tensor._record.name()}", tensor._data)
         tensor = tensor._base
     return now
 
@@ -115,9 +115,7 @@ def _without_flow(x: Tensor, value: Tensor) -> Record:
 def _forget(record: Any, x: Tensor) -> None:
     """Keep the edge to x's former value, not x: the new record would be its own operand."""
     if any(t is x for t in record.inputs):
-        reason, clock = f"{MODIFIED}: [{x.dtype} {shape_text(x.shape)}], which {record.name()} needs", record.clock
-        detail = "change a clone() instead, or do it after backward()"
-        record.inputs = tuple(Ghost(t, reason, clock, detail) if t is x else t for t in record.inputs)
+        record.inputs = tuple(overwritten_operand(x, record) if t is x else t for t in record.inputs)
 
 
 def _written(owner: Tensor, places: np.ndarray, part: Tensor) -> tuple[Tensor, Any]:

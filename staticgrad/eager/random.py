@@ -6,52 +6,15 @@ program draws the same numbers in every mode.
 
 from __future__ import annotations
 
-import os
-import threading
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError
-from ..ops.random import draw, draw_like, dropout_mask, normal_op, uniform_op
 from ..operators import F, Symbol, frontends, public, state
+from ..ops.random import Generator, draw, draw_like, dropout_mask, generator, normal_op, uniform_op
 from ..types import as_dtype, as_shape, get_default_dtype
 from .tensor import Tensor
-
-
-class Generator:
-    """Seed and draw counter. `manual_seed` restarts it; `state` can be saved and set."""
-
-    def __init__(self, seed: int):
-        self.lock = threading.Lock()
-        self.seed = seed
-        self.draws = 0
-
-    def manual_seed(self, seed: int) -> Generator:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
-            raise ArgumentError(f"a seed is an integer in [0, 2**63), got {seed!r}")
-        with self.lock:
-            self.seed, self.draws = int(seed), 0
-        return self
-
-    @property
-    def state(self) -> tuple[int, int]:
-        return self.seed, self.draws
-
-    @state.setter
-    def state(self, value: tuple[int, int]) -> None:
-        with self.lock:
-            self.seed, self.draws = value
-
-    def take(self, draws: int = 1) -> np.ndarray:
-        """(seed, draw) as int64[2], and move on by `draws`."""
-        with self.lock:
-            at = np.array([self.seed, self.draws], np.int64)
-            self.draws += draws
-        return at
-
-
-generator = Generator(int.from_bytes(os.urandom(7), "little"))
 
 
 def manual_seed(seed: int) -> Generator:
@@ -75,14 +38,11 @@ def _source(x: Any = None) -> tuple[Any, int]:
     from ..ops.random import rng_op_type
 
     with graph.lock:
-        known = getattr(graph, "generator", None)
-        if known is None:
-            known = append(graph, leaf, (), {"type": rng_op_type})
-            graph.generator = known  # type: ignore[attr-defined]
-            graph.draws = 0  # type: ignore[attr-defined]
-        index = graph.draws  # type: ignore[attr-defined]
-        graph.draws = index + 1  # type: ignore[attr-defined]
-    return known, index
+        if graph.generator is None:
+            graph.generator = append(graph, leaf, (), {"type": rng_op_type})
+        index = graph.draws
+        graph.draws = index + 1
+    return graph.generator, index
 
 
 def _draw(op: Any, shape: tuple[Any, ...], dtype: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import GradientError, Where
 from ..ir import OpDef
+from ..types import shape_text
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -60,7 +61,7 @@ class Record:
     @property
     def freed(self) -> bool:
         """The saved values are gone: a backward pass went by."""
-        return self.out.__class__ is Freed
+        return self.out.__class__ is Ghost
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -79,9 +80,19 @@ class Record:
 
     def free(self) -> None:
         """Drop saved values, keep the edges: operations that save nothing can be walked again."""
-        if self.out.__class__ is not Freed:
-            self.inputs = tuple([Ghost(t, FREED, self.clock) for t in self.inputs])
-            self.out = Freed(self.out.shape, self.out.dtype)
+        if self.out.__class__ is Ghost:
+            return
+        ghosts = []
+        for tensor in self.inputs:
+            data, record, leaf = tensor._data, None, None
+            if tensor._history:
+                record, leaf = edge(tensor, self.clock)
+            elif tensor._tracked:
+                record = tensor._record
+                leaf = tensor if record is None and tensor._since < self.clock else None
+            ghosts.append(Ghost(data.shape, data.dtype, record, leaf))
+        self.inputs = tuple(ghosts)
+        self.out = Ghost(self.out.shape, self.out.dtype)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
@@ -134,38 +145,24 @@ class Retain:
         self.tensor = weakref.ref(tensor)
 
 
-class StandIn:
-    """Shape and dtype of an array that is gone: it was changed in place."""
-
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
-        self.shape, self.dtype = shape, dtype
-
-
-class Freed(StandIn):
-    """Shape and dtype of an array that a backward pass let go."""
-
-    __slots__ = ()
-
-
 class Ghost:
-    """A saved operand whose value is gone or changed: it has a shape, and says why it has no value when asked."""
+    """A saved value that a backward pass let go: it has a shape, and says why it has no value when asked.
 
-    __slots__ = ("detail", "dtype", "leaf", "reason", "record", "shape")
+    record, leaf: where its cotangent goes, as from `edge`.
+    """
+
+    __slots__ = ("dtype", "leaf", "record", "shape")
 
     __array_ufunc__ = None  # NumPy leaves `array * ghost` to the ghost
     _history: Any = (None,)  # asks for `edge`
     _changed = 0
     _base = None
 
-    def __init__(self, tensor: Any, reason: str, clock: int, detail: str = ""):
-        data = tensor._data
-        self.shape: tuple[int, ...] = data.shape
-        self.dtype: np.dtype = data.dtype
-        self.reason = reason
-        self.detail = detail
-        self.record, self.leaf = edge(tensor, clock)
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, record: Record | None = None, leaf: Any = None):
+        self.shape = shape
+        self.dtype = dtype
+        self.record = record
+        self.leaf = leaf
 
     @property
     def _data(self) -> Ghost:
@@ -180,7 +177,7 @@ class Ghost:
         return np.broadcast_to(np.zeros((), self.dtype), self.shape)
 
     def refuse(self) -> NoReturn:
-        raise GradientError(self.reason, *((self.detail,) if self.detail else ()))
+        raise GradientError(FREED)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python and NumPy probe these
@@ -193,19 +190,27 @@ class Ghost:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __neg__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __abs__ = __getitem__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _refuse
-    __eq__ = __ne__ = _refuse  # type: ignore[assignment]
+    __eq__ = __ne__ = _refuse
     __hash__ = object.__hash__
 
 
-class LostResult(Ghost):
-    """The result of an operation whose value is gone, for the rules that read it."""
+class Overwritten(Ghost):
+    """A saved value that was changed in place since. `what` names it."""
 
-    __slots__ = ()
+    __slots__ = ("what",)
 
-    def __init__(self, record: Record):
-        self.shape, self.dtype, self.detail = record.out.shape, record.out.dtype, ""
-        self.reason = FREED if record.freed else f"{MODIFIED}: the output of {record.name()}"
-        self.record, self.leaf = None, None
+    def __init__(self, what: str, data: Any, record: Record | None = None, leaf: Any = None):
+        super().__init__(data.shape, data.dtype, record, leaf)
+        self.what = what
+
+    def refuse(self) -> NoReturn:
+        raise GradientError(f"{MODIFIED}: {self.what}", "change a clone() instead, or do it after backward()")
+
+
+def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
+    """What stands for an operand of `record` that was changed after it was read."""
+    what = f"[{tensor.dtype} {shape_text(tensor.shape)}], which {record.name()} needs"
+    return Overwritten(what, tensor._data, *edge(tensor, record.clock))
 
 
 def changed(tensor: Any) -> int:

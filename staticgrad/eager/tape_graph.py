@@ -27,7 +27,8 @@ def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise GraphError(f"graph_of needs tensors, got {type(tensor).__name__}")
-    graph, known = Graph(), {}
+    graph = Graph()
+    known: dict[int, Node] = {}
     leaves: list[tuple[str, Node]] = []
     nodes = [_node(graph, t, edge(t, _NOW), known, leaves) for t in tensors]
     outputs = {"output" if len(nodes) == 1 else f"output{i}": node for i, node in enumerate(nodes)}
@@ -39,7 +40,7 @@ def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
         roots = [Symbol(graph, n) for n in nodes]
         found = gradients(roots, [Symbol(graph, n) for _, n in leaves])
         outputs |= {f"grad/{name}": g.node for (name, _), g in zip(leaves, found, strict=True) if g is not None}
-    graph.outputs = outputs  # type: ignore[attr-defined]
+    graph.outputs = outputs
     return graph
 
 
@@ -50,7 +51,7 @@ def _of_symbols(symbols: tuple[Any, ...]) -> Graph:
     graph, result = symbols[0].graph, Graph()
     for node in graph.reaching([s.node for s in symbols]):
         result.append(node)
-    result.outputs = {s.name if len(symbols) > 1 else "output": s.node for s in symbols}  # type: ignore[attr-defined]
+    result.outputs = {s.name if len(symbols) > 1 else "output": s.node for s in symbols}
     return result
 
 
@@ -72,7 +73,7 @@ def _node(graph: Graph, tensor: Any, way: Edge, known: dict[int, Node], leaves: 
         operands = [(t, edge(t, record.clock)) for t in record.inputs]
         missing = [operand for operand in operands if _key(*operand) not in known]
         if missing:
-            stack.extend(missing)
+            stack.extend(reversed(missing))
             continue
         _check_unchanged(record)
         inputs = tuple(known[_key(*operand)] for operand in operands)

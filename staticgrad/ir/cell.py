@@ -14,7 +14,7 @@ class Cell:
     is the storage. `initial` is what a Session's initializer computes (a node), or None.
     """
 
-    __slots__ = ("name", "type", "tensor", "initial", "trainable", "__weakref__")
+    __slots__ = ("__weakref__", "initial", "name", "tensor", "trainable", "type")
 
     def __init__(self, name: str, type: TensorType, *, tensor: Any = None, initial: Any = None, trainable: bool = True):
         self.name = name

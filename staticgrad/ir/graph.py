@@ -30,6 +30,11 @@ class Graph:
         self.nodes: list[Node] = []
         self.intern = intern
         self.lock = threading.RLock()
+        self.outputs: dict[str, Node] = {}
+        """Named results, for listings and drawings."""
+        self.generator: Any = None
+        """The leaf of the random generator, once something draws, and how many draws there are."""
+        self.draws = 0
         self._interned: dict[Any, Node] = {}
         self._members: set[Node] = set()
         self._names: dict[str, int] = {}

@@ -18,12 +18,12 @@ NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 class Literal:
     """A constant array as an attribute: hashable by its bytes when small, by identity when large."""
 
-    __slots__ = ("array", "_key")
+    __slots__ = ("_key", "array")
 
     SMALL = 256  # bytes
 
     def __init__(self, array: np.ndarray):
-        if array.flags.writeable:
+        if array.flags.writeable or array.base is not None:  # a read-only view changes with its base
             array = array.copy()
             array.flags.writeable = False
         self.array = array
@@ -47,7 +47,7 @@ class Node:
     values; where: the user's line. Nodes never change and may be shared by graphs.
     """
 
-    __slots__ = ("op", "inputs", "attrs", "type", "name", "where", "after", "__weakref__")
+    __slots__ = ("__weakref__", "after", "attrs", "inputs", "name", "op", "type", "where")
 
     op: OpDef
     inputs: tuple[Node, ...]

@@ -128,7 +128,7 @@ class Effect:
 
 
 Emit = Union[Pointwise, Reduction, View, Expand, Extent, Index, Native, Leaf, Effect, None]
-Promote = Callable[[Sequence[Any]], Sequence[Union[np.dtype, None]]]
+Promote = Callable[[Sequence[Any]], Sequence[np.dtype | None]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

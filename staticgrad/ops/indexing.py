@@ -116,7 +116,7 @@ gather_op = define(
         doc="x indexed by integer arrays at neighbouring axes from `axis` on.",
     )
 )
-scatter_op = define(
+scatter_op: OpDef = define(
     OpDef(
         name="scatter_add",
         infer=lambda g, like, *indices, axis: g.with_shape(like.shape),

@@ -28,7 +28,7 @@ def _infer(x: TensorType, y: TensorType) -> TensorType:
 
 def _rows(x: Any) -> Any:
     """All leading axes joined: the shape of one large matrix."""
-    return F.reshape(x, (-1, x.shape[-1]))
+    return x.reshape(-1, x.shape[-1])
 
 
 def _flattens(x: Any, y: Any) -> bool:
@@ -37,13 +37,13 @@ def _flattens(x: Any, y: Any) -> bool:
 
 
 def _left(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
-    return unbroadcast(apply(matmul_op, g, F.swapaxes(y, -1, -2)), x)
+    return unbroadcast(apply(matmul_op, g, y.mT), x)
 
 
 def _right(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
     if _flattens(x, y):
         x, g = _rows(x), _rows(g)
-    return unbroadcast(apply(matmul_op, F.swapaxes(x, -1, -2), g), y)
+    return unbroadcast(apply(matmul_op, x.mT, g), y)
 
 
 def _plan(node: Node, layouts: list[Layout]) -> Any:

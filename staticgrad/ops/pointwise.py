@@ -198,11 +198,11 @@ for _name, _ufunc, _sign in (
     _binary(_name, _ufunc, f"({{0}} {_sign} {{1}})", None, promote=arithmetic, infer=compared, symbol=_sign,
             doc=f"x {_sign} y elementwise, bool.")  # fmt: skip
 
-for _name, _ufunc, _text in (
+for _name, _logical, _text in (
     ("logical_and", np.logical_and, "({0} & {1})"), ("logical_or", np.logical_or, "({0} | {1})"),
     ("logical_xor", np.logical_xor, "({0} ^ {1})"),
 ):  # fmt: skip
-    _binary(_name, _ufunc, _text, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
+    _binary(_name, _logical, _text, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
 
 logical_not = _unary("logical_not", np.logical_not, "(not {0})", None, promote=boolean, doc="not x, bool.")
 isnan = define(OpDef("isnan", lambda x: x.with_dtype(bool_), np.isnan, None, Pointwise("({0} != {0})"), floating))

@@ -9,10 +9,13 @@ Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3
 from __future__ import annotations
 
 import math
+import os
+import threading
 from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..ir import OpDef, Pointwise, define
 from ..operators import F, apply
 from ..types import TensorType, int64
@@ -106,3 +109,41 @@ def draw_like(op: OpDef, rng: Any, x: Any, dtype: np.dtype, index: int) -> Any:
 
 def draw(op: OpDef, rng: Any, shape: tuple[int, ...], dtype: np.dtype, index: int) -> Any:
     return apply(op, rng, shape=shape, dtype=dtype, index=index)
+
+
+# the generator ------------------------------------------------------------------------------------------------------------
+
+
+class Generator:
+    """Seed and draw counter. `manual_seed` restarts it; `state` can be saved and set."""
+
+    def __init__(self, seed: int):
+        self.lock = threading.Lock()
+        self.seed = seed
+        self.draws = 0
+
+    def manual_seed(self, seed: int) -> Generator:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
+            raise ArgumentError(f"a seed is an integer in [0, 2**63), got {seed!r}")
+        with self.lock:
+            self.seed, self.draws = int(seed), 0
+        return self
+
+    @property
+    def state(self) -> tuple[int, int]:
+        return self.seed, self.draws
+
+    @state.setter
+    def state(self, value: tuple[int, int]) -> None:
+        with self.lock:
+            self.seed, self.draws = value
+
+    def take(self, draws: int = 1) -> np.ndarray:
+        """(seed, draw) as int64[2], and move on by `draws`."""
+        with self.lock:
+            at = np.array([self.seed, self.draws], np.int64)
+            self.draws += draws
+        return at
+
+
+generator = Generator(int.from_bytes(os.urandom(7), "little"))

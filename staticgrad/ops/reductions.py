@@ -26,6 +26,10 @@ from .rules import floating, keep
 
 Axes = tuple[int, ...]
 
+ADD: Any = np.add  # the stubs of ufunc.reduce know fewer forms than NumPy takes
+MAXIMUM: Any = np.maximum
+MINIMUM: Any = np.minimum
+
 
 def reduced_shape(shape: Sequence[Any], axis: Axes, keepdims: bool) -> tuple[Any, ...]:
     if keepdims:
@@ -59,7 +63,7 @@ count = define(
         name="count",
         infer=lambda x, axis, dtype: TensorType((), dtype),
         eval=_count_eval,
-        emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),  # type: ignore[misc]
+        emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
         shape_only=(0,),
         doc="The number of elements over `axis`.",
     )
@@ -76,9 +80,9 @@ sum_op = define(
     OpDef(
         name="sum",
         infer=_infer,
-        eval=lambda x, axis, keepdims: np.add.reduce(x, axis, None, None, keepdims),
+        eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
-        emit=Reduction(lambda dtype: 0, "{acc} + {x}", np.add.reduce),
+        emit=Reduction(lambda dtype: 0, "{acc} + {x}", ADD.reduce),
         promote=_widened,
     )
 )
@@ -100,13 +104,20 @@ def _highest(dtype: np.dtype) -> Any:
     return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
+def _max_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
+    if len(axis) == x.ndim and not keepdims and x.size:  # to find the place takes half as long
+        flat = x.reshape(-1)
+        return flat[flat.argmax()]
+    return MAXIMUM.reduce(x, axis, None, None, keepdims)
+
+
 max_op = define(
     OpDef(
         name="max",
         infer=_infer_nonempty,
-        eval=lambda x, axis, keepdims: np.maximum.reduce(x, axis, None, None, keepdims),
+        eval=_max_eval,
         vjp=(_extremum_vjp,),
-        emit=Reduction(_lowest, "maximum_{s}({acc}, {x})", np.maximum.reduce),
+        emit=Reduction(_lowest, "maximum_{s}({acc}, {x})", MAXIMUM.reduce),
         promote=keep,
     )
 )
@@ -114,9 +125,9 @@ min_op = define(
     OpDef(
         name="min",
         infer=_infer_nonempty,
-        eval=lambda x, axis, keepdims: np.minimum.reduce(x, axis, None, None, keepdims),
+        eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(_highest, "minimum_{s}({acc}, {x})", np.minimum.reduce),
+        emit=Reduction(_highest, "minimum_{s}({acc}, {x})", MINIMUM.reduce),
         promote=keep,
     )
 )
@@ -124,7 +135,7 @@ min_op = define(
 
 def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     shape = x.shape
-    return np.add.reduce(x, axis, None, None, keepdims) / math.prod([shape[a] for a in axis])
+    return ADD.reduce(x, axis, None, None, keepdims) / math.prod([shape[a] for a in axis])
 
 
 def _mean_expand(node: Node, x: Any) -> Any:
@@ -149,13 +160,13 @@ mean_op = define(
 def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:
     """The axes over which `like` was broadcast to `shape`."""
     lead = len(shape) - len(like)
-    return tuple(range(lead)) + tuple(lead + i for i, d in enumerate(like) if d == 1 and shape[lead + i] != 1)
+    return (*range(lead), *[lead + i for i, d in enumerate(like) if d == 1 and shape[lead + i] != 1])
 
 
 def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
     if x.shape == like.shape:
         return x
-    return np.add.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
+    return ADD.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
 
 
 def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
@@ -213,9 +224,9 @@ def broadcast_like(x: Any, like: Any) -> Any:
 
 
 def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-    top = np.asarray(np.maximum.reduce(x, axis, None, None, True, -math.inf))
+    top = np.asarray(MAXIMUM.reduce(x, axis, None, None, True, -math.inf))
     top[~np.isfinite(top)] = 0
-    out = np.log(np.add.reduce(np.exp(x - top), axis, None, None, True)) + top
+    out = np.log(ADD.reduce(np.exp(x - top), axis, None, None, True)) + top
     return out if keepdims else np.squeeze(out, axis)
 
 
@@ -250,9 +261,9 @@ logsumexp_op = define(
 def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
     if not x.size:
         return x.copy()
-    e = np.asarray(x - np.maximum.reduce(x, axis, None, None, True))
+    e = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
     np.exp(e, e)
-    return np.divide(e, np.add.reduce(e, axis, None, None, True), e)
+    return np.divide(e, ADD.reduce(e, axis, None, None, True), e)
 
 
 def _softmax_expand(node: Node, x: Any) -> Any:
@@ -284,8 +295,8 @@ softmax_op = define(
 def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
     if not x.size:
         return x.copy()
-    shifted = np.asarray(x - np.maximum.reduce(x, axis, None, None, True))
-    total = np.asarray(np.add.reduce(np.exp(shifted), axis, None, None, True))
+    shifted = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
+    total = np.asarray(ADD.reduce(np.exp(shifted), axis, None, None, True))
     return np.subtract(shifted, np.log(total, total), shifted)
 
 
@@ -443,7 +454,7 @@ cumsum_op = define(
     OpDef(
         name="cumsum",
         infer=lambda x, axis: x,
-        eval=lambda x, axis: np.add.accumulate(x, axis=axis, dtype=x.dtype),
+        eval=lambda x, axis: ADD.accumulate(x, axis=axis, dtype=x.dtype),
         vjp=(_cumsum_vjp,),
         promote=_widened,
     )

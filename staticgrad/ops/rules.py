@@ -63,7 +63,8 @@ def compared(*types: TensorType) -> TensorType:
 
 def unbroadcast(g: Any, x: Any) -> Any:
     """Sum a cotangent of a broadcast result back to the operand's shape."""
-    if g.shape == x.shape and None not in g.shape:
+    shape = g.shape
+    if shape == x.shape and None not in shape:
         return g
     return apply(REGISTRY["sum_to"], g, x)
 

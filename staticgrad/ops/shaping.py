@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any
 
@@ -48,15 +49,16 @@ def _reshape_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
 def _reshape_layout(node: Node, layout: Layout) -> Layout | None:
     if not layout.is_contiguous:
         return None
-    flat = Layout.contiguous(node.type.shape)  # type: ignore[arg-type]
+    flat = Layout.contiguous(node.type.shape)
     return Layout(flat.shape, flat.strides, layout.offset)
 
 
 def reshape_like(g: Any, x: Any) -> Any:
     """g in the shape of x, which may have unknown extents."""
-    unknown = sum(d is None for d in x.shape)
-    if unknown <= 1:
-        return F.reshape(g, tuple(-1 if d is None else d for d in x.shape))
+    if None not in x.shape:
+        return g.reshape(x.shape)
+    if x.shape.count(None) == 1 and 0 not in x.shape:  # -1 next to an extent of 0 could be anything
+        return g.reshape(tuple(-1 if d is None else d for d in x.shape))
     return apply(reshape_like_op, g, x)
 
 
@@ -101,7 +103,7 @@ expand_dims_op = define(
         vjp=(lambda g, node, out, x: F.squeeze(g, node.attrs["axis"]),),
         emit=View(
             lambda node, at: Layout(
-                node.type.shape,  # type: ignore[arg-type]
+                node.type.shape,
                 tuple(0 if d is None else d for d in _expanded_strides(at.strides, node.attrs["axis"])),
                 at.offset,
             ),
@@ -144,12 +146,18 @@ squeeze_op = define(
 
 # permute and broadcast ---------------------------------------------------------------------------------------------------
 
+@lru_cache(256)
+def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The order that undoes `axes`."""
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
 permute_op = define(
     OpDef(
         name="permute",
         infer=lambda x, axes: x.with_shape(tuple(x.shape[a] for a in axes)),
         eval=lambda x, axes: x.transpose(axes),
-        vjp=(lambda g, node, out, x: F.permute(g, tuple(int(a) for a in np.argsort(node.attrs["axes"]))),),
+        vjp=(lambda g, node, out, x: g.transpose(_inverse(node.attrs["axes"])),),
         emit=View(
             lambda node, at: Layout(
                 tuple(at.shape[a] for a in node.attrs["axes"]),
@@ -172,7 +180,7 @@ def _broadcast_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
 
 
 def _broadcast_layout(node: Node, at: Layout) -> Layout:
-    shape: tuple[int, ...] = node.type.shape  # type: ignore[assignment]
+    shape: tuple[int, ...] = node.type.shape
     lead = len(shape) - len(at.shape)
     strides = (0,) * lead + tuple(
         0 if old == 1 and new != 1 else s for old, new, s in zip(at.shape, shape[lead:], at.strides, strict=True)
@@ -240,13 +248,13 @@ def _unslice_eval(g: np.ndarray, like: np.ndarray, slices: Slices) -> np.ndarray
 
 
 def _unslice_plan(node: Node, layouts: Any) -> Any:
-    whole = Layout.contiguous(node.type.shape)  # type: ignore[arg-type]
+    whole = Layout.contiguous(node.type.shape)
     return [("zero", ()), ("copy", (0, Layout(layouts[0].shape, *_inner(whole, node.attrs["slices"]))))]
 
 
 def _slice_layout(node: Node, at: Layout) -> Layout:
     strides, offset = _inner(at, node.attrs["slices"])
-    return Layout(node.type.shape, strides, at.offset + offset)  # type: ignore[arg-type]
+    return Layout(node.type.shape, strides, at.offset + offset)
 
 
 def _inner(whole: Layout, slices: Slices) -> tuple[tuple[int, ...], int]:
@@ -269,7 +277,7 @@ slice_op = define(
         emit=View(_slice_layout),
     )
 )
-unslice_op = define(
+unslice_op: OpDef = define(
     OpDef(
         name="unslice",
         infer=lambda g, like, slices: g.with_shape(like.shape),
@@ -304,7 +312,7 @@ def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
 
 
 def _concatenate_plan(node: Node, layouts: Any) -> Any:
-    axis, whole, at, calls = node.attrs["axis"], Layout.contiguous(node.type.shape), 0, []  # type: ignore[arg-type]
+    axis, whole, at, calls = node.attrs["axis"], Layout.contiguous(node.type.shape), 0, []
     for i, layout in enumerate(layouts):
         calls.append(("copy", (i, Layout(layout.shape, whole.strides, at * whole.strides[axis]))))
         at += layout.shape[axis]

@@ -3,7 +3,7 @@
 from .capture import capture
 from .control import Operation, control_dependencies, group, identity, no_op
 from .defaults import get_default_session
-from .gradients import gradients
+from .differentiate import gradients
 from .graphs import Graph, get_default_graph, reset_default_graph
 from .inputs import constant, placeholder
 from .session import Session

@@ -68,7 +68,7 @@ class Runner:
         self._add_sources(arrays)
         fresh = [cell for cell in self.writes if cell not in store]
         for cell in fresh:
-            store[cell] = np.empty(cell.type.shape, cell.type.dtype)  # type: ignore[arg-type]  # variables are static
+            store[cell] = np.empty(cell.type.shape, cell.type.dtype)  # variables are static
         try:
             result = self.run(arrays, store)
         except BaseException:

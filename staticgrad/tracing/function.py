@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.program import Program
-from ..eager.tensor import Structure, Tensor, new
+from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
 from ..ir import REGISTRY, Cell
 from ..operators import Symbol, append, as_array, frontends, state
@@ -81,7 +81,7 @@ class Entry:
     def bind(self) -> None:
         """Point the plan at the tensors' buffers, after something may have moved."""
         self.plan.bind(BUFFERS)
-        ids = set()
+        ids: set[int] = set()
         for tensor in self.written:
             data = tensor._data
             ids.update(id(a) for a in (data, data.base) if a is not None)
@@ -292,9 +292,7 @@ def _symbols(arg: Any, tracer: Tracer, feeds: list[Traced], name: str) -> Any:
 
 
 def _tensor(array: np.ndarray) -> Tensor:
-    out = new(Tensor)
-    out._data = array
-    return out
+    return wrap(array)
 
 
 def _flatten_result(result: Any) -> tuple[Callable[[list[np.ndarray]], Any], list[Any]]:

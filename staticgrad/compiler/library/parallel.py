@@ -4,15 +4,37 @@ Chunk t of n covers the range [start + len * t // n, start + len * (t + 1) // n)
 not depend on which thread runs which. Kernels that accumulate have as many rows as chunks, and a closing row of their own.
 """
 
-from __future__ import annotations
+# kernels
+from llvmlite import ir
+from numba import njit, prange, types
+from numba.extending import intrinsic
 
-import numba
-from numba import njit, prange
+from staticgrad.compiler.table import ROW
 
-from .driver import ROW, call_kernel, peek
 
-if numba.config.THREADING_LAYER == "default":
-    numba.config.THREADING_LAYER = "omp"  # workqueue aborts under concurrent callers
+@intrinsic
+def call_kernel(typingctx, address, buffers, sizes, start, stop):
+    def codegen(context, builder, sig, args):
+        i64, p = ir.IntType(64), ir.IntType(8).as_pointer()
+        kernel = ir.FunctionType(ir.VoidType(), [p.as_pointer(), i64.as_pointer(), i64, i64])
+        builder.call(
+            builder.inttoptr(args[0], kernel.as_pointer()),
+            [builder.inttoptr(args[1], p.as_pointer()), builder.inttoptr(args[2], i64.as_pointer()), args[3], args[4]],
+        )
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(i, i, i, i, i), codegen
+
+
+@intrinsic
+def peek(typingctx, address):
+    """The int64 at an address."""
+
+    def codegen(context, builder, sig, args):
+        return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()))
+
+    return types.int64(types.int64), codegen
 
 
 @njit("int64(int64, int64, int64, int64)", nogil=True, parallel=True, cache=True)
