@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
+import ctypes
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import scipy.linalg.cython_blas  # noqa: F401  (its capsules hold the addresses)
+import llvmlite.binding as binding
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import get_cython_function_address, intrinsic
+from numba.extending import intrinsic
 
 from .lang import Pointer
 
 INT = ir.IntType(32)
+
+
+@cache
+def cython_blas() -> ModuleType:
+    """SciPy's module of BLAS capsules, loaded without the rest of scipy.linalg, which costs 0.1 s."""
+    name = "scipy.linalg.cython_blas"
+    if name in sys.modules:
+        return sys.modules[name]
+    package = importlib.util.find_spec("scipy")
+    places = package.submodule_search_locations if package is not None else None
+    for place in places if places is not None else ():
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            file = Path(place) / "linalg" / f"cython_blas{suffix}"
+            if file.exists():
+                spec = importlib.util.spec_from_file_location(name, file)
+                assert spec is not None
+                assert spec.loader is not None
+                module = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                sys.modules[name] = module
+                return module
+    return importlib.import_module(name)
+
+
+def address_of(name: str) -> int:
+    """The address of a BLAS routine, from its capsule."""
+    capsule = cython_blas().__pyx_capi__[name]
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    return api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
 
 
 def _gemm(name: str, element: Any, llvm: Any) -> Any:
@@ -21,9 +61,7 @@ def _gemm(name: str, element: Any, llvm: Any) -> Any:
     The address is looked up when the process starts, through a symbol, so compiled code can be cached on disk.
     """
     symbol = f"staticgrad_{name}"
-    import llvmlite.binding as binding
-
-    binding.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_blas", name))
+    binding.add_symbol(symbol, address_of(name))
 
     @intrinsic
     def gemm(typingctx, ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc):

@@ -96,19 +96,14 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
         saved = [(array, array.copy()) for array in plan.bound.values()]
         cost = _empty_call(plan)
         rows = []
-        table, status = plan.call[3], plan.call[6]
-        if plan.hold:
-            driver.hold_blas(plan.hold)
         for i, row in enumerate(plan.native):
             times = []
             for _ in range(max(1, repeats // 10)):
                 begin = time.perf_counter_ns()
                 for _ in range(10):
-                    driver.run(table, i, i + 1, status)
+                    plan.run_row(i)
                 times.append((time.perf_counter_ns() - begin) / 1e4)
             rows.append((row.kind, row.name, max(float(np.median(times)) - cost, 0.0)))
-        if plan.hold:
-            driver.release_blas(plan.hold)
         plan.status[:] = 0
         for array, before in saved:
             array[...] = before
@@ -117,10 +112,9 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
 
 def _empty_call(plan: Plan) -> float:
     """Microseconds of a driver call that runs no row."""
-    table, status = plan.call[3], plan.call[6]
     begin = time.perf_counter_ns()
     for _ in range(1000):
-        driver.run(table, 0, 0, status)
+        driver.step(0, 0, 0, plan.call[3], 0, 0, plan.call[6], plan.hold)
     return (time.perf_counter_ns() - begin) / 1e6
 
 

@@ -134,7 +134,9 @@ class Fuser:
         for other in others:
             members = sorted({*other.members, node}, key=self.position.__getitem__)  # type: ignore[union-attr]
             try:
-                grown.append((other, members, classify(members, self.layouts)))
+                space = classify(members, self.layouts)
+                _check_scalars(members, space)
+                grown.append((other, members, space))
             except Misfit:
                 return
         for other, members, space in grown:
@@ -180,10 +182,8 @@ class Fuser:
         if len(a.members) + len(b.members) > MAX_MEMBERS:
             raise Misfit(f"more than {MAX_MEMBERS} operations in one kernel")
         members = sorted({*a.members, *b.members}, key=self.position.__getitem__)
-        scalars = [n for n in members if is_scalar_work(n)]
         space = classify(members, self.layouts)
-        if len(scalars) != len(members) and any(n not in space.post for n in scalars):
-            raise Misfit("scalar arithmetic is done once, in a kernel of its own")
+        _check_scalars(members, space)
         operands = {origin(i) for n in members for i in n.inputs} - set(members)
         if len(operands) > MAX_OPERANDS:
             raise Misfit(f"more than {MAX_OPERANDS} operands in one kernel")
@@ -224,6 +224,13 @@ class Fuser:
                 continue
             return True
         return False
+
+
+def _check_scalars(members: Sequence[Node], space: Space) -> None:
+    """Scalars stand apart from values per row or column, unless they are made of accumulated ones. Raises Misfit."""
+    early = [n for n in members if space.kind[n] == SCALAR and n not in space.post]
+    if early and len(early) != len(members):
+        raise Misfit("scalar arithmetic is done once, in a kernel of its own")
 
 
 def _describe(space: Space) -> str:

@@ -33,6 +33,9 @@ from staticgrad.compiler.lang import *
 
 """
 
+IMPORTED = ("address", "blas", "lang", "philox", "table")
+"""The modules beside `elementary` that kernels and drivers import."""
+
 _lock = threading.RLock()
 _loaded: dict[str, dict[str, Any]] = {}
 
@@ -66,7 +69,7 @@ def toolchain() -> str:
 
     digest = hashlib.sha256()
     folder = Path(__file__).parent
-    for file in sorted([folder / "lang.py", folder / "philox.py", folder / "blas.py", *(folder / "elementary").glob("*.py")]):
+    for file in sorted([*(folder / f"{name}.py" for name in IMPORTED), *(folder / "elementary").glob("*.py")]):
         digest.update(file.read_bytes())
     for text in (numba.__version__, llvmlite.__version__, sys.version, llvm.get_host_cpu_name()):
         digest.update(text.encode())

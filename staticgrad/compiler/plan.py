@@ -94,6 +94,16 @@ class Plan:
 
     def execute(self, arrays: Sequence[np.ndarray]) -> None:
         """Run on bound state. The caller holds the lock."""
+        self._take(arrays)
+        if self.simple:
+            failed = driver.step(*self.call)
+            if failed >= 0:
+                self._fail(failed)
+            return
+        self._segments(arrays)
+
+    def _take(self, arrays: Sequence[np.ndarray]) -> None:
+        """The inputs of one run: arrays, hyper-parameters, random state."""
         self.objects[:] = [id(array) for array in arrays]
         if self.arguments:
             values = [owner[key] for owner, key in self.arguments]
@@ -102,33 +112,44 @@ class Plan:
                 self.builder.last_arguments = values
         if self.draws:
             self.builder.generator_state[:] = generator.take(self.draws)
-        if self.simple:
-            failed = driver.step(*self.call)
-            if failed >= 0:
-                self._fail(failed)
-            return
-        self._segments(arrays)
 
     def _segments(self, arrays: Sequence[np.ndarray]) -> None:
-        driver.bind(*self.call[:3])
-        if self.hold:
-            driver.hold_blas(self.hold)
-        try:
-            for segment in self.segments:
-                self._segment(segment, arrays)
-        finally:
-            if self.hold:
-                driver.release_blas(self.hold)
-
-    def _segment(self, segment: Segment, arrays: Sequence[np.ndarray]) -> None:
-        if segment.last > segment.first:
-            parallel = self.parallel and threads.usable()
-            run = driver.parallel_driver() if parallel else driver.run
-            failed = run(self.call[3], segment.first, segment.last, self.call[6])
+        """Native rows and host calls in turn, or native rows over several threads."""
+        step = driver.parallel_step() if self.parallel and threads.usable() else driver.step
+        patches, count, objects, table, _, _, status, hold = self.call
+        for segment in self.segments:
+            failed = step(patches, count, objects, table, segment.first, segment.last, status, hold)
             if failed >= 0:
                 self._fail(failed)
-        if segment.host is not None:
-            self._host(segment.host, arrays)
+            if segment.host is not None:
+                self._host(segment.host, arrays)
+            count = 0  # bound by the first segment
+
+    def run_row(self, number: int) -> None:
+        """One native row, on what is bound."""
+        if driver.step(0, 0, 0, self.call[3], number, number + 1, self.call[6], self.hold) >= 0:
+            self._fail(number)
+
+    def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
+        """`run` with the generated kernels as plain Python, for debuggers and tests; every other row runs natively."""
+        from .python import pointers, run_unjitted
+
+        with self.lock:
+            self.bind(store)
+            self._take(arrays)
+            driver.step(*self.call[:4], 0, 0, *self.call[6:])
+            at, source = 0, ""
+            for row in self.rows:
+                if row.kind == "host":
+                    self._host(row, arrays)
+                    continue
+                if row.kind in ("kernel", "fold"):
+                    source = row.source if row.source else source  # a fold closes the kernel before it
+                    run_unjitted(source, "kernel", pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
+                else:
+                    self.run_row(at)
+                at += 1
+            return self.results(arrays)
 
     def _host(self, row: Row, arrays: Sequence[np.ndarray]) -> None:
         """An op without native code: its NumPy meaning, on views of the plan's buffers."""

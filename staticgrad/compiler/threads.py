@@ -47,13 +47,15 @@ def usable() -> bool:
 
 @cache
 def blas_hold() -> np.ndarray | None:
-    """What `driver.hold_blas` works on: (holders, threads before, address of get, address of set) of SciPy's OpenBLAS.
+    """What the driver holds BLAS by: (holders, threads before, address of get, address of set) of SciPy's OpenBLAS.
 
     None where SciPy was built with another BLAS, which then keeps its own threads.
     """
-    import scipy.linalg.cython_blas  # noqa: F401
     import threadpoolctl
 
+    from .blas import cython_blas
+
+    cython_blas()
     for library in threadpoolctl.ThreadpoolController().lib_controllers:
         if library.internal_api == "openblas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
             prefix, suffix = library._symbol_prefix, library._symbol_suffix

@@ -17,9 +17,11 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for what has no supported
     dtype, or when an integer tensor is to require grad.
     """
+    if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
+        as_array(data)  # refuses what has no supported dtype; the values go straight to the dtype asked for
+        return Tensor(np.array(data, dtype=as_dtype(dtype)), requires_grad)
     array = data._data if isinstance(data, Tensor) else as_array(data)
-    array = np.array(array, dtype=None if dtype is None else as_dtype(dtype), copy=True)
-    return Tensor(array, requires_grad)
+    return Tensor(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
 
 
 def _dtype(dtype: Any) -> np.dtype:

@@ -387,4 +387,4 @@ def rsqrt(x: Any) -> Any:
 @public
 def softplus(x: Any) -> Any:
     """log(1 + e**x) without overflow: max(x, 0) + log1p(e**-|x|)."""
-    return F.add(F.relu(x), F.log1p(F.exp(F.neg(F.abs(x)))))
+    return F.add(F.maximum(x, 0), F.log1p(F.exp(F.neg(F.abs(x)))))

@@ -107,14 +107,10 @@ def _structures(name: str, value: Any, seen: set[int], depth: int) -> Iterator[t
     if isinstance(value, Tensor):
         yield name, (id(value), value._tracked)
     elif hasattr(value, "named_modules"):
-        for path, module in value.named_modules():
-            seen.add(id(module))
-            settings = {k: v for k, v in vars(module).items() if isinstance(v, PLAIN)}
-            for key, setting in settings.items():
-                yield f"{name}{'.' if path else ''}{path}.{key}", setting
-        yield f"{name}.parameters", tuple((path, id(p), p._tracked) for path, p in value.named_parameters())
+        seen.update(id(module) for _, module in value.named_modules())
+        yield from ((f"{name}.{path}" if path else name, fact) for path, fact in value.structure())
     elif hasattr(value, "structure") and hasattr(value, "param_groups"):
-        yield name, value.structure()
+        yield from ((f"{name}.{path}", fact) for path, fact in value.structure())
     elif isinstance(value, (list, tuple)):
         yield f"{name}.length", len(value)
         for i, part in enumerate(value):

@@ -1,0 +1,78 @@
+"""Intrinsics of the driver: memory and functions by address."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def call_kernel(typingctx, address, buffers, sizes, start, stop):
+    def codegen(context, builder, sig, args):
+        i64, p = ir.IntType(64), ir.IntType(8).as_pointer()
+        kernel = ir.FunctionType(ir.VoidType(), [p.as_pointer(), i64.as_pointer(), i64, i64])
+        builder.call(
+            builder.inttoptr(args[0], kernel.as_pointer()),
+            [builder.inttoptr(args[1], p.as_pointer()), builder.inttoptr(args[2], i64.as_pointer()), args[3], args[4]],
+        )
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(i, i, i, i, i), codegen
+
+
+@intrinsic
+def peek(typingctx, address):
+    """The int64 at an address."""
+
+    def codegen(context, builder, sig, args):
+        return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def poke(typingctx, address, value):
+    """Write an int64 to an address."""
+
+    def codegen(context, builder, sig, args):
+        builder.store(args[1], builder.inttoptr(args[0], ir.IntType(64).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def atomic_add(typingctx, address, value):
+    """Add to the int64 at an address; returns what it was."""
+
+    def codegen(context, builder, sig, args):
+        place = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", place, args[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def call_get(typingctx, address):
+    """Call `int f(void)`."""
+
+    def codegen(context, builder, sig, args):
+        kind = ir.FunctionType(ir.IntType(32), [])
+        return builder.sext(builder.call(builder.inttoptr(args[0], kind.as_pointer()), []), ir.IntType(64))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def call_set(typingctx, address, value):
+    """Call `void f(int)`."""
+
+    def codegen(context, builder, sig, args):
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(32)])
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        builder.call(function, [builder.trunc(args[1], ir.IntType(32))])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen

@@ -1,0 +1,119 @@
+"""Generated kernels as plain Python: the same text with nothing compiled, so a debugger can step through it.
+
+Buffers are `Pointer`s that refuse what native code would do silently: reading or writing outside their memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..ops.random import normal_op, uniform_op
+from ..types import DTYPES, SHORT, bool_
+from .elementary import PYTHON
+
+
+class Pointer:
+    """Element `at + i` of a flat array, for i of either sign. Raises IndexError outside the array."""
+
+    __slots__ = ("array", "at")
+
+    def __init__(self, array: np.ndarray, at: int = 0):
+        self.array, self.at = array, at
+
+    def _place(self, i: Any) -> int:
+        place = self.at + int(i)
+        if not 0 <= place < self.array.size:
+            raise IndexError(f"element {place} of a buffer of {self.array.size}")
+        return place
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.array[self._place(i)]
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        self.array[self._place(i)] = value
+
+
+def run_unjitted(
+    source_body: str, name: str, buffers: Sequence[Any], sizes: Sequence[int], start: int, stop: int
+) -> None:
+    """Run rows [start, stop) of a kernel's text. `buffers`: flat arrays or Pointers, of the dtypes that it reads."""
+    names = vocabulary()
+    exec(compile(source_body, f"<{name}>", "exec"), names)
+    pointers = [b if isinstance(b, Pointer) else Pointer(b) for b in buffers]
+    with np.errstate(all="ignore"):
+        names[name](pointers, list(sizes), start, stop)
+
+
+def pointers(buffers: Sequence[tuple[Any, int]], arrays: Sequence[np.ndarray]) -> list[Pointer]:
+    """Buffers of a plan's row, (slot, bytes to add) each, for `run_unjitted`; `arrays` are the plan's feeds."""
+    result = []
+    for slot, add in buffers:
+        memory = arrays[slot.index] if slot.kind == "feed" else slot.memory
+        result.append(Pointer(memory.reshape(-1), add // memory.itemsize))
+    return result
+
+
+def vocabulary() -> dict[str, Any]:
+    """The names that a kernel's text uses, with their Python meaning."""
+    names: dict[str, Any] = {"np": np, "math": SimpleNamespace(sqrt=np.sqrt), **PYTHON, **TWINS}
+    for dtype in DTYPES:
+        names[f"{SHORT[dtype]}_at"] = _reader(dtype)
+        if dtype != bool_:
+            names[SHORT[dtype]] = _number(dtype)
+    return names
+
+
+def _reader(dtype: np.dtype) -> Callable[[Sequence[Pointer], int], Pointer]:
+    def read(buffers: Sequence[Pointer], i: int) -> Pointer:
+        pointer = buffers[i]
+        if pointer.array.dtype != dtype:
+            raise TypeError(f"buffer {i} holds {pointer.array.dtype}, the kernel reads {dtype}")
+        return pointer
+
+    return read
+
+
+def _number(dtype: np.dtype) -> Callable[[Any], Any]:
+    """A cast as machine code does it: integers wrap around."""
+    return lambda x: np.asarray(x).astype(dtype)[()]
+
+
+def _identity(fn: Any) -> Any:
+    return fn
+
+
+def _relu(x: Any) -> Any:
+    return type(x)(0) if x <= 0 else x
+
+
+def _sign(x: Any) -> Any:
+    return type(x)(1) if x > 0 else type(x)(-1) if x < 0 else x
+
+
+def _draws(op: Any, dtype: np.dtype) -> Callable[[int, int, int], Any]:
+    """One element of a draw. The elements before it come with it, so they are kept for the next call."""
+
+    @cache
+    def first(seed: int, draw: int, n: int) -> np.ndarray:
+        return op.eval(np.array([seed, draw]), shape=(n,), dtype=dtype, index=0)
+
+    return lambda seed, draw, element: first(int(seed), int(draw), 1 << int(element).bit_length())[int(element)]
+
+
+TWINS: dict[str, Callable[..., Any]] = {
+    "kernel": _identity,
+    "inline": _identity,
+    **{f"relu_{s}": _relu for s in ("f32", "f64", "int")},
+    **{f"sign_{s}": _sign for s in ("f32", "f64", "int")},
+    **{f"maximum_{s}": max for s in ("int", "bool")},
+    **{f"minimum_{s}": min for s in ("int", "bool")},
+    **{f"uniform_{SHORT[d]}": _draws(uniform_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
+    **{f"normal_{SHORT[d]}": _draws(normal_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
+}
+"""Python's meaning of the small functions of `lang` and `philox`."""
