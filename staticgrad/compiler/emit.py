@@ -137,6 +137,15 @@ class Writer:
             self.prologue.append(line)
         return name
 
+    def described(self, ref: BufferRef) -> str:
+        """What a buffer holds, for the comment at its name."""
+        if ref.kind == "numbers":
+            return ", ".join(f"{n:g}" for n in self.numbers)
+        assert ref.node is not None
+        label = ref.node.name if ref.node.name else f"%{self.number.get(ref.node, 0)} {ref.node.op.name}"
+        kind = {"value": "", "scratch": "one row of ", "partial": "per chunk: "}[ref.kind]
+        return f"{kind}{label} {ref.node.type}"
+
     # operands -----------------------------------------------------------------------------------------------------
 
     def uniform_value(self, node: Node) -> str:
@@ -579,7 +588,7 @@ class Body(Writer):
             pointer = self.buffer(BufferRef("numbers"), "numbers")
             self.prologue.insert(0, f"numbers = {pointer}")
         for i, (ref, pointer) in enumerate(zip(self.buffers, self.names, strict=True)):
-            lines.append(f"    {pointer} = {SHORT[ref.dtype]}_at(buffers, {i})")
+            lines.append(f"    {pointer} = {SHORT[ref.dtype]}_at(buffers, {i})  # {self.described(ref)}")
         lines += _indent(self.size_lines, 1) + _indent(self.prologue, 1) + _indent(body, 1)
         return "\n".join(lines) + "\n"
 

@@ -171,7 +171,7 @@ def _why_not_in_place(
     group = writer.group
     assert group is not None
     kind = group.space.kind[base]
-    if variable in writer.reads:
+    if variable in writer.reads and variable.type.shape:  # a 0-d one is read before anything is written
         if kind not in (FULL, ROW, SCALAR) or base in group.space.post:
             return "the kernel reads the variable while it accumulates"
         for node in group.members:

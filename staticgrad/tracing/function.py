@@ -291,10 +291,6 @@ def _symbols(arg: Any, tracer: Tracer, feeds: list[Traced], name: str) -> Any:
     return arg
 
 
-def _tensor(array: np.ndarray) -> Tensor:
-    return wrap(array)
-
-
 def _flatten_result(result: Any) -> tuple[Callable[[list[np.ndarray]], Any], list[Any]]:
     """A function from fetched arrays to what the user's function returned, and the symbols to fetch."""
     leaves: list[Any] = []
@@ -303,7 +299,7 @@ def _flatten_result(result: Any) -> tuple[Callable[[list[np.ndarray]], Any], lis
         if isinstance(part, Symbol):
             position = len(leaves)
             leaves.append(part)
-            return lambda arrays: _tensor(arrays[position])
+            return lambda arrays: wrap(arrays[position])
         if isinstance(part, (list, tuple)):
             parts = [walk(p) for p in part]
             kind = type(part)
@@ -335,9 +331,9 @@ def _accumulate_arguments(entry: Entry, args: Any, kwargs: Any, results: list[np
     for (position, _), g in zip(entry.argument_grads, results[entry.results :], strict=True):
         tensor = given[position]
         if tensor._grad is None:
-            tensor._grad = _tensor(g)
+            tensor._grad = wrap(g)
         else:
-            tensor._grad = tensor._grad + _tensor(g)
+            tensor._grad = tensor._grad + wrap(g)
 
 
 def _check_sharing(written: list[Tensor], reached: list[Tensor]) -> None:

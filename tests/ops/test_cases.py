@@ -92,8 +92,10 @@ class Derivatives:
 
     def symbolic(self, case: Case, arrays: list[np.ndarray], shapes: Any, order: int) -> Built:
         graph = Graph()
-        leaves = placeholders(graph, [*arrays, *self.seeds], [*shapes, *(s.shape for s in self.seeds)])
-        xs, seeds = leaves[: len(arrays)], leaves[len(arrays) :]
+        given = [*arrays, *self.seeds, *self.along]
+        leaves = placeholders(graph, given, [*shapes, *(a.shape for a in given[len(arrays) :])])
+        xs, seeds = leaves[: len(arrays)], leaves[len(arrays) : len(arrays) + len(self.seeds)]
+        along = leaves[len(arrays) + len(self.seeds) :]
         results = as_list(case.fn(*xs))
         fetches: list[list[Any]] = [list(results)]
         inputs = [xs[i] for i in self.inputs]
@@ -102,10 +104,10 @@ class Derivatives:
             first = gradients(outputs, inputs, seeds)
             fetches.append(list(first))
             if order >= 2:
-                known = [(g, a) for g, a in zip(first, self.along, strict=True) if g is not None]
+                known = [(g, a) for g, a in zip(first, along, strict=True) if g is not None]
                 second = gradients([g for g, _ in known], [*inputs, *seeds], [a for _, a in known]) if known else []
                 fetches.append(list(second))
-        return Built(graph, leaves, fetches, [*arrays, *self.seeds])
+        return Built(graph, leaves, fetches, given)
 
 
 def _value(gradient: Any, like: Any) -> np.ndarray:

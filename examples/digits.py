@@ -1,0 +1,182 @@
+"""Handwritten digits, learned three ways: one model, one update rule, one result.
+
+    python examples/digits.py [--epochs 40] [--seed 0] [--plot digits.png]
+
+A 64-128-10 ReLU network learns scikit-learn's bundled digits (1,797 images of 8x8 pixels) in batches of 64 with Adam:
+
+    eager       each operation runs as Python reaches it, as in PyTorch
+    session     a graph is defined first, then run, as in TensorFlow 1
+    compiled    the eager step under `@sg.compile`: traced once, then run as one native call
+
+Every mode runs in a fresh process, from the same weights and on the same batches. PyTorch and JAX do the same where they
+are installed (digits_peers.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import digits_peers
+import numpy as np
+from digits_report import Run, Trainer, peak_memory, plot, table
+
+import staticgrad as sg
+import staticgrad.functional as F
+
+try:
+    from tqdm import tqdm
+except ImportError:
+    sys.exit('This example needs tqdm: pip install "staticgrad[examples]"')
+
+BATCH = 64
+LEARNING_RATE = 1e-3
+
+Weights = dict[str, np.ndarray]
+Batch = tuple[np.ndarray, np.ndarray]
+
+
+# The data and the model -------------------------------------------------------------------------------------------------
+
+
+def load(seed: int, dtype: str = "float32") -> tuple[Batch, Batch]:
+    """(pixels, labels) to train on and, of every fifth image, to judge by; pixels have mean 0 and deviation 1."""
+    try:
+        from sklearn.datasets import load_digits
+        from sklearn.model_selection import train_test_split
+        from sklearn.preprocessing import StandardScaler
+    except ImportError:
+        sys.exit('This example needs scikit-learn: pip install "staticgrad[examples]"')
+    pixels, labels = load_digits(return_X_y=True)
+    train_x, test_x, train_y, test_y = train_test_split(
+        pixels, labels.astype("int32"), test_size=0.2, stratify=labels, random_state=seed
+    )
+    scale = StandardScaler().fit(train_x)
+    return (scale.transform(train_x).astype(dtype), train_y), (scale.transform(test_x).astype(dtype), test_y)
+
+
+def batches(data: Batch, epochs: int, seed: int) -> Iterator[Batch]:
+    """Full batches in an order of their own each epoch."""
+    rng = np.random.default_rng(seed)
+    pixels, labels = data
+    for _ in range(epochs):
+        order = rng.permutation(len(labels))
+        for start in range(0, len(order) - BATCH + 1, BATCH):
+            rows = order[start : start + BATCH]
+            yield pixels[rows], labels[rows]
+
+
+def network(dtype: Any) -> sg.nn.Module:
+    return sg.nn.Sequential(sg.nn.Linear(64, 128, dtype=dtype), sg.nn.ReLU(), sg.nn.Linear(128, 10, dtype=dtype))
+
+
+def initial_weights(seed: int, dtype: str = "float32") -> Weights:
+    sg.manual_seed(seed)
+    return {name: p.detach().numpy().copy() for name, p in network(dtype).named_parameters()}
+
+
+# The three modes --------------------------------------------------------------------------------------------------------
+
+
+def eager(initial: Weights, decorate: Callable[..., Any] = lambda step: step) -> Trainer:
+    """Define by run."""
+    model = network(initial["0.weight"].dtype)
+    model.load_state_dict(initial)
+    optimizer = sg.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+
+    @decorate
+    def step(x: Any, y: Any) -> Any:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def predict(x: np.ndarray) -> np.ndarray:
+        with sg.no_grad():
+            return model(sg.tensor(x)).argmax(1).numpy()
+
+    return Trainer(step, predict, lambda: [p.detach().numpy() for p in model.parameters()], step)
+
+
+def compiled(initial: Weights) -> Trainer:
+    """The same text, with `@sg.compile` above the step. The model sees the trained weights."""
+    return eager(initial, decorate=sg.compile)
+
+
+def session(initial: Weights) -> Trainer:
+    """Define, then run."""
+    graph = sg.Graph()
+    with graph.as_default():
+        x = sg.placeholder(initial["0.weight"].dtype, (None, 64), name="x")
+        y = sg.placeholder("int32", (None,), name="y")
+        variables = [sg.Variable(value, name=name) for name, value in initial.items()]
+        w1, b1, w2, b2 = variables
+        logits = sg.relu(x @ w1.T + b1) @ w2.T + b2
+        loss = F.cross_entropy(logits, y)
+        train = sg.optim.Adam(lr=LEARNING_RATE).minimize(loss)
+        digit = sg.argmax(logits, 1)
+        initialize = sg.global_variables_initializer()
+
+    sess = sg.Session(graph)
+    sess.run(initialize)
+
+    def step(pixels: np.ndarray, labels: np.ndarray) -> Any:
+        value, _ = sess.run([loss, train], feed_dict={x: pixels, y: labels})
+        return value
+
+    return Trainer(step, lambda pixels: sess.run(digit, {x: pixels}), lambda: sess.run(variables), sess)
+
+
+MODES = {"eager": eager, "session": session, "compiled": compiled}
+
+
+# Training ---------------------------------------------------------------------------------------------------------------
+
+
+def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int, seed: int) -> Run:
+    """Train in one mode: the losses and times of all steps, and what came of them."""
+    make = MODES[mode] if mode in MODES else digits_peers.PEERS[mode]
+    trainer = make(initial)
+    losses, seconds = [], []
+    for x, y in tqdm(list(batches(data, epochs, seed)), desc=f"{mode:9s}", unit=" steps"):
+        begin = time.perf_counter()
+        loss = float(trainer.step(x, y))
+        seconds.append(time.perf_counter() - begin)
+        losses.append(loss)
+    memory = peak_memory()
+    accuracy = float(np.mean(trainer.predict(held_out[0]) == held_out[1]))
+    kernels, host_calls = trainer.counts()
+    return Run(mode, np.array(losses), np.array(seconds), kernels, host_calls, memory, accuracy, trainer.weights())
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0, help="of the weights, the held-out images and the shuffles")
+    parser.add_argument("--plot", metavar="FILE", help="draw loss curves and step times into this file")
+    parser.add_argument("--no-peers", action="store_true", help="leave out PyTorch and JAX")
+    options = parser.parse_args(arguments)
+    if options.epochs < 1:
+        parser.error("--epochs must be at least 1")
+
+    data, held_out = load(options.seed)
+    initial = initial_weights(options.seed)
+    modes = [*MODES, *([] if options.no_peers else digits_peers.installed())]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh_process:
+        runs = [
+            fresh_process.submit(train, mode, initial, data, held_out, options.epochs, options.seed).result()
+            for mode in modes
+        ]
+    print(table(runs, options.epochs))
+    if options.plot:
+        plot(runs, options.plot)
+
+
+if __name__ == "__main__":
+    main()
