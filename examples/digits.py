@@ -24,7 +24,7 @@ from typing import Any
 
 import digits_peers
 import numpy as np
-from digits_report import Run, Trainer, peak_memory, plot, table
+from digits_report import Run, Trainer, peak_memory, plot, session_plan, table
 
 import staticgrad as sg
 import staticgrad.functional as F
@@ -101,7 +101,10 @@ def eager(initial: Weights, decorate: Callable[..., Any] = lambda step: step) ->
         with sg.no_grad():
             return model(sg.tensor(x)).argmax(1).numpy()
 
-    return Trainer(step, predict, lambda: [p.detach().numpy() for p in model.parameters()], step)
+    def weights() -> list[np.ndarray]:
+        return [p.detach().numpy() for p in model.parameters()]
+
+    return Trainer(step, predict, weights, lambda: getattr(step, "plan", None))
 
 
 def compiled(initial: Weights) -> Trainer:
@@ -130,7 +133,10 @@ def session(initial: Weights) -> Trainer:
         value, _ = sess.run([loss, train], feed_dict={x: pixels, y: labels})
         return value
 
-    return Trainer(step, lambda pixels: sess.run(digit, {x: pixels}), lambda: sess.run(variables), sess)
+    def predict(pixels: np.ndarray) -> np.ndarray:
+        return sess.run(digit, feed_dict={x: pixels})
+
+    return Trainer(step, predict, lambda: sess.run(variables), lambda: session_plan(sess))
 
 
 MODES = {"eager": eager, "session": session, "compiled": compiled}
@@ -151,8 +157,9 @@ def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int
         losses.append(loss)
     memory = peak_memory()
     accuracy = float(np.mean(trainer.predict(held_out[0]) == held_out[1]))
-    kernels, host_calls = trainer.counts()
-    return Run(mode, np.array(losses), np.array(seconds), kernels, host_calls, memory, accuracy, trainer.weights())
+    plan = trainer.plan()
+    counts = (plan.kernels, plan.host_calls) if plan is not None else (None, None)
+    return Run(mode, np.array(losses), np.array(seconds), *counts, memory, accuracy, trainer.weights())
 
 
 def main(arguments: list[str] | None = None) -> None:

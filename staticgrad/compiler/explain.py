@@ -10,6 +10,7 @@ import numpy as np
 
 from . import driver
 from .builder import Row, Slot
+from .jit import without_comments
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -30,9 +31,9 @@ def flops(row: Row) -> int:
 def explain(plan: Plan) -> str:
     """The plan as text: rows, buffers, fusion decisions, laws that fired, how variables are written."""
     lines = [summary(plan), "", "rows"]
-    kernels = list(dict.fromkeys(row.source for row in plan.rows if row.source))
+    kernels = list(plan.sources())
     for i, row in enumerate(plan.rows):
-        what = f"kernel {kernels.index(row.source)}" if row.source else row.kind
+        what = f"kernel {kernels.index(without_comments(row.source))}" if row.source else row.kind
         where = row.node.where.short if row.node is not None and row.node.where is not None else ""
         lines.append(
             f"  {i:3d}  {what:10s} {_clip(row.name, 46):46s} {traffic(row):>10,d} B {flops(row):>12,d} flop"

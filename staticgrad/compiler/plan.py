@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import IndexRangeError, StaticgradError
 from ..ir import Cell, Graph, Node
 from ..ops.random import generator
-from . import driver, threads
+from . import driver, jit, threads
 from .builder import Builder, Row, Slot
 from .table import ROW
 
@@ -187,7 +187,7 @@ class Plan:
     @property
     def kernels(self) -> int:
         """Distinct generated kernels."""
-        return len({row.source for row in self.rows if row.source})
+        return len(self.sources())
 
     @property
     def host_calls(self) -> int:
@@ -200,8 +200,16 @@ class Plan:
 
     def source(self, number: int | None = None) -> str:
         """The text of the generated kernels, or of one of them."""
-        texts = list(dict.fromkeys(row.source for row in self.rows if row.source))
+        texts = list(self.sources().values())
         return "\n\n".join(texts) if number is None else texts[number]
+
+    def sources(self) -> dict[str, str]:
+        """The generated kernels: code without comments -> text, in the order of their first use."""
+        texts: dict[str, str] = {}
+        for row in self.rows:
+            if row.source:
+                texts.setdefault(jit.without_comments(row.source), row.source)
+        return texts
 
     def profile(self, repeats: int = 200) -> Any:
         from .explain import profile
