@@ -8,8 +8,8 @@ A 64-128-10 ReLU network learns scikit-learn's bundled digits (1,797 images of 8
     session     a graph is defined first, then run, as in TensorFlow 1
     compiled    the eager step under `@sg.compile`: traced once, then run as one native call
 
-Every mode runs in a fresh process, from the same weights and on the same batches. PyTorch and JAX do the same where they
-are installed (digits_peers.py).
+Every mode runs in a fresh process, from the same weights and on the same batches; PyTorch and JAX, where they are
+installed, do the same (digits_peers.py). A table compares them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Weights = dict[str, np.ndarray]
 Batch = tuple[np.ndarray, np.ndarray]
 
 
-# The data and the model -------------------------------------------------------------------------------------------------
+# The data and the model -----------------------------------------------------------------------------------------------
 
 
 def load(seed: int, dtype: str = "float32") -> tuple[Batch, Batch]:
@@ -80,7 +80,7 @@ def initial_weights(seed: int, dtype: str = "float32") -> Weights:
     return {name: p.detach().numpy().copy() for name, p in network(dtype).named_parameters()}
 
 
-# The three modes --------------------------------------------------------------------------------------------------------
+# The three modes ------------------------------------------------------------------------------------------------------
 
 
 def eager(initial: Weights, decorate: Callable[..., Any] = lambda step: step) -> Trainer:
@@ -142,13 +142,15 @@ def session(initial: Weights) -> Trainer:
 MODES = {"eager": eager, "session": session, "compiled": compiled}
 
 
-# Training ---------------------------------------------------------------------------------------------------------------
+# Training -------------------------------------------------------------------------------------------------------------
 
 
 def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int, seed: int) -> Run:
     """Train in one mode: the losses and times of all steps, and what came of them."""
-    make = MODES[mode] if mode in MODES else digits_peers.PEERS[mode]
+    make = MODES[mode] if mode in MODES else digits_peers.load(mode)
+    begin = time.perf_counter()
     trainer = make(initial)
+    building = time.perf_counter() - begin
     losses, seconds = [], []
     for x, y in tqdm(list(batches(data, epochs, seed)), desc=f"{mode:9s}", unit=" steps"):
         begin = time.perf_counter()
@@ -159,7 +161,9 @@ def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int
     accuracy = float(np.mean(trainer.predict(held_out[0]) == held_out[1]))
     plan = trainer.plan()
     counts = (plan.kernels, plan.host_calls) if plan is not None else (None, None)
-    return Run(mode, np.array(losses), np.array(seconds), *counts, memory, accuracy, trainer.weights())
+    return Run(
+        mode, np.array(losses), np.array(seconds[1:]), building + seconds[0], *counts, memory, accuracy, trainer.weights()
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -182,7 +186,7 @@ def main(arguments: list[str] | None = None) -> None:
         ]
     print(table(runs, options.epochs))
     if options.plot:
-        plot(runs, options.plot)
+        plot(runs, options.epochs, options.plot)
 
 
 if __name__ == "__main__":

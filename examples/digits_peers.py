@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -55,7 +58,8 @@ def jax(initial: dict[str, np.ndarray]) -> Trainer:
         t = t + 1
         m = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
         v = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, v, g)
-        size, scale = LEARNING_RATE / (1 - 0.9**t), 1 / jnp.sqrt(1 - 0.999**t)
+        size = LEARNING_RATE / -jnp.expm1(t * math.log(0.9))  # 1 - 0.9**t, without the loss of digits
+        scale = 1 / jnp.sqrt(-jnp.expm1(t * math.log(0.999)))
         weights = jax.tree.map(lambda w, m, v: w - size * m / (jnp.sqrt(v) * scale + 1e-8), weights, m, v)
         return (weights, m, v, t), loss
 
@@ -71,9 +75,15 @@ def jax(initial: dict[str, np.ndarray]) -> Trainer:
     return Trainer(step, lambda x: np.argmax(logits(state[0], x), 1), lambda: [np.asarray(w) for w in state[0]])
 
 
-PEERS = {"PyTorch": pytorch, "JAX": jax}
-PACKAGES = {"PyTorch": "torch", "JAX": "jax"}
+PEERS = {"PyTorch": ("torch", pytorch), "JAX": ("jax", jax)}
 
 
 def installed() -> list[str]:
-    return [name for name, package in PACKAGES.items() if find_spec(package) is not None]
+    return [name for name, (package, _) in PEERS.items() if find_spec(package) is not None]
+
+
+def load(name: str) -> Callable[[dict[str, np.ndarray]], Trainer]:
+    """The peer, with its package imported."""
+    package, make = PEERS[name]
+    import_module(package)
+    return make

@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 HEADER = """
-median step      microseconds of one update, fresh batch in and loss read
-first step       milliseconds of the first call: tracing, compiling (or reading the kernel cache) and loading what that needs
-kernels          generated native kernels in the step; host calls: operations for which it goes back to Python
-memory           peak resident megabytes of the mode's own process, Python and all libraries included
-loss             mean of the last epoch; accuracy: on the images held out
-differences      from the first row: the largest of any step's loss (relative), and of any final weight (absolute)
+median step    microseconds of one update, fresh batch in and loss read
+first step     milliseconds with all that goes before: building, tracing, compiling or reading the kernel cache
+kernels        generated native kernels in the step; host calls: its operations that go back to Python
+memory         peak resident megabytes of the mode's own process, Python and all libraries included
+loss           mean of the last epoch; accuracy: on the images held out
+difference     from the first row: the largest of any step's loss (relative) and of any final weight (absolute)
+
+                 median       first              host                             largest difference of
+mode            step us     step ms  kernels    calls   memory     loss accuracy      losses    weights
 """
 
 
@@ -43,6 +46,9 @@ class Run(NamedTuple):
     mode: str
     losses: np.ndarray
     seconds: np.ndarray
+    """Of the steps after the first."""
+    first: float
+    """Seconds of the first step, and of building what takes it."""
     kernels: int | None
     host_calls: int | None
     memory: float
@@ -70,27 +76,20 @@ def differences(run: Run, first: Run) -> tuple[float, float]:
 
 def table(runs: list[Run], epochs: int) -> str:
     """One line per mode."""
-    lines = [
-        HEADER,
-        f"{'':10s}{'median':>9s}{'first':>10s}{'':>9s}{'host':>7s}{'':>9s}{'':>9s}{'':>10s}{'difference of':>22s}",
-        f"{'':10s}{'step us':>9s}{'step ms':>10s}{'kernels':>9s}{'calls':>7s}{'memory':>9s}{'loss':>9s}{'accuracy':>10s}"
-        f"{'losses':>11s}{'weights':>11s}",
-    ]
-    for run in runs:
-        last_epoch = run.losses[-(len(run.losses) // epochs) :]
-        lines.append(
-            f"{run.mode:10s}{1e6 * np.median(run.seconds):9.1f}{1e3 * run.seconds[0]:10.1f}{_count(run.kernels):>9s}"
-            f"{_count(run.host_calls):>7s}{run.memory:9.0f}{last_epoch.mean():9.4f}{run.accuracy:10.4f}"
-            + ("".join(f"{d:11.1e}" for d in differences(run, runs[0])) if run is not runs[0] else f"{'-':>11s}{'-':>11s}")
-        )
-    return "\n".join(lines)
+    return HEADER + "\n".join(_line(run, runs[0], epochs) for run in runs)
 
 
-def _count(number: int | None) -> str:
-    return "-" if number is None else str(number)
+def _line(run: Run, first: Run, epochs: int) -> str:
+    kernels, host_calls = (f"{'-' if n is None else n:>9}" for n in (run.kernels, run.host_calls))
+    last, apart = run.losses.reshape(epochs, -1)[-1].mean(), differences(run, first)
+    return (
+        f"{run.mode:12s}{1e6 * np.median(run.seconds):11.1f}{1e3 * run.first:12.1f}{kernels}{host_calls}"
+        f"{run.memory:9.0f}{last:9.4f}{run.accuracy:9.4f}"
+        + (f"{'-':>12s}{'-':>11s}" if run is first else f"{apart[0]:12.1e}{apart[1]:11.1e}")
+    )
 
 
-def plot(runs: list[Run], file: str) -> None:
+def plot(runs: list[Run], epochs: int, file: str) -> None:
     """Loss curves, and how long a step takes."""
     try:
         from matplotlib.figure import Figure
@@ -98,17 +97,18 @@ def plot(runs: list[Run], file: str) -> None:
         sys.exit('--plot needs matplotlib: pip install "staticgrad[examples]"')
     figure = Figure(figsize=(11, 4), layout="constrained")
     curves, times = figure.subplots(1, 2)
-    for i, run in enumerate(runs):  # curves lie on each other: thinner towards the last
-        curves.plot(run.losses, label=run.mode, color=f"C{i}", linewidth=1.5 * (len(runs) - i))
-    curves.set(xlabel="step", ylabel="loss", yscale="log", title="Loss (one curve: they agree)")
+    apart = max(differences(run, runs[0])[0] for run in runs)
+    for i, run in enumerate(runs):  # the curves lie on each other: thinner towards the last
+        means = run.losses.reshape(epochs, -1).mean(1)
+        curves.plot(range(1, epochs + 1), means, label=run.mode, linewidth=2.0 * (len(runs) - i))
+    curves.set(xlabel="epoch", ylabel="mean loss", yscale="log", title=f"Losses differ by {apart:.0e} of their size")
     curves.legend()
 
-    medians = np.array([1e6 * np.median(run.seconds) for run in runs])
-    low, high = np.array([1e6 * np.percentile(run.seconds, (25, 75)) for run in runs]).T
-    bars = times.barh(
-        [run.mode for run in runs], medians, xerr=(medians - low, high - medians), color=[f"C{i}" for i in range(len(runs))]
-    )
-    times.bar_label(bars, [f" {m:.0f} us" for m in medians], label_type="center", color="white")
+    for i, run in enumerate(runs):
+        low, median, high = 1e6 * np.percentile(run.seconds, (25, 50, 75))
+        times.barh(run.mode, median, xerr=[[median - low], [high - median]], color=f"C{i}", capsize=3)
+        times.annotate(f"{median:.0f} us", (high, i), (6, 0), textcoords="offset points", va="center")
+    times.margins(x=0.15)
     times.invert_yaxis()
-    times.set(xlabel="microseconds, median and quartiles", title="One step, loss read")
+    times.set(xlabel="microseconds", title="One step: median and quartiles")
     figure.savefig(file, dpi=120)

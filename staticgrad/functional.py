@@ -6,13 +6,14 @@ graph does not know yet are taken to fit. `reduction` is "mean" (over all elemen
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from .operators import F, Operators, Symbol, apply, as_array
-from .ops.indexing import along_op, bounded, one_hot
+from .ops.indexing import along_op, bounded, gather_op, one_hot
 from .ops.pointwise import softplus
 from .ops.reductions import log_softmax, softmax
 from .ops.shaping import flatten
@@ -262,3 +263,60 @@ __all__ = [
     "softplus",
     "tanh",
 ]
+
+
+# layers ---------------------------------------------------------------------------------------------------------------
+
+
+def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last axes, whose extents are `normalized_shape`.
+
+    weight, bias: of that shape, or None. The variance is the biased one. Raises ShapeError when the axes don't fit.
+    Source: Ba, Kiros, Hinton, "Layer normalization", 2016; eps as in PyTorch.
+    """
+    x = _operand(x)
+    extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
+    n = len(extents)
+    if not n or n > len(x.shape) or not _fits(x.shape[len(x.shape) - n :], extents):
+        raise ShapeError(
+            f"layer_norm: normalized_shape {shape_text(extents)} is not the end of the input's shape "
+            f"{shape_text(x.shape)}"
+        )
+    for role, given in (("weight", weight), ("bias", bias)):
+        if given is not None and not _fits(given.shape, extents):
+            raise ShapeError(f"layer_norm: the {role} has shape {shape_text(given.shape)}, not {shape_text(extents)}")
+    _floating("layer_norm", "input", x)
+    axes = tuple(range(-n, 0))
+    centred = x - F.mean(x, axes, keepdims=True)
+    out = centred * F.rsqrt(F.mean(F.square(centred), axes, keepdims=True) + eps)
+    out = out if weight is None else out * weight
+    return out if bias is None else out + bias
+
+
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """x Phi(x), with Phi the normal distribution function by erf, or by tanh with approximate="tanh".
+
+    Any shape, floating. Raises ArgumentError for another `approximate`.
+    Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+    """
+    x = _operand(x)
+    if approximate == "none":
+        return x * 0.5 * (1 + F.erf(x * math.sqrt(0.5)))
+    if approximate == "tanh":
+        return x * 0.5 * (1 + F.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+
+
+def silu(x: Any) -> Any:
+    """x * sigmoid(x). Any shape, floating."""
+    return x * F.sigmoid(x)
+
+
+def embedding(index: Any, weight: Any) -> Any:
+    """Rows of `weight` (entries, features) by integer index of any shape: (*index.shape, features).
+
+    Raises DTypeError for an index that is not integer, IndexRangeError for one outside [0, entries).
+    """
+    if len(weight.shape) != 2:
+        raise ShapeError(f"embedding: the weight needs two axes, got {shape_text(weight.shape)}")
+    return apply(gather_op, weight, bounded(_operand(index), weight, 0, negative=False), axis=0)

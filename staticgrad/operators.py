@@ -6,6 +6,7 @@ here (`frontends`), so that op records can be written above both modes.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -223,6 +224,12 @@ class Operators:
         """The last two axes swapped."""
         return F.swapaxes(self, -1, -2)
 
+    def t(self) -> Any:
+        """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
+        if self.ndim > 2:
+            raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", "use x.mT or x.permute")
+        return self.T
+
     def dim(self) -> int:
         return self.ndim
 
@@ -294,14 +301,50 @@ def _boolean(value: Any, sign: str) -> Any:
     return value
 
 
-METHODS = ["add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "max", "min", "argmax", "argmin", "var", "std", "logsumexp", "softmax", "log_softmax", "matmul", "permute", "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to", "split", "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum", "all", "any", "outer", "expand", "masked_fill", "norm", "flip"]
+METHODS = (
+    "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1",
+    "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "max",
+    "min", "argmax", "argmin", "var", "std", "logsumexp", "softmax", "log_softmax", "matmul", "permute",
+    "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to",
+    "split", "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
+    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
+    "all", "any", "outer", "expand", "masked_fill", "norm", "flip",
+)  # fmt: skip
 """The public functions that are methods of every tensor too."""
+
+OTHER_NAMES = {"mm": "matmul", "bmm": "matmul", "divide": "div", "multiply": "mul", "absolute": "abs"}
+"""PyTorch's further names of them."""
+
+TORCH_WORDS = {"dim": "axis", "keepdim": "keepdims"}
+"""PyTorch's names of arguments, which methods take where its result is the same (`max(dim)` gives a pair there, and
+`var` divides by n - 1)."""
+
+WITH_TORCH_WORDS = (
+    "sum", "mean", "argmax", "argmin", "all", "any", "logsumexp", "softmax", "log_softmax", "cumsum", "squeeze", "unsqueeze",
+    "norm",
+)  # fmt: skip
 
 
 def bind_methods() -> None:
     """Make them methods; `ops/` calls this when `F` is filled."""
     for name in METHODS:
         setattr(Operators, name, getattr(F, name))
+    for name, meaning in OTHER_NAMES.items():
+        setattr(Operators, name, getattr(F, meaning))
+    for name in WITH_TORCH_WORDS:
+        setattr(Operators, name, with_torch_words(getattr(F, name)))
+
+
+def with_torch_words(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as a method that takes PyTorch's names of arguments too."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **named: Any) -> Any:
+        if named:
+            named = {TORCH_WORDS.get(name, name): value for name, value in named.items()}
+        return function(self, *args, **named)
+
+    return method
 
 
 class Symbol(Operators):

@@ -153,7 +153,7 @@ class Writer:
         if node.op.leaf == "constant":
             return self.literal(node.attrs["value"].array.item(), node.type.dtype)
         if node not in self.value:
-            name = f"u{self.next('u')}"
+            name = f"k{self.next('k')}"
             if isinstance(node.op.emit, Extent):
                 key = self.size(("extent", node), node.op.emit.rule(node))
                 text = f"{SHORT[node.type.dtype]}({key})"
@@ -265,6 +265,7 @@ class Body(Writer):
         else:
             body.append("for i in range(start, stop):")
             body += _indent(loops, 1)
+        body += self._stored_columns()
         if accumulated:
             body.append("if chunks == 1 or start < 0:  # the last chunk is done")
             body += _indent(self._finish(), 1)
@@ -353,17 +354,17 @@ class Body(Writer):
         last = max(self.level.values(), default=0)
         lines: list[str] = []
         self.here: dict[Any, str] = {}  # values loaded in this row
+        self.late: list[str] = []  # writes to variables, when the old values are read
         for level in range(last + 1):
             for node in self.group.members:
                 if self._kind(node) == ROW and self.level[node] == level and not isinstance(node.op.emit, Reduction):
                     lines += self._row_value(node)
                 elif self._kind(node) == ROW and self.level[node] == level and node in self.outputs:
-                    lines.append(self._store(node, self.value[node], "i"))
+                    self._put(node, self.value[node], "i", lines)
             if self.flat:
                 continue
             lines += self._loop(level)
-        lines += self._row_totals()
-        return lines
+        return [*lines, *self._row_totals(), *self.late]
 
     def _loop(self, level: int) -> list[str]:
         sinks, reductions = self._loop_sinks(level), self._loop_reductions(level)
@@ -373,10 +374,11 @@ class Body(Writer):
         self.row_loads: list[str] = []
         inside: list[str] = []
         before: list[str] = []
+        outer, self.late = self.late, []
         for node in sinks:
             self._full(node, level, inside)
             if node in self.outputs:
-                inside.append(self._store(node, self.inner[node], "i * columns + j"))
+                self._put(node, self.inner[node], "i * columns + j", inside)
             if node in self.kept:
                 inside.append(f"{self.scratch[node]}[c * columns + j] = {self._stored(node, self.inner[node])}")
         for node in reductions:
@@ -389,6 +391,8 @@ class Body(Writer):
             name = self.value.setdefault(node, f"r{self.next('r')}")
             before.append(f"{name} = {self._start(node)}")
             inside.append(self.line(name, self._combine(node, name, operand), node))
+        inside += self.late
+        self.late = outer
         after = []
         for node in reductions:
             if self._kind(node) == SCALAR:
@@ -417,7 +421,7 @@ class Body(Writer):
         name = self.value.setdefault(node, f"v{self.next('v')}")
         lines.append(self.line(name, self.expression(node, operands, "i"), node))
         if node in self.outputs:
-            lines.append(self._store(node, name, "i"))
+            self._put(node, name, "i", lines)
         return [*self.row_loads, *lines]
 
     def _full(self, node: Node, level: int, lines: list[str]) -> str:
@@ -463,6 +467,16 @@ class Body(Writer):
             self.inner[node] = f"v{self.next('v')}"
             lines.append(self.line(self.inner[node], self.expression(node, operands, "j"), node))
         return self.inner[node]
+
+    def _stored_columns(self) -> list[str]:
+        """Values per column that are stored and not accumulated: written once, also when there is no row."""
+        lines: list[str] = []
+        self.inner, self.row_loads = {}, []
+        for node in self.group.members:
+            if self._kind(node) == COL and node in self.outputs and node not in self.group.space.post:
+                text = self._col(node, lines)
+                lines.append(self._store(node, text, "j"))
+        return ["if start == 0:", "    for j in range(columns):", *_indent(lines, 2)] if lines else []
 
     def _load(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str]) -> str:
         pointer, row, column = self.access(seen, user, kind, shape)
@@ -575,6 +589,10 @@ class Body(Writer):
 
     def _store(self, node: Node, text: str, index: str) -> str:
         return f"{self.memory(node, 'y')}[{index}] = {self._stored(node, text)}"
+
+    def _put(self, node: Node, text: str, index: str, lines: list[str]) -> None:
+        """Store now; a variable that is written in place, when nothing here reads its old value any more."""
+        (self.late if node in self.place else lines).append(self._store(node, text, index))
 
     def _row_offset(self, row: str) -> str:
         if row not in self.here:

@@ -60,8 +60,8 @@ class Group:
 
 
 def origin(node: Node) -> Node:
-    """The node whose elements these are, looking through order-keeping views."""
-    while isinstance(node.op.emit, View) and node.op.emit.keeps_order:
+    """The node whose elements these are, looking through order-keeping views; not to positions, which know one shape."""
+    while isinstance(node.op.emit, View) and node.op.emit.keeps_order and not isinstance(node.inputs[0].op.emit, Index):
         node = node.inputs[0]
     return node
 
@@ -149,13 +149,24 @@ class Fuser:
 
     def _place(self, node: Node) -> None:
         """A group of its own, then merged with its producers' groups, the latest first."""
-        group = Group([node], classify([node], self.layouts))
+        group = Group([node], self._alone(node))
         self.group_of[node] = group
         producers = {origin(i) for i in node.inputs if origin(i) in self.group_of}
         for producer in sorted(producers, key=self.position.__getitem__, reverse=True):
             self._merge(producer, node)
         if is_scalar_work(node) and len(self.group_of[node].members) == 1:
             self._join_scalars(node)
+
+    def _alone(self, node: Node) -> Space:
+        """The space of one node. Operands that lie across it (axes reduced in another order than memory's) are copied."""
+        try:
+            return classify([node], self.layouts)
+        except Misfit as reason:
+            for operand in node.inputs:
+                if isinstance(operand.op.emit, View):
+                    self.layouts.copy(operand)
+                    self.decisions.append(Decision(operand, node, False, f"copied, because {reason}"))
+            return classify([node], self.layouts)
 
     def _join_scalars(self, node: Node) -> None:
         """Scalar arithmetic gathers in one kernel, related or not."""
@@ -365,8 +376,6 @@ def _reduced(
 ) -> str:
     seen, source = operand
     shape, axis = seen.type.shape, node.attrs["axis"]
-    if inlined(source):
-        raise Misfit("its operand has no storage")
     if source in space.post:
         raise Misfit(f"it needs the finished {source.op.name} of all rows")
     everything = len(axis) == len(shape)
@@ -377,7 +386,8 @@ def _reduced(
         kind = kinds[0] if kinds else ""
         if kind not in (FULL, ROW):
             raise Misfit(f"its operand {shape} is not of the space {space.rows} x {space.columns}")
-        access_check(seen, shape, kind, space, layouts)
+        if not inlined(source):
+            access_check(seen, shape, kind, space, layouts)
     if everything:
         if kind not in (FULL, ROW):
             raise Misfit("it reduces a value that is not one per row")

@@ -174,8 +174,10 @@ def library(name: str, kernel: str) -> Any:
 @cache
 def _library(name: str) -> tuple[str, dict[str, str]]:
     """What the kernels of a file share, and the source of each."""
-    common, *kernels = _text(name).split("@kernel\n")
-    return common, {k.split("(", 1)[0].removeprefix("def "): "@kernel\n" + k for k in kernels}
+    parts = re.split(r"(?m)^(?=@(?:kernel|inline)\n)", _text(name))
+    kernels = [part for part in parts if part.startswith("@kernel")]
+    common = "".join(part for part in parts if part not in kernels)
+    return common, {re.findall(r"def (\w+)", kernel)[0]: kernel for kernel in kernels}
 
 
 def _text(name: str) -> str:

@@ -39,6 +39,11 @@ class Layouts:
                 self.copies.add(node)
             self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
 
+    def copy(self, view: Node) -> None:
+        """Give a view memory of its own, in row-major order."""
+        self.copies.add(view)
+        self.base[view], self.at[view] = view, Layout.contiguous(view.type.shape)
+
 
 @dataclass(frozen=True)
 class Access:
@@ -75,6 +80,11 @@ def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] |
 
 def merged(shape: Sequence[int], strides: Sequence[int]) -> int | None:
     """One stride that walks all these axes in row-major order, or None. Axes of extent 1 walk with anything."""
+    found = _merged(shape, strides)
+    return 1 if found is None and 0 in shape else found  # no element: any stride does
+
+
+def _merged(shape: Sequence[int], strides: Sequence[int]) -> int | None:
     stride = step = None
     for d, s in zip(reversed(shape), reversed(strides), strict=True):
         if d == 1:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ir import Cell, Graph, Layout, Native, Node
+from ..ir import Cell, Graph, Layout, Native, Node, Reduction
 from .fuse import FULL, ROW, SCALAR, Group, inlined, origin
 from .layout import Layouts
 
@@ -114,7 +114,7 @@ def _assign(
     written = {variables[cell] for cell, _ in assigns if cell in variables}
     commits: list[Unit] = []
     saved: dict[Node, Unit] = {}
-    moved = [value for cell, value in assigns if layouts.base[value] is not variables[cell]]
+    moved = [value for cell, value in assigns if not _stays(value, variables[cell], layouts)]
     for value in [*fetches, *moved]:  # `a, b = b, a`, or a fetch of the old value: saved before anything is written
         if layouts.base[value] in written and value not in saved:
             saved[value] = Unit("copy", [], {layouts.base[value]}, -1, source=value, priority=CHECKED)
@@ -132,8 +132,8 @@ def _assign(
             notes.append(f"{cell}: written in place by the kernel that computes {base.op.name}")
             continue
         notes.append(f"{cell}: copied at the end, because {reason}")
-        if base is variable and layouts.at[value] == layouts.at[variable]:
-            continue  # x = x
+        if _stays(value, variable, layouts):
+            continue
         commit = Unit("copy", [], {base}, 1 << 30, source=value, target=variable, priority=WRITING)
         commit.after |= set(readers)
         if base in maker:
@@ -145,6 +145,11 @@ def _assign(
         commits.append(commit)
     units.extend(commits)
     return saved
+
+
+def _stays(value: Node, variable: Node, layouts: Layouts) -> bool:
+    """x = x; not so x = flip(x), which is another view of the same memory."""
+    return layouts.base[value] is variable and layouts.at[value] == layouts.at[variable]
 
 
 def _why_not_in_place(
@@ -162,12 +167,12 @@ def _why_not_in_place(
     writer = maker[base]
     if base in place:
         return "its value goes to two variables"
-    if writer.kind == "native" and not readers and layouts.at[value].is_contiguous:
+    if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:
+        return "its value is a view"
+    if writer.kind == "native" and writer.priority != CHECKED and not readers:
         return None
     if writer.kind != "kernel":
         return f"{base.op.name} is not a fused kernel"
-    if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:
-        return "its value is a view"
     group = writer.group
     assert group is not None
     kind = group.space.kind[base]

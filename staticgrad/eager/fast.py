@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir import NO_ATTRS, REGISTRY
-from ..operators import F, frontends
+from ..operators import F, Operators, frontends
 from ..types import ALL_AXES, normalize_axes
 from .dispatch import FLOATS, NUMBERS, number, result
 from .modes import modes
@@ -70,13 +70,13 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 def reduction(name: str) -> Callable[..., Any]:
     """A reduction of a floating tensor."""
-    op, general = REGISTRY[name], getattr(F, name)
+    op, general = REGISTRY[name], getattr(Operators, name)
     function = op.eval
 
-    def method(self: Tensor, axis: Any = None, keepdims: bool = False) -> Any:
+    def method(self: Tensor, axis: Any = None, keepdims: bool = False, **named: Any) -> Any:
         data = self._data
-        if frontends.tracing or data.dtype not in FLOATS or not data.size:
-            return general(self, axis, keepdims)
+        if frontends.tracing or named or data.dtype not in FLOATS or not data.size:
+            return general(self, **{"axis": axis, "keepdims": keepdims, **named})
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         value = modes.now.quiet(function, data, axes, keepdims)
         return result(op, (self,), value, self._tracked, {"axis": axes, "keepdims": keepdims})

@@ -2,20 +2,36 @@
 
 from . import init
 from .containers import ModuleList, Sequential
-from .layers import Dropout, Flatten, Identity, Linear, ReLU, Sigmoid, Softmax, Tanh
+from .layers import (
+    GELU,
+    Dropout,
+    Embedding,
+    Flatten,
+    Identity,
+    LayerNorm,
+    Linear,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Tanh,
+)
 from .losses import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from .module import Module
 from .parameter import Parameter
 from .state import IncompatibleKeys, StateDictError
 
 __all__ = [
+    "GELU",
     "BCEWithLogitsLoss",
     "CrossEntropyLoss",
     "Dropout",
+    "Embedding",
     "Flatten",
     "Identity",
     "IncompatibleKeys",
     "L1Loss",
+    "LayerNorm",
     "Linear",
     "MSELoss",
     "Module",
@@ -24,6 +40,7 @@ __all__ = [
     "Parameter",
     "ReLU",
     "Sequential",
+    "SiLU",
     "Sigmoid",
     "Softmax",
     "StateDictError",

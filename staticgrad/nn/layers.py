@@ -16,9 +16,9 @@ from .module import Module
 from .parameter import Parameter
 
 
-def _extent(name: str, value: Any) -> int:
+def _extent(layer: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise ArgumentError(f"Linear: {name} must be an integer >= 0, got {value!r}")
+        raise ArgumentError(f"{layer}: {name} must be an integer >= 0, got {value!r}")
     return int(value)
 
 
@@ -35,8 +35,8 @@ class Linear(Module):
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None):
         super().__init__()
-        self.in_features = _extent("in_features", in_features)
-        self.out_features = _extent("out_features", out_features)
+        self.in_features = _extent("Linear", "in_features", in_features)
+        self.out_features = _extent("Linear", "out_features", out_features)
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         self.weight = Parameter(np.empty((self.out_features, self.in_features), kind))
         self.register_parameter("bias", Parameter(np.empty(self.out_features, kind)) if bias else None)
@@ -129,3 +129,64 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}"
+
+
+class LayerNorm(Module):
+    """`functional.layer_norm` over the last axes, with weight (ones) and bias (zeros) of `normalized_shape`."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+
+    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, dtype: Any = None):
+        super().__init__()
+        extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
+        self.normalized_shape = tuple(_extent("LayerNorm", "normalized_shape", d) for d in extents)
+        self.eps = float(eps)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        ones, zeros = np.ones(self.normalized_shape, kind), np.zeros(self.normalized_shape, kind)
+        self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
+        self.register_parameter("bias", Parameter(zeros) if elementwise_affine else None)
+
+    def forward(self, x: Any) -> Any:
+        return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+
+
+class Embedding(Module):
+    """Rows of weight (num_embeddings, embedding_dim) by index; they start standard normal, as in PyTorch."""
+
+    weight: Tensor
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = None):
+        super().__init__()
+        self.num_embeddings = _extent("Embedding", "num_embeddings", num_embeddings)
+        self.embedding_dim = _extent("Embedding", "embedding_dim", embedding_dim)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        self.weight = Parameter(np.empty((self.num_embeddings, self.embedding_dim), kind))
+        init.normal_(self.weight)
+
+    def forward(self, index: Any) -> Any:
+        return functional.embedding(index, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.embedding_dim}"
+
+
+class GELU(Module):
+    """`functional.gelu`."""
+
+    def __init__(self, approximate: str = "none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, x: Any) -> Any:
+        return functional.gelu(x, self.approximate)
+
+
+class SiLU(Module):
+    """x * sigmoid(x)."""
+
+    def forward(self, x: Any) -> Any:
+        return functional.silu(x)

@@ -295,7 +295,7 @@ OPS: dict[str, Op] = {
     "norm": Op(F.norm, floating, axes_of),
     "argmax": Op(F.argmax, numeric, nonempty_axis),
     "argmin": Op(F.argmin, numeric, nonempty_axis),
-    "logsumexp": Op(F.logsumexp, floating, axes_of),
+    "logsumexp": Op(F.logsumexp, floating, nonempty_axes),
     "softmax": Op(F.softmax, floating, some_axes),
     "log_softmax": Op(F.log_softmax, floating, some_axes),
     "layer_norm": Op(
@@ -316,6 +316,7 @@ OPS: dict[str, Op] = {
     "take": Op(F.take, anything, index_of),
     "take_along_axis": Op(F.take_along_axis, anything, index_along),
     "one_hot": Op(lambda x: F.one_hot(F.clip(x, 0, 3), 4), lambda x: x.dtype in (I64, I32) and x.ndim < 4),
+    "positions": Op(F.index_along, lambda x: x.ndim > 0, one_axis),
     "stop_gradient": Op(F.stop_gradient, anything),
 }
 NAMES = tuple(OPS)

@@ -1,0 +1,439 @@
+"""In-place operations: values, versions, views, gradients, and the errors where a gradient would be wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.eager import Tensor
+from tests.helpers import assert_close, directional
+
+MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
+
+
+def leaf(*shape: int, seed: int = 0) -> Tensor:
+    return sg.tensor(np.random.default_rng(seed).uniform(0.5, 1.5, shape), requires_grad=True)
+
+
+# values ------------------------------------------------------------------------------------------------------------------------
+
+VALUES: list[tuple[str, Any, Any]] = [
+    ("add_", lambda x: x.add_(2), lambda a: a + 2), ("sub_", lambda x: x.sub_(2), lambda a: a - 2),
+    ("mul_", lambda x: x.mul_(2), lambda a: a * 2), ("div_", lambda x: x.div_(2), lambda a: a / 2),
+    ("pow_", lambda x: x.pow_(2), lambda a: a**2), ("neg_", lambda x: x.neg_(), np.negative),
+    ("abs_", lambda x: x.abs_(), np.abs), ("exp_", lambda x: x.exp_(), np.exp), ("log_", lambda x: x.log_(), np.log),
+    ("sqrt_", lambda x: x.sqrt_(), np.sqrt), ("tanh_", lambda x: x.tanh_(), np.tanh),
+    ("relu_", lambda x: x.relu_(), lambda a: np.maximum(a, 0)), ("floor_", lambda x: x.floor_(), np.floor),
+    ("clamp_", lambda x: x.clamp_(0.7, 1), lambda a: np.clip(a, 0.7, 1)), ("zero_", lambda x: x.zero_(), np.zeros_like),
+    ("fill_", lambda x: x.fill_(3), lambda a: np.full_like(a, 3)),
+    ("copy_", lambda x: x.copy_([1, 2, 3]), lambda a: np.broadcast_to([1.0, 2, 3], a.shape)),
+    ("masked_fill_", lambda x: x.masked_fill_(x > 1, 0), lambda a: np.where(a > 1, 0, a)),
+    ("reciprocal_", lambda x: x.reciprocal_(), np.reciprocal),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "reference"), VALUES, ids=[v[0] for v in VALUES])
+def test_values_memory_and_version(name, change, reference):
+    a = np.random.default_rng(0).uniform(0.5, 1.5, (2, 3))
+    x = Tensor(a.copy())
+    data = x._data
+    assert x._version == 0
+    assert change(x) is x
+    assert x._data is data and x._version == 1
+    assert_close(data, np.asarray(reference(a)), 1e-15)
+
+
+def test_augmented_assignment_keeps_the_object():
+    x = kept = sg.tensor([1.0, 2.0])
+    x += 1
+    x -= 0.5
+    x *= 4
+    x /= 2
+    x **= 2
+    x //= 2
+    x %= 4
+    assert x is kept and x.tolist() == [0.0, 0.0] and x.dtype == np.float32
+
+
+def test_the_dtype_stays_or_it_is_an_error():
+    x = sg.tensor([1, 2])
+    x += 1
+    assert x.dtype == np.int64
+    half = sg.ones(2)
+    half += sg.ones(2, dtype=sg.float64)
+    assert half.dtype == np.float32
+    with pytest.raises(sg.DTypeError, match="^add_: result type float32 can't be cast to the desired output type int64"):
+        x += 0.5
+    with pytest.raises(sg.ShapeError, match=r"^add_: output with shape \(2,\) doesn't match the broadcast shape \(3, 2\)"):
+        x += sg.ones(3, 2, dtype=sg.int64)
+    assert x.tolist() == [2, 3] and x._version == 1
+
+
+# leaves ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda w: w.add_(1), lambda w: w.zero_(), lambda w: w.copy_(0), lambda w: w.__setitem__(0, 1.0), lambda w: w.normal_(),
+     lambda w: w.__iadd__(1)],
+    ids=["add_", "zero_", "copy_", "setitem", "normal_", "+="],
+)  # fmt: skip
+def test_leaf_that_requires_grad(change):
+    w = sg.ones(2, requires_grad=True)
+    with pytest.raises(sg.GradientError, match="^a leaf Variable that requires grad is being used in an in-place operation."):
+        change(w)
+    assert w.tolist() == [1, 1] and w._version == 0
+    with sg.no_grad():
+        change(w)
+    assert w.is_leaf and w.requires_grad and w._version == 1
+
+
+@pytest.mark.parametrize("view", [lambda w: w[0], lambda w: w.T, lambda w: w.view(-1), lambda w: w[None]], ids="0 T view None".split())
+def test_view_of_a_leaf(view):
+    w = sg.ones(2, 2, requires_grad=True)
+    text = "^a view of a leaf Variable that requires grad is being used in an in-place operation."
+    with pytest.raises(sg.GradientError, match=text):
+        view(w).mul_(2)
+    assert w.tolist() == [[1, 1], [1, 1]]
+
+
+def test_update_under_no_grad_between_steps():
+    w = sg.tensor(1.0, requires_grad=True)
+    for _ in range(3):
+        loss = w * w
+        loss.backward()
+        with sg.no_grad():
+            w -= 0.1 * w.grad
+        w.grad.zero_()
+    assert w.item() == pytest.approx(0.512)
+
+
+# saved values -------------------------------------------------------------------------------------------------------------------
+
+
+def test_operand_changed_before_backward():
+    x, y = leaf(3), leaf(3, seed=1)
+    h = x * 1
+    z = h * y
+    h += 1
+    with pytest.raises(sg.GradientError) as caught:
+        z.sum().backward()
+    assert caught.value.summary == f"{MODIFIED}: [float64 (3,)], which MulBackward0 needs"
+
+
+def test_result_changed_before_backward():
+    x = leaf(3)
+    y = x.exp()
+    with sg.no_grad():
+        y.mul_(2)
+    with pytest.raises(sg.GradientError) as caught:
+        y.sum().backward()
+    assert caught.value.summary == f"{MODIFIED}: the output of ExpBackward0"
+
+
+def test_changing_what_nobody_needs_is_fine():
+    x = leaf(3)
+    h = x * 2
+    z = h + 1
+    h.mul_(5)
+    z.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("change", [lambda x: x.detach().add_(1), lambda x: x.data.add_(1), lambda x: x[0].detach().add_(1),
+                                    lambda x: x.detach()[0].add_(1)], ids="detach data view-detach detach-view".split())  # fmt: skip
+def test_changes_through_detached_aliases_are_seen(change):
+    x = leaf(3)
+    y = (x * x).sum()
+    change(x)
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_changes_through_a_view_are_seen_by_base_and_siblings():
+    x = leaf(2, 3)
+    h = x * 1
+    a, b = h[0], h.view(-1)
+    y = (b * b).sum() + (h.exp() * h).sum()
+    with sg.no_grad():
+        a += 1
+    assert h._version == b._version == a._version == 1
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_rebinding_data():
+    x = leaf(3)
+    y = (x * x).sum()
+    x.data = sg.zeros(3, dtype=sg.float64)
+    assert x.tolist() == [0, 0, 0] and x.requires_grad
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        y.backward()
+    with pytest.raises(sg.DTypeError, match="^a tensor that requires gradients can't hold int64"):
+        x.data = sg.tensor([1, 2, 3])
+
+
+# recorded changes ---------------------------------------------------------------------------------------------------------------
+
+
+def chain(x: Tensor) -> Tensor:
+    x = x * 2
+    x += 1
+    x *= x
+    x.mul_(3).sub_(x.sum())
+    return x
+
+
+def rows(x: Tensor) -> Tensor:
+    x = x * 1
+    x[0] = x[1] * x[2]
+    x[1:, 0] += x[0, 0]
+    x[[0, 2], [1, 1]] = 5 * x[1, :2]
+    return x
+
+
+def through_view(x: Tensor) -> Tensor:
+    x = x * 1
+    x[0] *= x[1]
+    x.T[0].exp_()
+    flat = x.view(-1)
+    flat[1:4] += flat[2:5]
+    return x * flat.sum()
+
+
+def view_taken_before(x: Tensor) -> Tensor:
+    x = x * 1
+    row, column, other = x[0], x[:, 0], x[2]
+    x.mul_(x.sum())
+    row.add_(column.sum())
+    column *= other[1]
+    return x + row * column + other
+
+
+def buffer(x: Tensor) -> Tensor:
+    out = sg.zeros(3, 3, dtype=sg.float64)
+    early = out[1]
+    for i in range(3):
+        out[i] = x[i] * (i + 1) + (out[i - 1] if i else 0)
+    return out * out + early
+
+
+def overwritten(x: Tensor) -> Tensor:
+    y = x * 2
+    z = y * 1
+    y.zero_()
+    y += x
+    return y * z
+
+
+def masked(x: Tensor) -> Tensor:
+    y = x * 1
+    y[y > 1] = 0.5
+    y[sg.tensor([True, False, True])] *= y[1]
+    y.masked_fill_(y < 0.6, 2.0)
+    return y * x
+
+
+def copied(x: Tensor) -> Tensor:
+    y = sg.empty_like(x) if hasattr(sg, "empty_like") else sg.zeros_like(x)
+    y.copy_(x)
+    y[0].copy_(y[1] * 2)
+    return y * y
+
+
+def cut(x: Tensor) -> Tensor:
+    y = x * 2
+    z = y * 3
+    y.detach_()
+    return z + y
+
+
+@pytest.mark.parametrize("fn", [chain, rows, through_view, view_taken_before, buffer, overwritten, masked, copied],
+                         ids=lambda f: f.__name__)  # fmt: skip
+def test_gradients_through_recorded_changes(fn):
+    """Against differences, first and second order."""
+    rng = np.random.default_rng(0)
+    x, v, w = rng.uniform(0.5, 1.5, (3, 3)), rng.standard_normal((3, 3)), rng.standard_normal((3, 3))
+
+    def slope(a: np.ndarray) -> np.ndarray:
+        t = sg.tensor(a, requires_grad=True)
+        return sg.grad((fn(t) * Tensor(w)).sum(), t)[0].numpy()
+
+    t = sg.tensor(x, requires_grad=True)
+    y = fn(t)
+    (g,) = sg.grad((y * Tensor(w)).sum(), t, create_graph=True)
+    numeric = directional(lambda a: (fn(Tensor(a)).detach().numpy() * w).sum(), [x], [v])
+    assert float((g.detach().numpy() * v).sum()) == pytest.approx(float(numeric), rel=1e-7)
+    (h,) = sg.grad((g * Tensor(v)).sum(), t, allow_unused=True)
+    numeric = directional(lambda a: (slope(a) * v).sum(), [x], [w])
+    assert float((h.numpy() * w).sum()) if h is not None else 0.0 == pytest.approx(float(numeric), rel=1e-6)
+
+
+def test_recorded_and_unrecorded_changes_give_the_same_values():
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (3, 3))
+    for fn in (chain, rows, through_view, view_taken_before, buffer, overwritten, masked, copied):
+        recorded = fn(sg.tensor(x, requires_grad=True)).detach().numpy()
+        with sg.no_grad():
+            assert_close(fn(sg.tensor(x, requires_grad=True)).numpy(), recorded, 1e-15, what=fn.__name__)
+
+
+def test_non_leaf_keeps_its_tape():
+    x = leaf(3)
+    y = x * 2
+    first = y.grad_fn
+    y += 1
+    assert y.grad_fn.name() == "AddBackward0" and y.grad_fn.next_functions[0][0] is first and y.requires_grad
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_untracked_tensor_becomes_tracked():
+    x, total = leaf(3), sg.zeros(3, dtype=sg.float64)
+    for _ in range(3):
+        total += x * x
+    assert total.requires_grad and not total.is_leaf
+    total.sum().backward()
+    assert_close(x.grad.numpy(), 6 * x.detach().numpy(), 1e-15)
+
+
+def test_detach_in_place_cuts_what_comes_after():
+    x = leaf(3)
+    cut(x).sum().backward()
+    assert x.grad.tolist() == [6, 6, 6]
+    y = (x * 2).detach_()
+    assert y.is_leaf and not y.requires_grad
+    with pytest.raises(sg.GradientError, match="^Can't detach views in-place. Use detach\\(\\) instead."):
+        (x * 2)[0].detach_()
+
+
+def test_retain_grad_follows_the_value():
+    x = leaf(3)
+    y = x * 2
+    y.retain_grad()
+    y *= 3
+    (y * 5).sum().backward()
+    assert y.grad.tolist() == [5, 5, 5]
+
+
+def test_zeroed_result_still_requires_grad():
+    x = leaf(3)
+    y = x * 2
+    y.zero_()
+    assert y.requires_grad
+    y.sum().backward()
+    assert x.grad is None
+
+
+# views ----------------------------------------------------------------------------------------------------------------------------
+
+VIEWS: list[tuple[str, Any]] = [
+    ("x[0]", lambda x: x[0]), ("x[1, 2]", lambda x: x[1, 2]), ("x[:, ::2]", lambda x: x[:, ::2]), ("x[::-1]", lambda x: x[::-1]),
+    ("T", lambda x: x.T), ("mT", lambda x: x.mT), ("permute", lambda x: x.permute(1, 0)), ("reshape", lambda x: x.reshape(3, 2)),
+    ("view", lambda x: x.view(-1)), ("unsqueeze", lambda x: x.unsqueeze(1)), ("squeeze", lambda x: x[:1].squeeze(0)),
+    ("flatten", lambda x: x.flatten()), ("transpose", lambda x: x.transpose(0, 1)), ("x[None, 0]", lambda x: x[None, 0]),
+    ("detach", lambda x: x.detach()), ("data", lambda x: x.data), ("split", lambda x: sg.split(x, 3, 1)[1]), ("x[...]", lambda x: x[...]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "view"), VIEWS, ids=[v[0] for v in VIEWS])
+def test_views_share_memory(name, view):
+    x = Tensor(np.arange(6.0).reshape(2, 3))
+    v = view(x)
+    with sg.no_grad():
+        v += 10
+    assert np.sum(x.numpy() >= 10) == v.numel() and x._version == 1
+    x.zero_()
+    assert not v.numpy().any() and v._version == 2
+
+
+@pytest.mark.parametrize("copy", [lambda x: x.clone(), lambda x: x[[0, 1]], lambda x: x * 1, lambda x: x[x >= 0]], ids=str)
+def test_copies_dont(copy):
+    x = Tensor(np.arange(6.0).reshape(2, 3))
+    copy(x).zero_()
+    assert x.numpy().any() and x._version == 0
+
+
+def test_view_refuses_to_copy():
+    x = sg.ones(2, 3).T
+    with pytest.raises(sg.ShapeError, match=r"^view size is not compatible with input tensor's size and stride"):
+        x.view(-1)
+    assert x.reshape(-1).shape == (6,)
+    assert x.contiguous().view(-1).shape == (6,) and not x.is_contiguous()
+
+
+def test_broadcast_views_are_read_only():
+    x = sg.zeros(3).expand(2, 3)
+    for change in (lambda: x.add_(1), lambda: x.__setitem__(0, 1.0)):
+        with pytest.raises(sg.GradientError, match="memory is read-only"):
+            change()
+
+
+def test_a_leaf_that_views_another_tensors_memory():
+    x = leaf(3)
+    h = x * 2
+    other = h[0].detach().requires_grad_()
+    assert other.is_leaf
+    h += 1
+    assert other.item() == h[0].item(), "shares memory, not the tape"
+    base = sg.zeros(3, dtype=sg.float64)
+    view = base[:2].requires_grad_()
+    with pytest.raises(sg.GradientError, match="a view of this tensor is a leaf that requires grad"):
+        base += x
+    assert base.tolist() == [0, 0, 0] and view.is_leaf
+
+
+# setitem --------------------------------------------------------------------------------------------------------------------------
+
+KEYS: list[tuple[Any, Any]] = [
+    (0, 1.0), ((1, 2), 5.0), (slice(1, None), [7.0, 8, 9]), ((slice(None), 0), [1.0, 2.0]), (..., 3.0), ([0, 1], 2.0),
+    (([0, 1], [2, 0]), [4.0, 5.0]), (np.array([[True, False, True], [False, True, False]]), 9.0), ((slice(None), slice(None, None, -1)), [[1.0, 2, 3]]),
+    (np.int64(1), 2), ((slice(None), None), 4.0), (slice(5, 9), 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), KEYS, ids=[str(k) for k, _ in KEYS])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_setitem(key, value, recorded):
+    a = np.arange(6.0).reshape(2, 3)
+    x = sg.tensor(a, requires_grad=recorded) * 1
+    x[key] = sg.tensor(value, dtype=sg.float64, requires_grad=recorded)
+    a[key] = value
+    assert_close(x.detach().numpy(), a)
+    assert x._version == 1
+
+
+SETITEM_ERRORS: list[tuple[Any, Any, type[Exception], str]] = [
+    (5, 1.0, sg.IndexRangeError, "setitem: index 5 is out of bounds for axis 0 with size 2"),
+    ((0, 0, 0), 1.0, sg.IndexRangeError, "setitem: too many indices for array"),
+    (0, [1.0, 2.0], sg.ShapeError, "setitem: can't write a value of shape (2,) to places of shape (3,)"),
+    ("a", 1.0, sg.ArgumentError, "setitem: only integers, slices"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "error", "text"), SETITEM_ERRORS, ids=[e[3][:30] for e in SETITEM_ERRORS])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_setitem_errors(key, value, error, text, recorded):
+    x = sg.zeros(2, 3, requires_grad=recorded) * 1
+    with pytest.raises(error) as caught:
+        x[key] = value
+    assert caught.value.summary.startswith(text)
+    assert x._version == 0 and not x.detach().numpy().any()
+
+
+def test_setitem_of_floats_into_integers():
+    x = sg.tensor([1, 2])
+    with pytest.raises(sg.DTypeError, match="^setitem: float32 values can't be written to a int64 tensor"):
+        x[0] = 1.5
+    x[0] = True
+    assert x.tolist() == [1, 2]
+
+
+def test_setitem_with_a_repeated_index():
+    x = leaf(3) * 1
+    with pytest.raises(sg.GradientError, match="^setitem: an index is named twice, so the gradient is not defined"):
+        x[[0, 0]] = x[1:]
+    with sg.no_grad():
+        x[[0, 0]] = 1.0
