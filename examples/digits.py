@@ -150,20 +150,19 @@ def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int
     make = MODES[mode] if mode in MODES else digits_peers.load(mode)
     begin = time.perf_counter()
     trainer = make(initial)
-    building = time.perf_counter() - begin
+    first = time.perf_counter() - begin
     losses, seconds = [], []
     for x, y in tqdm(list(batches(data, epochs, seed)), desc=f"{mode:9s}", unit=" steps"):
         begin = time.perf_counter()
         loss = float(trainer.step(x, y))
         seconds.append(time.perf_counter() - begin)
         losses.append(loss)
+    first += seconds[0]
     memory = peak_memory()
     accuracy = float(np.mean(trainer.predict(held_out[0]) == held_out[1]))
     plan = trainer.plan()
     counts = (plan.kernels, plan.host_calls) if plan is not None else (None, None)
-    return Run(
-        mode, np.array(losses), np.array(seconds[1:]), building + seconds[0], *counts, memory, accuracy, trainer.weights()
-    )
+    return Run(mode, np.array(losses), np.array(seconds[1:]), first, *counts, memory, accuracy, trainer.weights())
 
 
 def main(arguments: list[str] | None = None) -> None:

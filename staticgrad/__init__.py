@@ -146,6 +146,7 @@ from .types import bool_, float32, float64, get_default_dtype, int8, int16, int3
 if TYPE_CHECKING:
     from . import functional, nn, optim
     from .comparing import compare
+    from .compiler.threads import get_num_threads, set_num_threads
     from .drawing import draw
     from .printing import to_dot, to_graphml, to_networkx, to_text
     from .saving import from_json, to_json
@@ -178,6 +179,8 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "compare": ".comparing",
+    "get_num_threads": ".compiler.threads",
+    "set_num_threads": ".compiler.threads",
     "draw": ".drawing",
     "to_dot": ".printing",
     "to_graphml": ".printing",
@@ -303,6 +306,7 @@ __all__ = [
     "get_default_dtype",
     "get_default_graph",
     "get_default_session",
+    "get_num_threads",
     "getitem",
     "global_variables",
     "global_variables_initializer",
@@ -367,6 +371,7 @@ __all__ = [
     "rsqrt",
     "set_default_dtype",
     "set_grad_enabled",
+    "set_num_threads",
     "sigmoid",
     "sign",
     "sin",

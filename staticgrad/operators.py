@@ -154,7 +154,12 @@ def as_array(value: Any) -> np.ndarray:
     if isinstance(value, np.ndarray):
         array = value
     else:
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise ShapeError(
+                f"can't make a tensor of {type(value).__name__}: rows have different lengths: {_clip(value)}"
+            ) from None
         if array.dtype == np.float64 and not hasattr(value, "__array__"):
             array = array.astype(scalar_dtype(0.0))
     if array.dtype == object or array.dtype.kind not in "biuf":
@@ -229,6 +234,10 @@ class Operators:
         if self.ndim > 2:
             raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", "use x.mT or x.permute")
         return self.T
+
+    def where(self, condition: Any, other: Any) -> Any:
+        """self where the condition holds, else `other`."""
+        return F.where(condition, self, other)
 
     def dim(self) -> int:
         return self.ndim

@@ -333,6 +333,10 @@ class Builder:
             to.last = len(self.schedule.units) + len(self.rows) + 1_000_000
             self.saved[unit] = to
             self._copy_row(source, to, whole)
+        elif unit.target is source:
+            base, at = self.layouts.copies[source]
+            operand = self.slot(base), at.offset * source.type.dtype.itemsize, at
+            self._copy_row(source, self.slot(source), Layout.contiguous(at.shape), operand)
         elif unit.saved is not None:
             self._copy_row(source, self.slot(unit.target), whole, (self.saved[unit.saved], 0, whole))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from .jit import without_comments
 
 if TYPE_CHECKING:
     from .plan import Plan
-
-NATIVE_KINDS = ("kernel", "fold", "gemm", "copy", "clear", "gather", "scatter", "check")
 
 
 def traffic(row: Row) -> int:
@@ -39,6 +37,8 @@ def explain(plan: Plan) -> str:
             f"  {i:3d}  {what:10s} {_clip(row.name, 46):46s} {traffic(row):>10,d} B {flops(row):>12,d} flop"
             f"  x{row.chunks}  {where}"
         )
+    lines += ["", "buffers in the arena (bytes, offset, rows of first and last use)"]
+    lines += [f"  {slot.nbytes:>10,d} at {slot.offset:>10,d}  {slot.first:3d} to {slot.last:3d}" for slot in arena_slots(plan)]
     lines += ["", "fusion"]
     lines += [f"  {'yes' if d.fused else 'no '}  {d}" for d in plan.decisions]
     if plan.laws:
@@ -59,13 +59,18 @@ def explain(plan: Plan) -> str:
 
 def summary(plan: Plan) -> str:
     arena = plan.builder.peak
-    slots = {slot for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena"}
+    slots = arena_slots(plan)
     unshared = sum(slot.nbytes for slot in slots)
     native = sum(row.kind != "host" for row in plan.rows)
     return (
         f"{len(plan.rows)} rows: {native} native ({plan.kernels} generated kernels), {plan.host_calls} on the host; "
         f"{len(slots)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse)"
     )
+
+
+def arena_slots(plan: Plan) -> list[Slot]:
+    """The plan's own buffers, in the order of their first use."""
+    return list(dict.fromkeys(slot for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena"))
 
 
 def _clip(text: str, width: int) -> str:
@@ -117,21 +122,3 @@ def _empty_call(plan: Plan) -> float:
     for _ in range(1000):
         driver.step(0, 0, 0, plan.call[3], 0, 0, plan.call[6], plan.hold)
     return (time.perf_counter_ns() - begin) / 1e6
-
-
-def buffers(plan: Plan) -> list[tuple[Slot, int, int]]:
-    """Arena slots with the rows of their first and last use."""
-    slots = dict.fromkeys(slot for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena")
-    return [(slot, slot.first, slot.last) for slot in slots]
-
-
-def as_data(plan: Plan) -> dict[str, Any]:
-    """The figures of `explain` as data."""
-    return {
-        "rows": [
-            {"kind": r.kind, "name": r.name, "bytes": traffic(r), "flops": flops(r), "chunks": r.chunks} for r in plan.rows
-        ],
-        "kernels": plan.kernels,
-        "host_calls": plan.host_calls,
-        "arena_bytes": plan.builder.peak,
-    }

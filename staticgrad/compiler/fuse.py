@@ -105,6 +105,7 @@ class Fuser:
         self.position = {node: i for i, node in enumerate(graph.nodes)}
         self.users = graph.users()
         self.group_of: dict[Node, Group] = {}
+        self.merged: set[Group] = set()
         self.decisions: list[Decision] = []
 
     def run(self) -> list[Group]:
@@ -187,6 +188,8 @@ class Fuser:
             return
         for node in group.members:
             self.group_of[node] = group
+        self.merged -= {a, b}
+        self.merged.add(group)
         self.decisions.append(Decision(producer, consumer, True, _describe(group.space)))
 
     def _union(self, a: Group, b: Group) -> Group:
@@ -205,7 +208,7 @@ class Fuser:
     def _cycle(self, a: Group, b: Group) -> bool:
         """Whether something outside the two groups needs one of their values and is needed by them."""
         both = {*a.members, *b.members}
-        lowest = min(self.position[n] for n in both)
+        first = self._horizon(min(self.position[n] for n in both))
         seen: set[Node] = set()
         stack = [i for n in both for i in n.inputs if origin(i) not in both]
         while stack:
@@ -215,14 +218,22 @@ class Fuser:
             group = self.group_of.get(node)
             unit = group.members if group is not None else [node]
             seen.update(unit)
-            if self.position[unit[-1]] < lowest:
-                continue  # all before the two groups: can't depend on them
+            if self.position[unit[-1]] < first:
+                continue
             for operand in (i for member in unit for i in member.inputs):
                 if operand in both:
                     return True
                 if operand not in seen:
                     stack.append(operand)
         return False
+
+    def _horizon(self, position: int) -> int:
+        """A kernel that ends before the horizon waits for nothing from `position` on. It lies lower than `position` when
+        a kernel spans it: its early members wait for its late ones."""
+        begins = [(self.position[g.members[0]], self.position[g.members[-1]]) for g in self.merged]
+        while spanning := [low for low, high in begins if low < position <= high]:
+            position = min(spanning)
+        return position
 
     def _leaves(self, node: Node, group: Group) -> bool:
         """Whether something outside the group needs this value in memory."""

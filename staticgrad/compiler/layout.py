@@ -29,19 +29,20 @@ class Layouts:
     def __init__(self, graph: Graph):
         self.base: dict[Node, Node] = {}
         self.at: dict[Node, Layout] = {}
-        self.copies: set[Node] = set()
+        self.copies: dict[Node, tuple[Node, Layout]] = {}
+        """For each copied view, the base and the layout of the elements that it takes."""
         for node in graph.nodes:
             if isinstance(node.op.emit, View):
                 layout = node.op.emit.rule(node, self.at[node.inputs[0]])
                 if layout is not None:
                     self.base[node], self.at[node] = self.base[node.inputs[0]], layout
                     continue
-                self.copies.add(node)
+                self.copies[node] = self.base[node.inputs[0]], self.at[node.inputs[0]]
             self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
 
     def copy(self, view: Node) -> None:
         """Give a view memory of its own, in row-major order."""
-        self.copies.add(view)
+        self.copies[view] = self.base[view], self.at[view]
         self.base[view], self.at[view] = view, Layout.contiguous(view.type.shape)
 
 

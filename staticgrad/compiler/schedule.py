@@ -83,10 +83,10 @@ def _units(
             continue
         if inlined(node):
             continue
-        reads = {layouts.base[i] for p, i in enumerate(node.inputs) if p not in node.op.shape_only}
         if node in layouts.copies:
-            units.append(Unit("copy", [node], reads, position[node], source=node.inputs[0], target=node))
+            units.append(Unit("copy", [node], {layouts.copies[node][0]}, position[node], source=node, target=node))
             continue
+        reads = {layouts.base[i] for p, i in enumerate(node.inputs) if p not in node.op.shape_only}
         emit = node.op.emit
         calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
         if calls is not None:
@@ -118,12 +118,13 @@ def _assign(
     for value in [*fetches, *moved]:  # `a, b = b, a`, or a fetch of the old value: saved before anything is written
         if layouts.base[value] in written and value not in saved:
             saved[value] = Unit("copy", [], {layouts.base[value]}, -1, source=value, priority=CHECKED)
+    checks = [u for u in units if u.priority == CHECKED]
     units.extend(saved.values())
     for cell, value in assigns:
         variable = variables[cell]
         base = layouts.base[value]
         readers = [u for u in units if variable in u.reads]
-        reason = _why_not_in_place(value, base, variable, maker, layouts, place, readers, written)
+        reason = _why_not_in_place(value, base, variable, maker, layouts, place, readers, checks)
         if reason is None:
             writer = maker[base]
             place[base] = variable
@@ -160,7 +161,7 @@ def _why_not_in_place(
     layouts: Layouts,
     place: dict[Node, Node],
     readers: list[Unit],
-    written: set[Node],
+    checks: list[Unit],
 ) -> str | None:
     if base not in maker:
         return "its value is not computed in this run"
@@ -179,6 +180,8 @@ def _why_not_in_place(
     if variable in writer.reads and variable.type.shape:  # a 0-d one is read before anything is written
         if kind not in (FULL, ROW, SCALAR) or base in group.space.post:
             return "the kernel reads the variable while it accumulates"
+        if any(isinstance(n.op.emit, Reduction) and group.space.kind[n] == ROW for n in group.members):
+            return "the kernel walks each row more than once"
         for node in group.members:
             for operand in node.inputs:
                 if layouts.base[operand] is not variable:
@@ -188,6 +191,8 @@ def _why_not_in_place(
                     return "the kernel reads the variable at other places than it writes"
     if _reaches(writer, [u for u in readers if u is not writer]):
         return "the old value is read afterwards"
+    if _reaches(writer, checks):
+        return "a check that may fail comes afterwards"
     return None
 
 

@@ -1,7 +1,7 @@
 """In-place operations: `x.add_(y)`, `x += y`, `x[i] = y`.
 
-Under recording, the tensor gets a new record and keeps its former one for records made before. The former value is gone:
-backward functions that need it raise PyTorch's error. Views share memory, so a change of one is recorded as a change of
+Under recording, the tensor gets a new record and keeps its former one for records made before. The former value is gone
+but for the operation that changed it: other backward functions that need it raise PyTorch's error. Views share memory, so a change of one is recorded as a change of
 all: the tensor that owns the memory becomes "its former value, with the new one at these places", and its other views
 are read from it again.
 """
@@ -81,7 +81,7 @@ def _give(tensor: Tensor, record: Record, now: int) -> None:
 def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Tensor, Record]]:
     """The new records: of x, of the tensor that owns its memory, and of that one's other views."""
     new = value._record if value._tracked else _without_flow(x, value)
-    _forget(new, x)
+    _keep_former(new, x)
     if x is owner:
         updates, whole = [(x, new)], wrap(value._data, new)
     else:
@@ -112,10 +112,17 @@ def _without_flow(x: Tensor, value: Tensor) -> Record:
     return Record(REGISTRY["broadcast_like"], (value, wrap(x._data)), {}, value._data)
 
 
-def _forget(record: Any, x: Tensor) -> None:
-    """Keep the edge to x's former value, not x: the new record would be its own operand."""
+def _keep_former(record: Any, x: Tensor) -> None:
+    """The new record reads x's former value: a copy stands for it, or the record would be its own operand."""
     if any(t is x for t in record.inputs):
-        record.inputs = tuple(overwritten_operand(x, record) if t is x else t for t in record.inputs)
+        former = wrap(x._data.copy())
+        former._record, former._tracked = x._record, x._tracked
+        record.inputs = tuple(former if t is x else t for t in record.inputs)
+
+
+def _forget(record: Any, x: Tensor) -> None:
+    """As `_keep_former` where the rule reads no value of x."""
+    record.inputs = tuple(overwritten_operand(x, record) if t is x else t for t in record.inputs)
 
 
 def _written(owner: Tensor, places: np.ndarray, part: Tensor) -> tuple[Tensor, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError
 from ..operators import F, Symbol, frontends, public, state
 from ..ops.random import Generator, draw, draw_like, dropout_mask, generator, normal_op, uniform_op
 from ..types import as_dtype, as_shape, get_default_dtype
@@ -74,7 +74,7 @@ def randint(low: int, high: int | None = None, shape: Any = (), dtype: Any = np.
     if high <= low:
         raise ArgumentError(f"randint: need low < high, got {low} and {high}")
     u = _draw(uniform_op, (as_shape(shape),), np.float64)
-    return F.astype(F.floor(u * (high - low) + low), dtype)
+    return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, dtype)  # low is added exactly
 
 
 def randperm(n: int) -> Tensor:
@@ -93,8 +93,10 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
         raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return x
+    if x.dtype.kind != "f":
+        raise DTypeError(f"dropout: x has to be floating, got {x.dtype}")
     if p == 1:
-        return x * 0
+        return F.where(False, x, 0)
     rng, index = _source(x)
     return dropout_mask(x, draw_like(uniform_op, rng, x, x.dtype, index), p)
 

@@ -455,8 +455,8 @@ def swapaxes(x: Any, a: int, b: int) -> Any:
 
 @public
 def transpose(x: Any, *axes: Any) -> Any:
-    """Two axes: exchange them (PyTorch). None or all of them: NumPy's transpose."""
-    if len(axes) == 2 and ndim_of(x) != 2:
+    """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+    if len(axes) == 2:
         return swapaxes(x, *axes)
     return permute(x, *axes)
 

@@ -1,0 +1,5 @@
+"""The cases; importing this registers them."""
+
+from . import digits
+
+__all__ = ["digits"]

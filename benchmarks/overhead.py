@@ -1,0 +1,40 @@
+"""What a compiled step costs beside its native time: the call from Python, the fresh results, reading the loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .registry import IMPLEMENTATIONS, Case, Job
+from .timing import interleaved
+
+
+def measure(case: Case, progress: Any, *, rounds: int, steps: int) -> dict[str, float]:
+    """Microseconds: `native` (the driver on the plan's table), and what the layers around it add."""
+    from staticgrad.compiler import driver
+
+    data = case.arrays()
+    job = IMPLEMENTATIONS[case.name, "compiled"](data)
+    job.step()
+    step, plan = job.compiled, job.compiled.plan
+    batch = data["x"][0], data["y"][0]
+    jobs = {
+        "loss": Job(lambda: float(step(*batch))),
+        "call": Job(lambda: step(*batch)),
+        "results": Job(lambda: plan.results(batch)),
+        "execute": Job(lambda: plan.execute(batch)),
+        "native": Job(lambda: driver.step(*plan.call)),
+        "nothing": Job(lambda: None),
+    }
+    times = {name: t.median for name, t in interleaved(jobs, progress, rounds=rounds, steps=steps).items()}
+    empty = times.pop("nothing")
+    times = {name: us - empty for name, us in times.items()}
+    return {
+        "wall": times["loss"],
+        "native": times["native"],
+        "overhead": times["loss"] - times["native"],
+        "of it: plan.execute": times["execute"] - times["native"],
+        "of it: plan.results": times["results"],
+        "of it: key and lookup": times["call"] - times["execute"] - times["results"],
+        "of it: float(loss)": times["loss"] - times["call"],
+        "rows one by one": plan.profile().total,
+    }
