@@ -24,8 +24,8 @@ OPERATIONS = (
     "a + b", "a - b", "a * b", "a / b", "a * 2.0", "2.0 * a", "a + 1", "a / 3.0", "1 - a", "a ** 2", "-a", "a @ b",
     "a.abs()", "a.exp()", "a.log()", "a.sqrt()", "a.tanh()", "a.sigmoid()", "a.relu()", "a.clamp(0, 1)",
     "a > 0", "a.sum()", "a.sum(0)", "a.sum(1)", "a.mean()", "a.max()", "a.softmax(-1)", "a.log_softmax(-1)",
-    "a.reshape(4, 16)", "a.T", "a.permute(1, 0)", "a.unsqueeze(0)", "a[0]", "a[1:3]", "a[2, 3]", "a[None]", "a.detach()",
-    "where(c, a, b)", "maximum(a, b)", "cat(a, b)",
+    "a.reshape(4, 16)", "a.T", "a.permute(1, 0)", "a.unsqueeze(0)", "a[0]", "a[1:3]", "a[2, 3]", "a[None]",
+    "a.detach()", "where(c, a, b)", "maximum(a, b)", "cat(a, b)",
 )  # fmt: skip
 """`a` requires grad, `b` and `c` (boolean) do not."""
 

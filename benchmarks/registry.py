@@ -31,8 +31,8 @@ class Case:
 class Backend:
     """A way to run a case.
 
-    peer: what it stands for in ratios, where the fastest of a peer's backends counts; None for our own. variant: differs
-    from another backend in its steps alone, so that its start is not measured.
+    peer: what it stands for in ratios, where the fastest of a peer's backends counts; None for our own. variant: it
+    differs from another backend in its steps alone, so that its start is not measured.
     """
 
     name: str

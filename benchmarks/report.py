@@ -77,11 +77,13 @@ def steps_table(case: Case, found: dict[str, Any]) -> str:
 def start_table(case: Case, results: dict[str, Any]) -> str:
     lines = [f"First result of {case.name}: seconds from process start, imports included"]
     for state in ("cold", "warm"):
-        lines.append(f"  {'empty' if state == 'cold' else 'full'} cache")
+        lines.append(
+            f"  {'empty cache' if state == 'cold' else 'full cache':12s}{'s':>8s}{'CPU s':>9s}{'peak MB':>9s}   where"
+        )
         for name, r in results.items():
             run = r[state]
             parts = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in run["phases"].items())
-            lines.append(f"    {name:12s}{run['total']:7.2f}   {parts}; peak {run['peak_mb'] or 0:.0f} MB")
+            lines.append(f"    {name:10s}{run['total']:6.2f}{run['cpu']:9.2f}{run['peak_mb'] or 0:9.0f}   {parts}")
     return "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -29,21 +30,20 @@ IMPORTS = {
 
 def measure(case: Case, backends: list[Backend], progress: Any, *, repeats: int) -> dict[str, dict[str, Any]]:
     """By backend, variants left out: `cold` and `warm`, each the run with the median total of `repeats`."""
-    results: dict[str, dict[str, Any]] = {}
+    starting = [b for b in backends if not b.variant]
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "arrays.npz"
         np.savez(file, **case.arrays())
-        for backend in progress([b for b in backends if not b.variant]):
-            cold = []
-            for i in range(repeats):
-                cache = Path(folder) / f"{backend.name}-{i}"
-                cold.append(_first_result(case, backend, file, cache))
-            warm = [_first_result(case, backend, file, cache) for _ in range(repeats)]
-            results[backend.name] = {"cold": _middle(cold), "warm": _middle(warm)}
-    return results
+        for i, backend in progress([(i, b) for i in range(repeats) for b in starting]):
+            for state in ("cold", "warm"):
+                run = _first_result(case, backend, file, Path(folder) / f"{backend.name}-{i}")
+                runs.setdefault((backend.name, state), []).append(run)
+    return {b.name: {state: _middle(runs[b.name, state]) for state in ("cold", "warm")} for b in starting}
 
 
 def _first_result(case: Case, backend: Backend, file: Path, cache: Path) -> dict[str, Any]:
+    """What the worker tells, and the CPU seconds that it took, which other processes disturb less."""
     environment = _environment() | {
         "STATICGRAD_CACHE_DIR": str(cache / "staticgrad"),
         "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
@@ -51,12 +51,16 @@ def _first_result(case: Case, backend: Backend, file: Path, cache: Path) -> dict
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
     command = [sys.executable, "-m", f"{__package__}.worker", case.name, backend.name, str(file)]
+    cache.mkdir(exist_ok=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [*command, repr(time.monotonic())], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise RuntimeError(f"{backend.name}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {**json.loads(done.stdout), "cpu": cpu}
 
 
 def _middle(runs: list[dict[str, Any]]) -> dict[str, Any]:

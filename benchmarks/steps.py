@@ -21,7 +21,7 @@ def measure(case: Case, backends: list[Backend], progress: Any, *, rounds: int, 
     for name, loss in losses.items():
         if not abs(loss - losses[first]) <= case.tolerance * abs(losses[first]):
             raise Disagreement(
-                f"{case.name}: after {case.steps} steps the loss is {loss:.8g} ({name}) and {losses[first]:.8g} ({first})"
+                f"{case.name}: losses after {case.steps} steps differ: {first} {losses[first]:.8g}, {name} {loss:.8g}"
             )
     times = interleaved(jobs, progress, rounds=rounds, steps=steps)
     return {name: {**times[name]._asdict(), "loss": losses[name]} for name in jobs}

@@ -152,7 +152,8 @@ def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int
     trainer = make(initial)
     first = time.perf_counter() - begin
     losses, seconds = [], []
-    for x, y in tqdm(list(batches(data, epochs, seed)), desc=f"{mode:9s}", unit=" steps"):
+    steps = epochs * (len(data[1]) // BATCH)
+    for x, y in tqdm(batches(data, epochs, seed), desc=f"{mode:9s}", total=steps, unit=" steps"):
         begin = time.perf_counter()
         loss = float(trainer.step(x, y))
         seconds.append(time.perf_counter() - begin)

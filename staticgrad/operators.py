@@ -1,7 +1,7 @@
 """How an operation finds its mode: symbols, dispatch, and the Python operators that every tensor has.
 
-`apply(op, *args, **attrs)` runs now on eager tensors and appends a node for symbols. The eager front end registers itself
-here (`frontends`), so that op records can be written above both modes.
+`apply(op, *args, **attrs)` runs now on eager tensors and appends a node for symbols. The eager front end registers
+itself here (`frontends`), so that op records can be written above both modes.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def lines_of(where: Where | None) -> Iterator[None]:
         state.where = saved
 
 
-# symbols ------------------------------------------------------------------------------------------------------------
+# symbols --------------------------------------------------------------------------------------------------------
 
 
 def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], *, name: str = "") -> Any:
@@ -232,7 +232,9 @@ class Operators:
     def t(self) -> Any:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
         if self.ndim > 2:
-            raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", "use x.mT or x.permute")
+            raise ShapeError(
+                f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", "use x.mT or x.permute"
+            )
         return self.T
 
     def where(self, condition: Any, other: Any) -> Any:
@@ -329,8 +331,8 @@ TORCH_WORDS = {"dim": "axis", "keepdim": "keepdims"}
 `var` divides by n - 1)."""
 
 WITH_TORCH_WORDS = (
-    "sum", "mean", "argmax", "argmin", "all", "any", "logsumexp", "softmax", "log_softmax", "cumsum", "squeeze", "unsqueeze",
-    "norm",
+    "sum", "mean", "argmax", "argmin", "all", "any", "logsumexp", "softmax", "log_softmax", "cumsum", "squeeze",
+    "unsqueeze", "norm",
 )  # fmt: skip
 
 
@@ -429,6 +431,12 @@ class Symbol(Operators):
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        raise TraceError(
+            f"{self.describe()} is symbolic: backward() belongs to eager code and to @sg.compile",
+            "in a graph, take sg.gradients(loss, variables), or opt.minimize(loss)",
+        )
 
     def __repr__(self) -> str:
         where = self.node.where

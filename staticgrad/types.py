@@ -31,7 +31,7 @@ float64 = np.dtype(np.float64)
 
 DTYPES = (bool_, uint8, int8, int16, int32, int64, float32, float64)
 SUPPORTED = frozenset(DTYPES)
-SHORT = {bool_: "bool", uint8: "u8", int8: "i8", int16: "i16", int32: "i32", int64: "i64", float32: "f32", float64: "f64"}
+SHORT = dict(zip(DTYPES, ("bool", "u8", "i8", "i16", "i32", "i64", "f32", "f64"), strict=True))
 
 _default_float = float32
 
@@ -168,7 +168,9 @@ def promote(operands: Sequence[Any]) -> np.dtype:
 
 
 def _join(a: np.dtype | None, b: np.dtype) -> np.dtype:
-    return b if a is None or a == b else np.promote_types(a, b) if category(a) == category(b) else max(a, b, key=category)
+    if a is None or a == b:
+        return b
+    return np.promote_types(a, b) if category(a) == category(b) else max(a, b, key=category)
 
 
 def to_float(dtype: np.dtype) -> np.dtype:

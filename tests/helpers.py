@@ -68,7 +68,7 @@ def assert_close(actual: Any, expected: Any, rtol: float = 0.0, atol: float | No
 
 
 def directional(fn: Callable[..., np.ndarray], point: Sequence[np.ndarray], along: Sequence[np.ndarray]) -> np.ndarray:
-    """d fn(point + t * along) / dt at t = 0 in float64, by central differences extrapolated once (error of order h^4)."""
+    """d fn(point + t * along) / dt at t = 0 in float64: central differences, extrapolated once (error of order h^4)."""
 
     def slope(h: float) -> np.ndarray:
         ahead = fn(*(p + h * a for p, a in zip(point, along, strict=True)))

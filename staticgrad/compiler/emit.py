@@ -209,6 +209,8 @@ class Writer:
     def position(self, node: Node, shape: tuple[int, ...], kind: str) -> str:
         """The value of an Index operand: the place along its axis of the element at hand, from the flat position."""
         assert isinstance(node.op.emit, Index)
+        if kind == SCALAR:
+            return "0"
         axis = node.attrs["axis"] + len(shape) - node.type.ndim
         n, inner = shape[axis], math.prod(shape[axis + 1 :])
         columns = self.group.space.columns
@@ -262,7 +264,7 @@ class Body(Writer):
             body.append("    for i in range(rows * c // chunks, rows * (c + 1) // chunks):")
             body += _indent(loops, 2)
             body += _indent(self._close(), 1)
-        else:
+        elif loops:
             body.append("for i in range(start, stop):")
             body += _indent(loops, 1)
         body += self._stored_columns()

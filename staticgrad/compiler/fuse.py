@@ -110,6 +110,9 @@ class Fuser:
 
     def run(self) -> list[Group]:
         for node in self.graph.nodes:
+            if isinstance(node.op.emit, Reduction):
+                self._walkable(node)
+        for node in self.graph.nodes:
             if fusible(node) and not inlined(node):
                 self._place(node)
         groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
@@ -150,7 +153,7 @@ class Fuser:
 
     def _place(self, node: Node) -> None:
         """A group of its own, then merged with its producers' groups, the latest first."""
-        group = Group([node], self._alone(node))
+        group = Group([node], classify([node], self.layouts))
         self.group_of[node] = group
         producers = {origin(i) for i in node.inputs if origin(i) in self.group_of}
         for producer in sorted(producers, key=self.position.__getitem__, reverse=True):
@@ -158,16 +161,16 @@ class Fuser:
         if is_scalar_work(node) and len(self.group_of[node].members) == 1:
             self._join_scalars(node)
 
-    def _alone(self, node: Node) -> Space:
-        """The space of one node. Operands that lie across it (axes reduced in another order than memory's) are copied."""
+    def _walkable(self, node: Node) -> None:
+        """An operand that lies across its reduction (axes reduced in another order than memory's) is copied first."""
+        operand = node.inputs[0]
         try:
-            return classify([node], self.layouts)
+            classify([node], self.layouts)
         except Misfit as reason:
-            for operand in node.inputs:
-                if isinstance(operand.op.emit, View):
-                    self.layouts.copy(operand)
-                    self.decisions.append(Decision(operand, node, False, f"copied, because {reason}"))
-            return classify([node], self.layouts)
+            if not isinstance(operand.op.emit, View):
+                raise
+            self.layouts.copy(operand)
+            self.decisions.append(Decision(operand, node, False, f"copied, because {reason}"))
 
     def _join_scalars(self, node: Node) -> None:
         """Scalar arithmetic gathers in one kernel, related or not."""

@@ -96,7 +96,8 @@ def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
             data = root._data
             if data.size != 1:
                 raise GradientError(
-                    f"grad can be implicitly created only for scalar outputs, this one has shape {shape_text(root.shape)}",
+                    "grad can be implicitly created only for scalar outputs, this one has shape "
+                    f"{shape_text(root.shape)}",
                     "pass gradient= of that shape, or reduce with .sum() or .mean()",
                 )
             seeds.append(wrap(np.ones(data.shape, data.dtype)))
@@ -120,8 +121,9 @@ def _seed(i: int, root: Tensor, seed: Any) -> Tensor:
 class Walk:
     """One backward pass.
 
-    Without `create` the rules compute on bare arrays, which costs a third of what tensors do; with it, on tensors, so that
-    the pass is recorded itself. `found` collects the cotangents of the leaves (or of `targets`) by id of the tensor.
+    Without `create` the rules compute on bare arrays, which costs a third of what tensors do; with it, on tensors, so
+    that the pass is recorded itself. `found` collects the cotangents of the leaves (or of `targets`) by id of the
+    tensor.
     """
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
@@ -225,7 +227,7 @@ class Walk:
     def _saved_out(self, record: Record) -> Any:
         return wrap(record.out, record) if self.create and isinstance(record.out, np.ndarray) else record.out
 
-    # hooks and ownership --------------------------------------------------------------------------------------------
+    # hooks and ownership -----------------------------------------------------------------------------------------
 
     def _hooked(self, hooks: dict[int, Any] | None, g: Any) -> Any:
         """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last."""
@@ -263,7 +265,7 @@ class Walk:
         self.taken.add(id(data))
         return wrap(data)
 
-    # targets --------------------------------------------------------------------------------------------------------
+    # targets -----------------------------------------------------------------------------------------------------
 
     def _leads(self, maker: Record | None, leaf: Any) -> bool:
         """Whether a wanted tensor lies this way."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any
 from weakref import ref
 
@@ -40,7 +41,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
             dtype = mine
     else:  # tensors of one floating dtype
         return finish(op, args, tracked, attrs)
-    if modes.now.arrays and not any([isinstance(arg, Tensor) for arg in args]):
+    if modes.now.arrays and not isinstance(args[0], Tensor):
         return evaluate(op, args, attrs)
     inputs = unchanged(op, args)
     if inputs is None:
@@ -48,7 +49,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
             if isinstance(arg, Symbol):
                 return append(arg.graph, op, args, attrs)
         inputs = convert(op, args)
-    return finish(op, inputs, any([t._tracked for t in inputs]), attrs)
+    return finish(op, inputs, any(t._tracked for t in inputs), attrs)
 
 
 def finish(op: OpDef, inputs: tuple[Tensor, ...], tracked: bool, attrs: Mapping[str, Any]) -> Tensor:
@@ -149,7 +150,7 @@ PRUNE = frozenset(2**n for n in range(4, 40))
 """At these lengths of the list, views that are gone are dropped."""
 
 
-# operands that are not tensors of one floating dtype -------------------------------------------------------------------
+# operands that are not tensors of one floating dtype ------------------------------------------------------------
 
 
 UNCHANGED: set[Any] = set()
@@ -181,7 +182,7 @@ def convert(op: OpDef, args: tuple[Any, ...]) -> tuple[Tensor, ...]:
             result.append(arg)
         else:
             result.append(run(REGISTRY["cast"], (arg,), {"dtype": dtype}))
-    if all([given is used for given, used in zip(args, result, strict=True)]):
+    if all(map(is_, args, result)):
         UNCHANGED.add((op, *[operand.dtype for operand in operands]))
     return tuple(result)
 
@@ -207,7 +208,7 @@ def beside_numbers(args: tuple[Any, ...]) -> np.dtype | None:
     return dtype
 
 
-def number(value: float, dtype: np.dtype) -> Tensor:
+def number(value: Any, dtype: np.dtype) -> Tensor:
     """A plain number as a 0-d tensor. Raises DTypeError when it is out of range."""
     return constant(value, dtype) if value or value.__class__ is int else fresh(value, dtype)  # 0.0 == -0.0
 

@@ -119,17 +119,17 @@ PERMUTE, RESHAPE, SLICE = REGISTRY["permute"], REGISTRY["reshape"], REGISTRY["sl
 INTEGER = frozenset({int})
 
 for _name, _dunder in BINARY.items():
-    _function = binary(_name)
-    setattr(Tensor, _dunder, _function)
-    setattr(Tensor, _name, _function)
+    _method: Any = binary(_name)
+    setattr(Tensor, _dunder, _method)
+    setattr(Tensor, _name, _method)
 for _name, _dunder in REFLECTED.items():
     setattr(Tensor, _dunder, binary(_name, reflected=True))
 for _name in (*UNARY, *UNARY_OPERATORS):
-    _function = unary(_name)
-    setattr(Tensor, _name, _function)
-    setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _function)
+    _method = unary(_name)
+    setattr(Tensor, _name, _method)
+    setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _method)
 for _name in ("sum", "mean", "max", "min"):
     setattr(Tensor, _name, reduction(_name))
 Tensor.T = property(transposed)  # type: ignore[assignment]
 Tensor.reshape = reshape  # type: ignore[attr-defined]
-Tensor.__getitem__ = getitem  # type: ignore[method-assign]
+Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]

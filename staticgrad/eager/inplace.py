@@ -1,9 +1,9 @@
 """In-place operations: `x.add_(y)`, `x += y`, `x[i] = y`.
 
 Under recording, the tensor gets a new record and keeps its former one for records made before. The former value is gone
-but for the operation that changed it: other backward functions that need it raise PyTorch's error. Views share memory, so a change of one is recorded as a change of
-all: the tensor that owns the memory becomes "its former value, with the new one at these places", and its other views
-are read from it again.
+but for the operation that changed it: other backward functions that need it raise PyTorch's error. Views share memory,
+so a change of one is recorded as a change of all: the tensor that owns the memory becomes "its former value, with the
+new one at these places", and its other views are read from it again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     """
     if value.shape != x.shape:
         raise ShapeError(
-            f"{name}: output with shape {shape_text(x.shape)} doesn't match the broadcast shape {shape_text(value.shape)}"
+            f"{name}: output with shape {shape_text(x.shape)} doesn't match the broadcast shape "
+            f"{shape_text(value.shape)}"
         )
     if category(value.dtype) > category(x.dtype):
         raise DTypeError(f"{name}: result type {value.dtype} can't be cast to the desired output type {x.dtype}")
@@ -44,7 +45,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         return x
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
     if not x._data.flags.writeable:
-        raise GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
+        raise _read_only(name)
     owner = x._base if x.is_view else x
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)  # type: ignore[union-attr]
     updates = _records(x, owner, value, name) if recorded else []
@@ -53,6 +54,10 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     for tensor, record in updates:
         _give(tensor, record, changed)
     return x
+
+
+def _read_only(name: str) -> GradientError:
+    return GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
 
 
 def _touch(x: Tensor) -> int:
@@ -78,9 +83,9 @@ def _give(tensor: Tensor, record: Record, now: int) -> None:
         tensor.retain_grad()
 
 
-def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Tensor, Record]]:
+def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any, Any]]:
     """The new records: of x, of the tensor that owns its memory, and of that one's other views."""
-    new = value._record if value._tracked else _without_flow(x, value)
+    new: Any = value._record if value._tracked else _without_flow(x, value)
     _keep_former(new, x)
     if x is owner:
         updates, whole = [(x, new)], wrap(value._data, new)
@@ -150,7 +155,7 @@ def _addresses(array: np.ndarray) -> np.ndarray:
     return result
 
 
-# the methods -----------------------------------------------------------------------------------------------------------
+# the methods ----------------------------------------------------------------------------------------------------
 
 
 def _inplace(name: str) -> Callable[..., Tensor]:
@@ -257,14 +262,16 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     except ShapeError:
         raise _misfit(value.shape, places.shape) from None
     if len(np.unique(places)) != places.size:
-        raise GradientError("setitem: an index is named twice, so the gradient is not defined", "make the indices unique")
+        raise GradientError(
+            "setitem: an index is named twice, so the gradient is not defined", "make the indices unique"
+        )
     mask, flat = _written(self, places, spread)
     replace(self, F.where(mask, flat, self), "setitem")
 
 
 def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     if not data.flags.writeable:
-        raise GradientError("setitem: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
+        raise _read_only("setitem")
     try:
         data[key] = value
     except IndexError as error:
@@ -279,7 +286,9 @@ def _index_error(error: IndexError) -> Exception:
 
 
 def _misfit(value: Any, places: Any) -> ShapeError:
-    return ShapeError(f"setitem: can't write a value of shape {shape_text(value)} to places of shape {shape_text(places)}")
+    return ShapeError(
+        f"setitem: can't write a value of shape {shape_text(value)} to places of shape {shape_text(places)}"
+    )
 
 
 for _function in (copy_, fill_, zero_, __setitem__):

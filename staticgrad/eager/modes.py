@@ -12,8 +12,8 @@ import numpy as np
 
 
 class Mode:
-    """grad: operations are recorded; anomaly: gradients are watched for NaN; arrays: a backward pass is computing on bare
-    arrays, so ops of arrays give arrays; quiet: calls a function with NumPy's floating-point warnings off."""
+    """grad: operations are recorded; anomaly: gradients are watched for NaN; arrays: a backward pass is computing on
+    bare arrays, so ops of arrays give arrays; quiet: calls a function with NumPy's floating-point warnings off."""
 
     __slots__ = ("anomaly", "arrays", "grad", "quiet")
 

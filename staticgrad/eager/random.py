@@ -1,7 +1,7 @@
 """The random generator: a seed and a draw counter; the numbers come from the ops in `ops/random.py`.
 
-Each random op takes the next draw. Eager programs, sessions and compiled steps count draws in program order, so the same
-program draws the same numbers in every mode.
+Each random op takes the next draw. Eager programs, sessions and compiled steps count draws in program order, so the
+same program draws the same numbers in every mode.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def randint(low: int, high: int | None = None, shape: Any = (), dtype: Any = np.
 
 def randperm(n: int) -> Tensor:
     """A random order of 0 ... n-1, int64."""
-    keys = Tensor(generator.take())
-    return Tensor(np.argsort(draw(uniform_op, keys, (n,), np.dtype(np.float64), 0)._data, kind="stable").astype(np.int64))
+    keys = draw(uniform_op, Tensor(generator.take()), (n,), np.dtype(np.float64), 0)
+    return Tensor(np.argsort(keys._data, kind="stable").astype(np.int64))
 
 
 @public

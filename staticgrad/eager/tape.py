@@ -1,8 +1,9 @@
 """The tape: one Record per operation that needs a gradient, and what keeps it honest under in-place changes.
 
-One clock counts records and in-place changes. A record keeps the tick of its birth, a tensor the tick of its last change;
-a saved value is usable as long as its tensor did not change after the record was made. The ticks are an order of the
-tape as well: whatever read a value was recorded after whatever made it, so the backward pass goes by falling ticks.
+One clock counts records and in-place changes. A record keeps the tick of its birth, a tensor the tick of its last
+change; a saved value is usable as long as its tensor did not change after the record was made. The ticks are an order
+of the tape as well: whatever read a value was recorded after whatever made it, so the backward pass goes by falling
+ticks.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ tick: Callable[[], int] = count(1).__next__
 class Record:
     """One operation of the tape; what PyTorch calls a `grad_fn`.
 
-    inputs: the operand tensors (ghosts once freed); out: the result's array, not its tensor, so that tape and tensor don't
-    form a cycle; clock: when it was made.
+    inputs: the operand tensors (ghosts once freed); out: the result's array, not its tensor, so that tape and tensor
+    don't form a cycle; clock: when it was made.
     """
 
-    __slots__ = ("op", "inputs", "attrs", "out", "clock", "hooks", "where", "__weakref__")
+    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "op", "out", "where")
 
-    hooks: dict[int, Callable[[Any], Any]] | None
+    hooks: dict[int, Callable[[Any], Any] | Retain] | None
     where: Where | None
 
     def __init__(self, op: OpDef, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: np.ndarray):
@@ -72,7 +73,7 @@ class Record:
             result.append((maker if leaf is None else AccumulateGrad(leaf), 0))
         return tuple(result)
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+    def register_hook(self, hook: Callable[[Any], Any] | Retain) -> Handle:
         """Call `hook(cotangent of the result)` during backward; a returned tensor replaces it."""
         if self.hooks is None:
             self.hooks = {}
@@ -124,7 +125,7 @@ class Handle:
 
     _next = count(1).__next__
 
-    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]):
+    def __init__(self, hooks: dict[int, Any], hook: Any):
         self.hooks, self.key = hooks, Handle._next()
         hooks[self.key] = hook
 
@@ -220,17 +221,17 @@ def changed(tensor: Any) -> int:
 
 
 def edge(tensor: Any, clock: int) -> tuple[Record | None, Any]:
-    """Where the cotangent of an operand recorded at `clock` goes: (record that made it, None), (None, leaf), or nowhere.
+    """Where the cotangent of an operand recorded at `clock` goes: (record that made it, None), (None, leaf) or nowhere.
 
     It is what the tensor was then: `_history` keeps what it was before in-place changes and changes of `requires_grad`.
     """
     if isinstance(tensor, Ghost):
         return tensor.record, tensor.leaf
-    for until, record, tracked in tensor._history:
+    record, tracked = tensor._record, tensor._tracked
+    for until, former, was_tracked in tensor._history:
         if clock < until:
+            record, tracked = former, was_tracked
             break
-    else:
-        record, tracked = tensor._record, tensor._tracked
     if record is not None:
         return record, None
     return None, tensor if tracked and tensor._since < clock else None

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
 from ..operators import F, Operators, as_array, frontends, state
-from ..types import as_dtype, normalize_axis, shape_text
+from ..types import normalize_axis, shape_text
 from .modes import modes
 from .tape import Handle, Record, Retain, tick
 
@@ -36,12 +36,12 @@ class Size(int):
 class Tensor(Operators):
     """An array with a tape.
 
-    data: the NumPy array (shared, not copied, when it is an ndarray already); requires_grad: record what is done with it.
-    Raises DTypeError for a dtype that can't require gradients. Hash and `is` are by identity; `==` is elementwise.
+    data: the NumPy array (shared, not copied, when it is an ndarray already); requires_grad: record what is done with
+    it. Raises DTypeError for a dtype that can't require gradients. Hash and `is` are by identity; `==` is elementwise.
     """
 
     # Slots for what every operation sets (`wrap` does); class attributes for what few tensors have.
-    __slots__ = ("_data", "_record", "_tracked", "_base", "_views", "__dict__", "__weakref__")
+    __slots__ = ("__dict__", "__weakref__", "_base", "_data", "_record", "_tracked", "_views")
 
     _data: np.ndarray
     _record: Record | None
@@ -72,7 +72,7 @@ class Tensor(Operators):
         if requires_grad:
             self.requires_grad_(True)
 
-    # the array ------------------------------------------------------------------------------------------------------
+    # the array ---------------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -184,7 +184,8 @@ class Tensor(Operators):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self._record is not None:
             raise GradientError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment",
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment",
                 "copy x.detach()",
             )
         copy = type(self)(self._data.copy())
@@ -199,7 +200,7 @@ class Tensor(Operators):
             raise GradientError("only leaf tensors can be pickled", "pickle x.detach()")
         return _restore, (self._data, self._tracked, self.name)
 
-    # the tape -------------------------------------------------------------------------------------------------------
+    # the tape ----------------------------------------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
@@ -343,7 +344,7 @@ class Tensor(Operators):
         Structure.changes += 1
         return Handle(self._hooks, hook)
 
-    # dtype ----------------------------------------------------------------------------------------------------------
+    # dtype -------------------------------------------------------------------------------------------------------
 
     def to(self, dtype: Any) -> Any:
         """This tensor in another dtype, or that of another tensor."""
@@ -374,15 +375,15 @@ class Tensor(Operators):
     def is_floating_point(self) -> builtins.bool:
         return self._data.dtype.kind == "f"
 
-    # shape ----------------------------------------------------------------------------------------------------------
+    # shape -------------------------------------------------------------------------------------------------------
 
     def view(self, *shape: Any) -> Any:
         """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
         out = F.reshape(self, *shape)
         if isinstance(out, Tensor) and out is not self and out._base is None:
             raise ShapeError(
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-                "contiguous subspaces). Use .reshape(...) instead.",
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous subspaces). Use .reshape(...) instead.",
                 f"it has shape {shape_text(self.shape)} and byte strides {self._data.strides}",
             )
         return out

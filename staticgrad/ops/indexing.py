@@ -16,7 +16,7 @@ from .reductions import ndim_of
 from .rules import keep, unbroadcast
 from .shaping import WHOLE, slice_op
 
-# positions ---------------------------------------------------------------------------------------------------------------
+# positions -------------------------------------------------------------------------------------------------------
 
 
 def _index_eval(x: np.ndarray, axis: int) -> np.ndarray:
@@ -45,7 +45,7 @@ def index_along(x: Any, axis: int) -> Any:
     return apply(index_along_op, x, axis=axis)
 
 
-# range checks ------------------------------------------------------------------------------------------------------------
+# range checks ---------------------------------------------------------------------------------------------------
 
 
 def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int) -> np.ndarray:
@@ -80,7 +80,7 @@ def bounded(index: Any, like: Any, axis: int, *, negative: bool) -> Any:
     return apply(bounded_op, index, like, axis=axis, low=-1 if negative else 0)
 
 
-# gather and scatter ------------------------------------------------------------------------------------------------------
+# gather and scatter ---------------------------------------------------------------------------------------------
 
 
 def _gather_infer(x: TensorType, *indices: TensorType, axis: int) -> TensorType:
@@ -196,7 +196,7 @@ scatter_along_op = define(
     )
 )
 
-# public functions ----------------------------------------------------------------------------------------------------------
+# public functions ------------------------------------------------------------------------------------------------
 
 
 @public

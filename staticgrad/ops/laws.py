@@ -1,7 +1,7 @@
 """The laws by which the compiler simplifies graphs: data, one record per law.
 
-`apply(node, *inputs)` gets a node of the new graph with symbols of its operands, and returns the symbol that may replace
-it, or None. A law holds for all values, NaN and infinity included, unless it says what it assumes.
+`apply(node, *inputs)` gets a node of the new graph with symbols of its operands, and returns the symbol that may
+replace it, or None. A law holds for all values, NaN and infinity included, unless it says what it assumes.
 """
 
 from __future__ import annotations
@@ -206,9 +206,9 @@ def _log_of_sum_of_exp(node: Node, x: Any) -> Any:
 
 
 STABILISING = (
-    Law("log of softmax", "log(softmax(x)) = log_softmax(x), finite where softmax underflows", ("log",), _log_of_softmax),
-    Law("log of sigmoid", "log(sigmoid(x)) = -softplus(-x), finite where sigmoid underflows", ("log",), _log_of_sigmoid),
-    Law("log of a sum of exp", "log(sum(exp(x))) = logsumexp(x), which does not overflow", ("log",), _log_of_sum_of_exp),
+    Law("log of softmax", "log(softmax(x)) = log_softmax(x), finite where it underflows", ("log",), _log_of_softmax),
+    Law("log of sigmoid", "log(sigmoid(x)) = -softplus(-x), finite where it underflows", ("log",), _log_of_sigmoid),
+    Law("log of a sum of exp", "log(sum(exp(x))) = logsumexp(x), which can't overflow", ("log",), _log_of_sum_of_exp),
     Law("log1p", "log(1 + x) = log1p(x), accurate for small x", ("log",), _log_of_one_plus),
 )
 """Applied while the ops are whole, before `expand`."""

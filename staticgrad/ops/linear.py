@@ -78,7 +78,7 @@ def matmul(x: Any, y: Any) -> Any:
         return apply(matmul_op, x, y)
     if a == 0 or b == 0:
         raise ShapeError("matmul: operands can't be 0-d", "use * for a product with a number")
-    x_shape, y_shape = np.shape(x) if not hasattr(x, "shape") else x.shape, np.shape(y) if not hasattr(y, "shape") else y.shape
+    x_shape, y_shape = (z.shape if hasattr(z, "shape") else np.shape(z) for z in (x, y))
     inner, other = x_shape[-1], y_shape[-2 if b > 1 else 0]
     if inner != other and inner is not None and other is not None:
         raise ShapeError(f"matmul: inner sizes differ, {shape_text(x_shape)} @ {shape_text(y_shape)}")

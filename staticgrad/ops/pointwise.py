@@ -56,7 +56,7 @@ def _unless_bool(template: str, on_bool: str) -> Callable[[Node], str]:
     return lambda node: on_bool if node.type.dtype == bool_ else template
 
 
-# arithmetic -----------------------------------------------------------------------------------------------------------
+# arithmetic -----------------------------------------------------------------------------------------------------
 
 add = _binary("add", np.add, _unless_bool("({0} + {1})", "({0} | {1})"), (
     lambda g, node, out, x, y: unbroadcast(g, x),
@@ -143,14 +143,17 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
 
 sigmoid = _unary("sigmoid", _sigmoid_eval, "sigmoid_{s}({0})", lambda g, node, out, x: g * (out * (1 - out)),
                  cost=TRANSCENDENTAL, doc="1 / (1 + exp(-x)).")  # fmt: skip
-relu = _unary("relu", lambda x: np.maximum(x, ZERO[x.dtype]), "relu_{s}({0})", lambda g, node, out, x: F.where(out > 0, g, 0),
+relu = _unary("relu", lambda x: np.maximum(x, ZERO[x.dtype]), "relu_{s}({0})",
+              lambda g, node, out, x: F.where(out > 0, g, 0),
               promote=numeric, doc="max(x, 0); its derivative at 0 is 0, NaN stays NaN.")  # fmt: skip
 erf = _unary("erf", _erf_eval, "erf_{s}({0})",
              lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
              doc="The error function.")  # fmt: skip
-floor = _unary("floor", np.floor, "np.floor({0})", lambda g, node, out, x: F.zeros_like(x), doc="Largest integer <= x.")
+floor = _unary("floor", np.floor, "np.floor({0})", lambda g, node, out, x: F.zeros_like(x),
+               doc="Largest integer <= x.")  # fmt: skip
 ceil = _unary("ceil", np.ceil, "np.ceil({0})", lambda g, node, out, x: F.zeros_like(x), doc="Smallest integer >= x.")
-round_ = _unary("round", np.rint, "np.rint({0})", lambda g, node, out, x: F.zeros_like(x), doc="Nearest integer, halves to even.")
+round_ = _unary("round", np.rint, "np.rint({0})", lambda g, node, out, x: F.zeros_like(x),
+                doc="Nearest integer, halves to even.")  # fmt: skip
 
 identity = define(
     OpDef(
@@ -173,7 +176,7 @@ stop_gradient_op = define(
     )
 )
 
-# comparison and selection -----------------------------------------------------------------------------------------------
+# comparison and selection ----------------------------------------------------------------------------------------
 
 
 def _share(greater: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -278,7 +281,7 @@ cast = define(
     )
 )
 
-# public functions that look at their arguments first ----------------------------------------------------------------------
+# public functions that look at their arguments first -------------------------------------------------------------
 
 
 @public

@@ -111,7 +111,7 @@ def draw(op: OpDef, rng: Any, shape: tuple[int, ...], dtype: np.dtype, index: in
     return apply(op, rng, shape=shape, dtype=dtype, index=index)
 
 
-# the generator ------------------------------------------------------------------------------------------------------------
+# the generator --------------------------------------------------------------------------------------------------
 
 
 class Generator:

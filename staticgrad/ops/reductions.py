@@ -154,7 +154,7 @@ mean_op = define(
     )
 )
 
-# sum_to and broadcast_like: each is the other's cotangent ------------------------------------------------------------------
+# sum_to and broadcast_like: each is the other's cotangent --------------------------------------------------------
 
 
 def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:
@@ -220,7 +220,7 @@ def broadcast_like(x: Any, like: Any) -> Any:
     return apply(broadcast_like_op, x, like)
 
 
-# log-sum-exp and its family ------------------------------------------------------------------------------------------------
+# log-sum-exp and its family -------------------------------------------------------------------------------------
 
 
 def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
@@ -321,7 +321,7 @@ log_softmax_op = define(
     )
 )
 
-# argmax ------------------------------------------------------------------------------------------------------------------
+# argmax ----------------------------------------------------------------------------------------------------------
 
 
 def _arg_infer(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
@@ -350,7 +350,7 @@ def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
 argmax_op = define(OpDef("argmax", _arg_infer, _arg_eval(np.argmax), None, Expand(_arg_expand(max_op)), keep))
 argmin_op = define(OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expand(_arg_expand(min_op)), keep))
 
-# public functions ----------------------------------------------------------------------------------------------------------
+# public functions ------------------------------------------------------------------------------------------------
 
 
 def ndim_of(x: Any) -> int:

@@ -12,7 +12,7 @@ from ..ir import REGISTRY, OpDef
 from ..operators import apply
 from ..types import TensorType, bool_, broadcast_shapes, promote, to_float
 
-# promotion ----------------------------------------------------------------------------------------------------------
+# promotion -------------------------------------------------------------------------------------------------------
 
 
 def arithmetic(operands: Sequence[Any]) -> list[np.dtype]:
@@ -46,7 +46,7 @@ def first_boolean(operands: Sequence[Any]) -> list[np.dtype]:
     return [bool_] + [promote(operands[1:])] * (len(operands) - 1)
 
 
-# inference ----------------------------------------------------------------------------------------------------------
+# inference ------------------------------------------------------------------------------------------------------
 
 
 def elementwise(*types: TensorType) -> TensorType:
@@ -58,7 +58,7 @@ def compared(*types: TensorType) -> TensorType:
     return TensorType(broadcast_shapes(*(t.shape for t in types)), bool_)
 
 
-# cotangents ---------------------------------------------------------------------------------------------------------
+# cotangents -----------------------------------------------------------------------------------------------------
 
 
 def unbroadcast(g: Any, x: Any) -> Any:
@@ -69,7 +69,7 @@ def unbroadcast(g: Any, x: Any) -> Any:
     return apply(REGISTRY["sum_to"], g, x)
 
 
-# functions of a record ------------------------------------------------------------------------------------------------
+# functions of a record ------------------------------------------------------------------------------------------
 
 
 def unary(op: OpDef) -> Callable[[Any], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -28,7 +29,7 @@ from ..types import (
 from .reductions import ndim_of
 from .rules import arithmetic, unbroadcast
 
-# reshape -------------------------------------------------------------------------------------------------------------
+# reshape ---------------------------------------------------------------------------------------------------------
 
 
 def _reshape_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
@@ -137,14 +138,16 @@ squeeze_op = define(
         eval=lambda x, axis: x.squeeze(axis),
         vjp=(lambda g, node, out, x: F.expand_dims(g, node.attrs["axis"]),),
         emit=View(
-            lambda node, at: Layout(_drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset),
+            lambda node, at: Layout(
+                _drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset
+            ),
             keeps_order=True,
             as_reshape=True,
         ),
     )
 )
 
-# permute and broadcast ---------------------------------------------------------------------------------------------------
+# permute and broadcast -------------------------------------------------------------------------------------------
 
 @lru_cache(256)
 def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -198,7 +201,7 @@ broadcast_to_op = define(
     )
 )
 
-# slices ------------------------------------------------------------------------------------------------------------------
+# slices ----------------------------------------------------------------------------------------------------------
 
 Slices = tuple[Any, ...]
 """Per axis an int, which removes it, or the (start, stop, step) of a slice; axes that are not named stay whole."""
@@ -289,7 +292,7 @@ unslice_op: OpDef = define(
     )
 )
 
-# concatenate -------------------------------------------------------------------------------------------------------------
+# concatenate -----------------------------------------------------------------------------------------------------
 
 
 def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
@@ -297,7 +300,9 @@ def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
     shape = list(first.shape)
     for t in types:
         if t.ndim != first.ndim:
-            raise ShapeError(f"all operands need the same number of axes, got {shape_text(first.shape)} and {shape_text(t.shape)}")
+            raise ShapeError(
+                f"all operands need the same number of axes, got {shape_text(first.shape)} and {shape_text(t.shape)}"
+            )
         for i, extent in enumerate(t.shape):
             if i == axis:
                 total = None if total is None or extent is None else total + extent  # type: ignore[assignment]
@@ -361,7 +366,7 @@ concatenate_op = define(
     )
 )
 
-# public functions ----------------------------------------------------------------------------------------------------------
+# public functions ------------------------------------------------------------------------------------------------
 
 
 @public
@@ -517,7 +522,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
     else:
         cuts = [0, *(int(c) for c in sections), extent]
     lead = (slice(None),) * axis
-    return [F.getitem(x, (*lead, slice(a, b))) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [F.getitem(x, (*lead, slice(a, b))) for a, b in pairwise(cuts)]
 
 
 @public

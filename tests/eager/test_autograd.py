@@ -26,7 +26,7 @@ def leaf(*values: float) -> Tensor:
     return sg.tensor(values if len(values) != 1 else values[0], dtype=sg.float64, requires_grad=True)
 
 
-# accumulation and freeing --------------------------------------------------------------------------------------------------
+# accumulation and freeing -----------------------------------------------------------------------------------
 
 
 def test_gradients_accumulate_in_place():
@@ -34,7 +34,8 @@ def test_gradients_accumulate_in_place():
     (x * x).sum().backward()
     first = x.grad
     (x * x).sum().backward()
-    assert x.grad is first and first.tolist() == [4.0, 8.0]
+    assert x.grad is first
+    assert first.tolist() == [4.0, 8.0]
 
 
 def test_two_leaves_never_share_their_gradients_memory():
@@ -42,10 +43,12 @@ def test_two_leaves_never_share_their_gradients_memory():
     seed = sg.tensor([1.0, 1.0], dtype=sg.float64)
     (x + y).backward(seed)
     x.grad.fill_(7)
-    assert y.grad.tolist() == [1.0, 1.0] and seed.tolist() == [1.0, 1.0]
+    assert y.grad.tolist() == [1.0, 1.0]
+    assert seed.tolist() == [1.0, 1.0]
     gx, gy = sg.grad(x + y, [x, y], seed)
     gx.fill_(7)
-    assert gy.tolist() == [1.0, 1.0] and seed.tolist() == [1.0, 1.0]
+    assert gy.tolist() == [1.0, 1.0]
+    assert seed.tolist() == [1.0, 1.0]
     x.grad = None
     x.sum().backward()
     x.grad += 1  # not a read-only broadcast
@@ -76,7 +79,8 @@ def test_retain_graph():
     y.backward(retain_graph=True)
     assert not y.grad_fn.freed
     y.backward()
-    assert x.grad.item() == 12.0 and y.grad_fn.freed
+    assert x.grad.item() == 12.0
+    assert y.grad_fn.freed
 
 
 def test_backward_through_a_part_that_another_backward_freed():
@@ -84,7 +88,7 @@ def test_backward_through_a_part_that_another_backward_freed():
     shared = x.exp()
     a, b = shared * 2, shared * 3
     a.backward()
-    with pytest.raises(sg.GradientError, match="^Trying to backward through the graph a second time"):
+    with pytest.raises(sg.GradientError, match=r"^Trying to backward through the graph a second time"):
         b.backward()
 
 
@@ -95,9 +99,12 @@ def test_a_failing_backward_changes_nothing():
     with sg.no_grad():
         hidden.zero_()
     hidden.retain_grad()
-    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+    with pytest.raises(sg.GradientError, match=r"modified by an inplace operation"):
         loss.backward()
-    assert x.grad is None and y.grad is None and hidden.grad is None and not loss.grad_fn.freed
+    assert x.grad is None
+    assert y.grad is None
+    assert hidden.grad is None
+    assert not loss.grad_fn.freed
 
 
 def test_memory_is_freed_by_backward():
@@ -160,22 +167,26 @@ def test_shared_subexpressions_are_visited_once():
     calls = []
     y.grad_fn.inputs[0].register_hook(calls.append)
     y.backward()
-    assert x.grad.item() == 2.0**50 and len(calls) == 1
+    assert x.grad.item() == 2.0**50
+    assert len(calls) == 1
 
 
-# seeds -----------------------------------------------------------------------------------------------------------------------
+# seeds ------------------------------------------------------------------------------------------------------
 
 
 def test_gradient_argument():
     x = leaf(1.0, 2.0)
     (x * x).backward(sg.tensor([1.0, 10.0]))
-    assert x.grad.tolist() == [2.0, 40.0] and x.grad.dtype == np.float64, "the seed takes the result's dtype"
+    assert x.grad.tolist() == [2.0, 40.0]
+    assert x.grad.dtype == np.float64, "the seed takes the result's dtype"
     x.grad = None
     (x * x).backward(np.array([1.0, 1.0]))
     assert x.grad.tolist() == [2.0, 4.0]
-    with pytest.raises(sg.ShapeError, match=r"^Mismatch in shape: grad_output\[0\] has a shape of \(3,\) and output\[0\]"):
+    with pytest.raises(
+        sg.ShapeError, match=r"^Mismatch in shape: grad_output\[0\] has a shape of \(3,\) and output\[0\]"
+    ):
         (x * x).backward(sg.ones(3))
-    with pytest.raises(sg.DTypeError, match="^gradients are floating, got int64"):
+    with pytest.raises(sg.DTypeError, match=r"^gradients are floating, got int64"):
         (x * x).backward(sg.tensor([1, 2]))
 
 
@@ -191,7 +202,7 @@ def test_several_roots():
     assert x.grad.item() == 42.0
     y = x * 3
     assert sg.grad([y, y], x)[0].item() == 6.0
-    with pytest.raises(sg.GradientError, match="got 2 tensors and 1 gradients"):
+    with pytest.raises(sg.GradientError, match=r"got 2 tensors and 1 gradients"):
         sg.autograd.backward([x * 2, x * 2], [None])
 
 
@@ -216,14 +227,15 @@ def test_backward_of_a_leaf_itself():
     assert x.grad.item() == 1.0
 
 
-# autograd.grad and inputs= ---------------------------------------------------------------------------------------------------
+# autograd.grad and inputs= ----------------------------------------------------------------------------------
 
 
 def test_grad_leaves_no_trace():
     x, y = leaf(2.0), leaf(3.0)
     gx, gy = sg.grad(x * x * y, [x, y])
     assert (gx.item(), gy.item()) == (12.0, 4.0)
-    assert x.grad is None and y.grad is None
+    assert x.grad is None
+    assert y.grad is None
 
 
 def test_grad_of_a_non_leaf():
@@ -231,17 +243,21 @@ def test_grad_of_a_non_leaf():
     h = x * x
     y = h.exp()
     gh, gx = sg.grad(y, [h, x])
-    assert gh.item() == pytest.approx(np.exp(4)) and gx.item() == pytest.approx(4 * np.exp(4))
+    assert gh.item() == pytest.approx(np.exp(4))
+    assert gx.item() == pytest.approx(4 * np.exp(4))
     assert sg.grad(x * 3, x)[0].item() == 3.0
 
 
 def test_unused_inputs():
     x, y = leaf(2.0), leaf(3.0)
-    with pytest.raises(sg.GradientError, match="^One of the differentiated Tensors appears to not have been used in the graph"):
+    with pytest.raises(
+        sg.GradientError, match=r"^One of the differentiated Tensors appears to not have been used in the graph"
+    ):
         sg.grad(x * x, [x, y])
     gx, gy = sg.grad(x * x, [x, y], allow_unused=True)
-    assert gx.item() == 4.0 and gy is None
-    with pytest.raises(sg.GradientError, match="^One of the differentiated Tensors does not require grad"):
+    assert gx.item() == 4.0
+    assert gy is None
+    with pytest.raises(sg.GradientError, match=r"^One of the differentiated Tensors does not require grad"):
         sg.grad(x * x, sg.tensor(1.0))
 
 
@@ -258,12 +274,14 @@ def test_inputs_limit_what_is_accumulated():
     x, y = leaf(2.0), leaf(3.0)
     h = x * y
     (h * h).backward(inputs=[x, h])
-    assert x.grad.item() == 36.0 and y.grad is None and h.grad.item() == 12.0
-    with pytest.raises(sg.GradientError, match="^'inputs' argument to backward\\(\\) cannot be empty."):
+    assert x.grad.item() == 36.0
+    assert y.grad is None
+    assert h.grad.item() == 12.0
+    with pytest.raises(sg.GradientError, match=r"^'inputs' argument to backward\(\) cannot be empty."):
         (x * y).backward(inputs=[])
 
 
-# double backward ------------------------------------------------------------------------------------------------------------
+# double backward --------------------------------------------------------------------------------------------
 
 
 def test_hessian_vector_product():
@@ -308,14 +326,15 @@ def test_create_graph_retains_the_graph():
     assert x.grad.item() == pytest.approx(12 + 12)
 
 
-# hooks ------------------------------------------------------------------------------------------------------------------------
+# hooks ------------------------------------------------------------------------------------------------------
 
 
 def test_hook_of_a_leaf_sees_the_total_once():
     x, seen = leaf(2.0), []
     handle = x.register_hook(lambda g: seen.append(g.item()))
     (x * x + 3 * x).backward()
-    assert seen == [7.0] and x.grad.item() == 7.0
+    assert seen == [7.0]
+    assert x.grad.item() == 7.0
     handle.remove()
     handle.remove()
     (x * 1).backward()
@@ -342,7 +361,8 @@ def test_hooks_run_in_order_and_retain_grad_comes_last():
     y.register_hook(lambda g: g + 1)
     y.register_hook(lambda g: g * 2)
     y.backward()
-    assert y.grad.item() == 4.0 and x.grad.item() == 12.0
+    assert y.grad.item() == 4.0
+    assert x.grad.item() == 12.0
 
 
 def test_hook_on_grad_fn():
@@ -359,7 +379,7 @@ def test_hook_on_grad_fn():
 def test_hook_with_a_wrong_result(bad):
     x = leaf(1.0, 2.0)
     x.register_hook(lambda g: bad)
-    with pytest.raises(sg.GradientError, match="a hook must return None or a Tensor of the gradient's shape \\(2,\\)"):
+    with pytest.raises(sg.GradientError, match=r"a hook must return None or a Tensor of the gradient's shape \(2,\)"):
         x.sum().backward()
     assert x.grad is None
 
@@ -376,17 +396,18 @@ def test_a_hook_may_compute_and_even_run_backward():
     y = x * 3
     y.register_hook(hook)
     y.backward()
-    assert x.grad.item() == 6.0 and other.grad.item() == 2.0
+    assert x.grad.item() == 6.0
+    assert other.grad.item() == 2.0
 
 
 def test_hooks_cant_be_put_where_no_gradient_comes():
-    with pytest.raises(sg.GradientError, match="^cannot register a hook on a tensor that doesn't require gradient"):
+    with pytest.raises(sg.GradientError, match=r"^cannot register a hook on a tensor that doesn't require gradient"):
         sg.ones(2).register_hook(print)
-    with pytest.raises(sg.GradientError, match="^can't retain_grad on Tensor that has requires_grad=False"):
+    with pytest.raises(sg.GradientError, match=r"^can't retain_grad on Tensor that has requires_grad=False"):
         sg.ones(2).retain_grad()
 
 
-# anomalies -------------------------------------------------------------------------------------------------------------------
+# anomalies --------------------------------------------------------------------------------------------------
 
 
 def test_detect_anomaly_names_the_function_and_the_users_line():
@@ -396,7 +417,8 @@ def test_detect_anomaly_names_the_function_and_the_users_line():
         with pytest.raises(sg.AnomalyError) as caught:
             y.backward()
     assert caught.value.summary == "Function 'SqrtBackward0' returned nan values in its 0th output."
-    assert "test_autograd.py" in caught.value.details[0] and "# the line" in caught.value.details[0]
+    assert "test_autograd.py" in caught.value.details[0]
+    assert "# the line" in caught.value.details[0]
     assert x.grad is None
     (x.sqrt() * 0).backward()
     assert np.isnan(x.grad.item()), "only inside the context"
@@ -405,11 +427,11 @@ def test_detect_anomaly_names_the_function_and_the_users_line():
 def test_detect_anomaly_outside_forward():
     x = leaf(0.0)
     y = x.sqrt() * 0
-    with sg.detect_anomaly(), pytest.raises(sg.AnomalyError, match="line unknown"):
+    with sg.detect_anomaly(), pytest.raises(sg.AnomalyError, match=r"line unknown"):
         y.backward()
 
 
-# dtypes ------------------------------------------------------------------------------------------------------------------------
+# dtypes -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
@@ -428,13 +450,14 @@ def test_integers_cant_require_gradients(dtype):
 def test_gradients_have_the_operands_dtype():
     x, y = sg.ones(2, requires_grad=True), sg.ones(2, dtype=sg.float64, requires_grad=True)
     (x * y).sum().backward()
-    assert x.grad.dtype == np.float32 and y.grad.dtype == np.float64
+    assert x.grad.dtype == np.float32
+    assert y.grad.dtype == np.float64
 
 
 def test_requires_grad_of_a_result_cant_be_changed():
     x = leaf(1.0)
     y = x * 2
-    with pytest.raises(sg.GradientError, match="^you can only change requires_grad flags of leaf variables."):
+    with pytest.raises(sg.GradientError, match=r"^you can only change requires_grad flags of leaf variables."):
         y.requires_grad = False
     y.requires_grad_(True)
     assert y.grad_fn is not None
@@ -443,7 +466,8 @@ def test_requires_grad_of_a_result_cant_be_changed():
 def test_results_that_depend_on_no_leaf_dont_require_grad():
     x = leaf(1.0, 2.0)
     for y in (x > 1, x.argmax(), x.detach() * 2, sg.zeros_like(x), sg.stop_gradient(x), x.long(), sg.index_along(x, 0)):
-        assert not y.requires_grad and y.grad_fn is None
+        assert not y.requires_grad
+        assert y.grad_fn is None
 
 
 def test_grad_setter():
@@ -451,14 +475,14 @@ def test_grad_setter():
     x.grad = sg.ones(2, dtype=sg.float64)
     x.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
-    with pytest.raises(sg.ShapeError, match="^grad must have the tensor's shape and dtype"):
+    with pytest.raises(sg.ShapeError, match=r"^grad must have the tensor's shape and dtype"):
         x.grad = sg.ones(3, dtype=sg.float64)
-    with pytest.raises(sg.DTypeError, match="^grad must be a Tensor or None"):
+    with pytest.raises(sg.DTypeError, match=r"^grad must be a Tensor or None"):
         x.grad = np.ones(2)
     x.grad = None
 
 
-# threads -----------------------------------------------------------------------------------------------------------------------
+# threads ----------------------------------------------------------------------------------------------------
 
 
 def test_threads_have_their_own_modes_and_may_run_backward_at_once():

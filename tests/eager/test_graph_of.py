@@ -27,7 +27,9 @@ def attention(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor) -> Tensor:
 
 def indexing(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor) -> Tensor:
     picked = sg.concatenate([x[[0, 2, 0]], x[1:]], 0)
-    return (picked.T[None].flatten() * picked.max(0).expand(5, 3).reshape(-1)).std() + sg.where(w1 > 0, w1.exp(), b1).sum()
+    return (picked.T[None].flatten() * picked.max(0).expand(5, 3).reshape(-1)).std() + sg.where(
+        w1 > 0, w1.exp(), b1
+    ).sum()
 
 
 def changed(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor) -> Tensor:
@@ -42,8 +44,11 @@ def changed(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor) -> Tensor:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_forward_and_backward_as_one_graph(program, dtype):
     rng = np.random.default_rng(0)
-    shapes = {"x": (4, 3), "w1": (3, 5), "b1": (5,), "w2": (5, 2)} if program is mlp else {
-        "x": (3, 3), "w1": (3, 3), "b1": (3,), "w2": (3, 3)}  # fmt: skip
+    shapes = (
+        {"x": (4, 3), "w1": (3, 5), "b1": (5,), "w2": (5, 2)}
+        if program is mlp
+        else {"x": (3, 3), "w1": (3, 3), "b1": (3,), "w2": (3, 3)}
+    )
     leaves = {}
     for name, shape in shapes.items():
         leaves[name] = sg.tensor(rng.standard_normal(shape).astype(dtype), requires_grad=True)
@@ -85,7 +90,11 @@ def test_what_a_tape_shares_a_graph_shares():
     [
         (lambda x: _freed(x), sg.GraphError, "the graph behind this tensor was freed by backward()"),
         (lambda x: 1.0, sg.GraphError, "graph_of needs tensors, got float"),
-        (lambda x: _overwritten(x), sg.GraphError, "a tensor of shape (3,) that MulBackward0 read was changed in place since"),
+        (
+            lambda x: _overwritten(x),
+            sg.GraphError,
+            "a tensor of shape (3,) that MulBackward0 read was changed in place since",
+        ),
     ],
     ids=["freed", "number", "changed"],
 )

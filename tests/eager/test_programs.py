@@ -18,23 +18,30 @@ def test_y_is_x_plus_w_times_w_plus_1():
 
     assert [t.is_leaf for t in (w, x, a, b, y)] == [True, True, False, False, False]
     assert [t.requires_grad for t in (w, x, a, b, y)] == [True] * 5
-    assert w.grad_fn is None and x.grad_fn is None
+    assert w.grad_fn is None
+    assert x.grad_fn is None
     assert [t.grad_fn.name() for t in (a, b, y)] == ["AddBackward0", "AddBackward0", "MulBackward0"]
     assert y.grad_fn.next_functions == ((a.grad_fn, 0), (b.grad_fn, 0))
     (to_w, _), (to_x, _) = a.grad_fn.next_functions
-    assert to_w.name() == "AccumulateGrad" and to_w.variable is w and to_x.variable is x
+    assert to_w.name() == "AccumulateGrad"
+    assert to_w.variable is w
+    assert to_x.variable is x
     assert b.grad_fn.next_functions[1] == (None, 0)
     assert [t.grad for t in (w, x, a, b, y)] == [None] * 5
 
     a.retain_grad()
-    assert a.retains_grad and not b.retains_grad
+    assert a.retains_grad
+    assert not b.retains_grad
     y.backward()
-    assert w.grad.item() == 5.0 and x.grad.item() == 2.0
+    assert w.grad.item() == 5.0
+    assert x.grad.item() == 2.0
     assert a.grad.item() == 2.0
-    assert b.grad is None and y.grad is None
+    assert b.grad is None
+    assert y.grad is None
     assert not w.grad.requires_grad
-    assert y.item() == 6.0 and y.grad_fn.freed
-    with pytest.raises(sg.GradientError, match="^Trying to backward through the graph a second time"):
+    assert y.item() == 6.0
+    assert y.grad_fn.freed
+    with pytest.raises(sg.GradientError, match=r"^Trying to backward through the graph a second time"):
         y.backward()
     assert w.grad.item() == 5.0
 
@@ -94,7 +101,7 @@ def test_two_row_jacobian_by_backward_with_a_gradient():
         y.backward(sg.tensor(seed), retain_graph=True)
         rows.append(x.grad.tolist())
     assert rows == [[4, 3], [2, 6]]
-    with pytest.raises(sg.GradientError, match="^grad can be implicitly created only for scalar outputs"):
+    with pytest.raises(sg.GradientError, match=r"^grad can be implicitly created only for scalar outputs"):
         f(x).backward()
 
 
@@ -122,7 +129,8 @@ def test_two_layer_regression_with_clamp():
         w1 -= 0.05 * g1
         w2 -= 0.05 * g2
     assert losses[-1] < 0.6 * losses[0]
-    assert t1.requires_grad and t1.is_leaf
+    assert t1.requires_grad
+    assert t1.is_leaf
     np.testing.assert_allclose(t1.detach().numpy(), w1, rtol=1e-8)
     np.testing.assert_allclose(t2.detach().numpy(), w2, rtol=1e-8)
 
@@ -137,16 +145,21 @@ def test_inference_under_no_grad():
             assert (x @ w).requires_grad
         assert not sg.is_grad_enabled()
     assert sg.is_grad_enabled()
-    assert not y.requires_grad and y.grad_fn is None and y.is_leaf
+    assert not y.requires_grad
+    assert y.grad_fn is None
+    assert y.is_leaf
 
     @sg.no_grad()
     def predict(x):
         return x @ w
 
-    assert not predict(x).requires_grad and predict.__name__ == "predict"
+    assert not predict(x).requires_grad
+    assert predict.__name__ == "predict"
     with sg.set_grad_enabled(False):
         assert not (x @ w).requires_grad
-    with pytest.raises(sg.GradientError, match="^element 0 of tensors does not require grad and does not have a grad_fn"):
+    with pytest.raises(
+        sg.GradientError, match=r"^element 0 of tensors does not require grad and does not have a grad_fn"
+    ):
         y.sum().backward()
 
 
@@ -178,7 +191,8 @@ def test_freezing_between_forward_and_backward():
     frozen = g * d
     d.requires_grad_(True)
     frozen.backward()
-    assert d.grad is None and g.grad.item() == 3.0
+    assert d.grad is None
+    assert g.grad.item() == 3.0
     seen.backward()
     assert d.grad.item() == 2.0
     late = sg.tensor(5.0)
@@ -211,4 +225,5 @@ def test_logistic_regression_learns():
             w -= gw
             b -= gb
     accuracy = ((p > 0.5) == (target > 0.5)).float().mean().item()
-    assert accuracy > 0.97 and loss.item() < 0.25
+    assert accuracy > 0.97
+    assert loss.item() < 0.25

@@ -28,9 +28,9 @@ class Case:
     """One row.
 
     fn, numpy: of as many operands as each sample has; the result is one tensor or a list. order: how often it is
-    differentiated numerically (0: its gradient is 0 or None). rtol: against NumPy, by dtype; 0 where it has to be equal.
-    unknown: it can be built where no extent is known. compiled: largest relative difference of a plan from the
-    interpreter, in units of the dtype's epsilon.
+    differentiated numerically (0: its gradient is 0 or None). ulps: largest difference from NumPy, in units of the
+    dtype's epsilon; 0: equal. unknown: it can be built where no extent is known. compiled: largest difference of a plan
+    from eager, in the same units.
     """
 
     name: str
@@ -66,7 +66,7 @@ def logsumexp(x: np.ndarray, axis: Any = None, keepdims: bool = False) -> np.nda
     return np.log(np.sum(np.exp(x), axis, keepdims=keepdims))
 
 
-# samples -----------------------------------------------------------------------------------------------------------------
+# samples ----------------------------------------------------------------------------------------------------
 
 PLAIN = ((real(3, 4),), (real(),), (real(1, 5),), (real(0, 3),))
 POSITIVE = ((positive(3, 4),), (positive(),), (positive(1, 5),), (positive(0, 3),))
@@ -116,9 +116,15 @@ def elementwise() -> list[Case]:
     ]
     rows += [
         Case(name, getattr(F, name), reference, PLAIN, order=0, ulps=0)
-        for name, reference in (("sign", np.sign), ("floor", np.floor), ("ceil", np.ceil), ("round", np.rint),
-                                ("isnan", np.isnan), ("isfinite", np.isfinite))
-    ]  # fmt: skip
+        for name, reference in (
+            ("sign", np.sign),
+            ("floor", np.floor),
+            ("ceil", np.ceil),
+            ("round", np.rint),
+            ("isnan", np.isnan),
+            ("isfinite", np.isfinite),
+        )
+    ]
     rows += [
         Case("add", F.add, np.add, PAIRS, ulps=0),
         Case("sub", F.sub, np.subtract, PAIRS, ulps=0),
@@ -133,75 +139,151 @@ def elementwise() -> list[Case]:
     rows += [
         Case(f"scalar {text}", fn, fn, PLAIN, ulps=2)
         for text, fn in (
-            ("x + 2", lambda x: x + 2), ("2 + x", lambda x: 2 + x), ("x - 0.5", lambda x: x - 0.5),
-            ("1 - x", lambda x: 1 - x), ("x * 3", lambda x: x * 3), ("0.5 * x", lambda x: 0.5 * x),
-            ("x / 4", lambda x: x / 4), ("x ** 1", lambda x: x**1), ("x ** 2", lambda x: x**2),
-            ("x ** 3", lambda x: x**3), ("-x", lambda x: -x), ("+x", lambda x: +x), ("abs(x)", abs),
+            ("x + 2", lambda x: x + 2),
+            ("2 + x", lambda x: 2 + x),
+            ("x - 0.5", lambda x: x - 0.5),
+            ("1 - x", lambda x: 1 - x),
+            ("x * 3", lambda x: x * 3),
+            ("0.5 * x", lambda x: 0.5 * x),
+            ("x / 4", lambda x: x / 4),
+            ("x ** 1", lambda x: x**1),
+            ("x ** 2", lambda x: x**2),
+            ("x ** 3", lambda x: x**3),
+            ("-x", lambda x: -x),
+            ("+x", lambda x: +x),
+            ("abs(x)", abs),
         )
-    ]  # fmt: skip
+    ]
     rows += [
         Case(f"scalar {text}", fn, fn, POSITIVE, ulps=4)
         for text, fn in (
-            ("1 / x", lambda x: 1 / x), ("x ** 0.5", lambda x: x**0.5), ("x ** -1", lambda x: x**-1),
-            ("x ** -1.5", lambda x: x**-1.5), ("2 ** x", lambda x: 2**x), ("x ** 0", lambda x: x**0),
+            ("1 / x", lambda x: 1 / x),
+            ("x ** 0.5", lambda x: x**0.5),
+            ("x ** -1", lambda x: x**-1),
+            ("x ** -1.5", lambda x: x**-1.5),
+            ("2 ** x", lambda x: 2**x),
+            ("x ** 0", lambda x: x**0),
         )
-    ]  # fmt: skip
+    ]
     rows += [
         Case(name, getattr(F, name), reference, PAIRS, order=0, ulps=0)
-        for name, reference in (("eq", np.equal), ("ne", np.not_equal), ("lt", np.less), ("le", np.less_equal),
-                                ("gt", np.greater), ("ge", np.greater_equal))
-    ]  # fmt: skip
+        for name, reference in (
+            ("eq", np.equal),
+            ("ne", np.not_equal),
+            ("lt", np.less),
+            ("le", np.less_equal),
+            ("gt", np.greater),
+            ("ge", np.greater_equal),
+        )
+    ]
     rows += [
         Case(name, getattr(F, name), getattr(np, name), BOOLS, order=0, ulps=0)
         for name in ("logical_and", "logical_or", "logical_xor")
     ]
-    selection = ((boolean(3, 4), real(3, 4), real(3, 4)), (boolean(4), real(3, 1), real()), (boolean(0), real(1), real(0)))
+    selection = (
+        (boolean(3, 4), real(3, 4), real(3, 4)),
+        (boolean(4), real(3, 1), real()),
+        (boolean(0), real(1), real(0)),
+    )
     rows += [
         Case("logical_not", F.logical_not, np.logical_not, ((boolean(3),), (boolean(),)), order=0, ulps=0),
         Case("where", F.where, np.where, selection, ulps=0),
-        Case("masked_fill", lambda m, x: F.masked_fill(x, m, 7.0), lambda m, x: np.where(m, x.dtype.type(7), x),
-             ((boolean(3, 4), real(3, 4)), (boolean(4), real(3, 4))), ulps=0),
+        Case(
+            "masked_fill",
+            lambda m, x: F.masked_fill(x, m, 7.0),
+            lambda m, x: np.where(m, x.dtype.type(7), x),
+            ((boolean(3, 4), real(3, 4)), (boolean(4), real(3, 4))),
+            ulps=0,
+        ),
         Case("clip", lambda x: F.clip(x, -0.7, 0.9), lambda x: np.clip(x, -0.7, 0.9), PLAIN, ulps=1),
         Case("clip below", lambda x: F.clip(x, -0.5), lambda x: np.maximum(x, x.dtype.type(-0.5)), PLAIN, ulps=0),
-        Case("clip tensors", F.clip, lambda x, a, b: np.minimum(np.maximum(x, a), b),
-             ((real(3, 4), real(4, low=-1, high=-0.5), real(3, 1, low=0.5, high=1)),), ulps=0),
+        Case(
+            "clip tensors",
+            F.clip,
+            lambda x, a, b: np.minimum(np.maximum(x, a), b),
+            ((real(3, 4), real(4, low=-1, high=-0.5), real(3, 1, low=0.5, high=1)),),
+            ulps=0,
+        ),
         Case("astype f64", lambda x: F.astype(x, sg.float64), lambda x: x.astype(np.float64), PLAIN, ulps=0),
-        Case("astype f32", lambda x: F.astype(x, sg.float32) * 1, lambda x: x.astype(np.float32), PLAIN, ulps=0,
-             dtypes=(f32,)),
+        Case(
+            "astype f32",
+            lambda x: F.astype(x, sg.float32) * 1,
+            lambda x: x.astype(np.float32),
+            PLAIN,
+            ulps=0,
+            dtypes=(f32,),
+        ),
         Case("astype i32", lambda x: F.astype(x, sg.int32), lambda x: x.astype(np.int32), PLAIN, order=0, ulps=0),
         Case("astype bool", lambda x: F.astype(x, bool), lambda x: x.astype(bool), PLAIN, order=0, ulps=0),
-        Case("cast of bool", lambda m, x: F.astype(m, x.dtype) * x, lambda m, x: m.astype(x.dtype) * x,
-             ((boolean(3), real(3)),), ulps=0),
+        Case(
+            "cast of bool",
+            lambda m, x: F.astype(m, x.dtype) * x,
+            lambda m, x: m.astype(x.dtype) * x,
+            ((boolean(3), real(3)),),
+            ulps=0,
+        ),
         Case("stop_gradient", lambda x: F.stop_gradient(x) * x, lambda x: x * x, PLAIN, order=0, ulps=0),
-    ]  # fmt: skip
+    ]
     return rows
 
 
 def reductions() -> list[Case]:
     rows = []
-    for name, reference, ulps in (("sum", np.sum, 32), ("mean", np.mean, 32), ("max", np.max, 0), ("min", np.min, 0),
-                                  ("logsumexp", logsumexp, 32)):  # fmt: skip
+    for name, reference, ulps in (
+        ("sum", np.sum, 32),
+        ("mean", np.mean, 32),
+        ("max", np.max, 0),
+        ("min", np.min, 0),
+        ("logsumexp", logsumexp, 32),
+    ):
         fn = getattr(F, name)
         empty = ((real(0, 3),),) if name == "sum" else ()
         rows += [
             Case(name, fn, reference, (*CUBE, (real(),), *empty), ulps=ulps),
-            Case(f"{name} axis 0", lambda x, f=fn: f(x, 0), lambda x, f=reference: f(x, 0),
-                 (*CUBE, (real(3, 0),)), ulps=ulps),
-            Case(f"{name} axis -1 keepdims", lambda x, f=fn: f(x, -1, keepdims=True),
-                 lambda x, f=reference: f(x, -1, keepdims=True), (*CUBE, (real(0, 3),)), ulps=ulps),
-            Case(f"{name} axes (0, 2)", lambda x, f=fn: f(x, (2, 0)), lambda x, f=reference: f(x, (0, 2)), CUBE, ulps=ulps),
-        ]  # fmt: skip
+            Case(
+                f"{name} axis 0",
+                lambda x, f=fn: f(x, 0),
+                lambda x, f=reference: f(x, 0),
+                (*CUBE, (real(3, 0),)),
+                ulps=ulps,
+            ),
+            Case(
+                f"{name} axis -1 keepdims",
+                lambda x, f=fn: f(x, -1, keepdims=True),
+                lambda x, f=reference: f(x, -1, keepdims=True),
+                (*CUBE, (real(0, 3),)),
+                ulps=ulps,
+            ),
+            Case(
+                f"{name} axes (0, 2)",
+                lambda x, f=fn: f(x, (2, 0)),
+                lambda x, f=reference: f(x, (0, 2)),
+                CUBE,
+                ulps=ulps,
+            ),
+        ]
     rows += [
         Case("argmax", F.argmax, np.argmax, CUBE, order=0, ulps=0, unknown=False),
         Case("argmax axis 1", lambda x: F.argmax(x, 1), lambda x: np.argmax(x, 1), CUBE, order=0, ulps=0),
-        Case("argmin keepdims", lambda x: F.argmin(x, -1, keepdims=True), lambda x: np.argmin(x, -1, keepdims=True), CUBE,
-             order=0, ulps=0),
+        Case(
+            "argmin keepdims",
+            lambda x: F.argmin(x, -1, keepdims=True),
+            lambda x: np.argmin(x, -1, keepdims=True),
+            CUBE,
+            order=0,
+            ulps=0,
+        ),
         Case("all", lambda m: F.all(m, 0), lambda m: np.all(m, 0), ((boolean(3, 4),),), order=0, ulps=0),
         Case("any", F.any, np.any, ((boolean(3, 4),),), order=0, ulps=0),
         Case("any of floats", lambda x: F.any(F.relu(x), -1), lambda x: np.any(x > 0, -1), CUBE, order=0, ulps=0),
         Case("sum of bool", lambda m: F.sum(m, 0), lambda m: np.sum(m, 0), ((boolean(3, 4),),), order=0, ulps=0),
-        Case("mean of int", lambda i: F.mean(i), lambda i: np.mean(i).astype(np.float32),
-             ((integer(3, 4, low=-5, high=9),),), order=0),
+        Case(
+            "mean of int",
+            lambda i: F.mean(i),
+            lambda i: np.mean(i).astype(np.float32),
+            ((integer(3, 4, low=-5, high=9),),),
+            order=0,
+        ),
         Case("softmax", F.softmax, softmax, (*CUBE, (real(0, 3),), (real(3, 0),)), ulps=16),
         Case("softmax axis 1", lambda x: F.softmax(x, 1), lambda x: softmax(x, 1), CUBE, ulps=16),
         Case("log_softmax", F.log_softmax, lambda x: np.log(softmax(x)), (*CUBE, (real(0, 3),)), ulps=32),
@@ -209,34 +291,77 @@ def reductions() -> list[Case]:
         Case("var ddof", lambda x: F.var(x, ddof=1), lambda x: np.var(x, ddof=1), ((real(2, 3, 4),),), ulps=64),
         Case("std", lambda x: F.std(x, 0), lambda x: np.std(x, 0), ((real(4, 3),),), ulps=64),
         Case("norm", F.norm, lambda x: np.sqrt(np.sum(x * x)), CUBE, ulps=32),
-        Case("norm axis", lambda x: F.norm(x, 1, keepdims=True), lambda x: np.sqrt(np.sum(x * x, 1, keepdims=True)), CUBE,
-             ulps=32),
+        Case(
+            "norm axis",
+            lambda x: F.norm(x, 1, keepdims=True),
+            lambda x: np.sqrt(np.sum(x * x, 1, keepdims=True)),
+            CUBE,
+            ulps=32,
+        ),
         Case("cumsum", lambda x: F.cumsum(x, 1), lambda x: np.cumsum(x, 1), (*CUBE, (real(2, 0),)), ulps=16),
         Case("cumsum flat", F.cumsum, np.cumsum, ((real(2, 3),),), ulps=16, unknown=False),
-        Case("sum_to", lambda x, y: op("sum_to", x * y, y), lambda x, y: (x * y).sum(0, keepdims=True).sum(0)[:, None]
-             if y.ndim == 2 else (x * y).sum((0, 1)), ((real(2, 3, 4), real(4)),), ulps=32),
-        Case("broadcast_like", F.broadcast_like, lambda x, y: np.broadcast_to(x, y.shape),
-             ((real(3, 1), real(2, 3, 4)), (real(), real(2)), (real(1), real(0))), ulps=0),
-        Case("index_along", lambda x: F.index_along(x, 1) + x, lambda x: np.arange(x.shape[1], dtype=x.dtype)[:, None] + x,
-             CUBE,
-             ulps=2),
-        Case("count", lambda x: op("count", x, axis=(0, 2), dtype=x.dtype) * x,
-             lambda x: x.dtype.type(x.shape[0] * x.shape[2]) * x, CUBE, ulps=1),
-    ]  # fmt: skip
+        Case(
+            "sum_to",
+            lambda x, y: op("sum_to", x * y, y),
+            lambda x, y: (x * y).sum(0, keepdims=True).sum(0)[:, None] if y.ndim == 2 else (x * y).sum((0, 1)),
+            ((real(2, 3, 4), real(4)),),
+            ulps=32,
+        ),
+        Case(
+            "broadcast_like",
+            F.broadcast_like,
+            lambda x, y: np.broadcast_to(x, y.shape),
+            ((real(3, 1), real(2, 3, 4)), (real(), real(2)), (real(1), real(0))),
+            ulps=0,
+        ),
+        Case(
+            "index_along",
+            lambda x: F.index_along(x, 1) + x,
+            lambda x: np.arange(x.shape[1], dtype=x.dtype)[:, None] + x,
+            CUBE,
+            ulps=2,
+        ),
+        Case(
+            "count",
+            lambda x: op("count", x, axis=(0, 2), dtype=x.dtype) * x,
+            lambda x: x.dtype.type(x.shape[0] * x.shape[2]) * x,
+            CUBE,
+            ulps=1,
+        ),
+    ]
     return rows
 
 
 def shaping() -> list[Case]:
     cubes = (*CUBE, (real(2, 3, 0),))
     return [
-        Case("reshape", lambda x: F.reshape(x, (4, -1)), lambda x: x.reshape(4, -1), ((real(2, 3, 4),), (real(4, 1),)), ulps=0),
-        Case("reshape like", lambda x, y: op("reshape_like", x, y), lambda x, y: x.reshape(y.shape),
-             ((real(2, 3), real(3, 2)), (real(4), real(2, 1, 2))), ulps=0),
-        Case("reshape permuted", lambda x: x.T.reshape(-1) * 2, lambda x: x.T.reshape(-1) * 2, ((real(2, 3),),), ulps=0),
+        Case(
+            "reshape",
+            lambda x: F.reshape(x, (4, -1)),
+            lambda x: x.reshape(4, -1),
+            ((real(2, 3, 4),), (real(4, 1),)),
+            ulps=0,
+        ),
+        Case(
+            "reshape like",
+            lambda x, y: op("reshape_like", x, y),
+            lambda x, y: x.reshape(y.shape),
+            ((real(2, 3), real(3, 2)), (real(4), real(2, 1, 2))),
+            ulps=0,
+        ),
+        Case(
+            "reshape permuted", lambda x: x.T.reshape(-1) * 2, lambda x: x.T.reshape(-1) * 2, ((real(2, 3),),), ulps=0
+        ),
         Case("flatten", F.flatten, np.ravel, CUBE, ulps=0),
         Case("flatten from 1", lambda x: F.flatten(x, 1), lambda x: x.reshape(len(x), -1), CUBE, ulps=0, unknown=False),
         Case("expand_dims", lambda x: F.expand_dims(x, (0, -1)), lambda x: np.expand_dims(x, (0, -1)), cubes, ulps=0),
-        Case("unsqueeze", lambda x: F.unsqueeze(x, 1), lambda x: np.expand_dims(x, 1), ((real(3),), (real(2, 2),)), ulps=0),
+        Case(
+            "unsqueeze",
+            lambda x: F.unsqueeze(x, 1),
+            lambda x: np.expand_dims(x, 1),
+            ((real(3),), (real(2, 2),)),
+            ulps=0,
+        ),
         Case("squeeze axis", lambda x: F.squeeze(x, 1), lambda x: np.squeeze(x, 1), ((real(3, 1, 2),),), ulps=0),
         Case("squeeze", F.squeeze, np.squeeze, ((real(1, 3, 1),), (real(2),)), ulps=0, unknown=False),
         Case("permute", lambda x: F.permute(x, 2, 0, 1), lambda x: np.transpose(x, (2, 0, 1)), cubes, ulps=0),
@@ -244,55 +369,140 @@ def shaping() -> list[Case]:
         Case("mT", lambda x: x.mT, lambda x: x.mT, cubes, ulps=0),
         Case("swapaxes", lambda x: F.swapaxes(x, 0, -1), lambda x: np.swapaxes(x, 0, -1), cubes, ulps=0),
         Case("transpose", lambda x: F.transpose(x, 0, 1), lambda x: np.swapaxes(x, 0, 1), cubes, ulps=0),
-        Case("broadcast_to", lambda x: F.broadcast_to(x, (2, 3, 4)), lambda x: np.broadcast_to(x, (2, 3, 4)),
-             ((real(3, 1),), (real(4),), (real(),)), ulps=0, unknown=False),
-        Case("expand", lambda x: F.expand(x, 2, -1, 4), lambda x: np.broadcast_to(x, (2, 3, 4)), ((real(3, 1),), (real(1, 3, 4),)),
-             ulps=0, unknown=False),
-        Case("concatenate", lambda *xs: F.concatenate(xs, 1), lambda *xs: np.concatenate(xs, 1),
-             ((real(2, 3), real(2, 1), real(2, 2)), (real(2, 0), real(2, 3))), ulps=0),
-        Case("concatenate with itself", lambda x: F.concatenate([x, x * x, x]), lambda x: np.concatenate([x, x * x, x]),
-             ((real(2, 3),),), ulps=0),
+        Case(
+            "broadcast_to",
+            lambda x: F.broadcast_to(x, (2, 3, 4)),
+            lambda x: np.broadcast_to(x, (2, 3, 4)),
+            ((real(3, 1),), (real(4),), (real(),)),
+            ulps=0,
+            unknown=False,
+        ),
+        Case(
+            "expand",
+            lambda x: F.expand(x, 2, -1, 4),
+            lambda x: np.broadcast_to(x, (2, 3, 4)),
+            ((real(3, 1),), (real(1, 3, 4),)),
+            ulps=0,
+            unknown=False,
+        ),
+        Case(
+            "concatenate",
+            lambda *xs: F.concatenate(xs, 1),
+            lambda *xs: np.concatenate(xs, 1),
+            ((real(2, 3), real(2, 1), real(2, 2)), (real(2, 0), real(2, 3))),
+            ulps=0,
+        ),
+        Case(
+            "concatenate with itself",
+            lambda x: F.concatenate([x, x * x, x]),
+            lambda x: np.concatenate([x, x * x, x]),
+            ((real(2, 3),),),
+            ulps=0,
+        ),
         Case("stack", lambda *xs: F.stack(xs, -1), lambda *xs: np.stack(xs, -1), ((real(2, 3), real(2, 3)),), ulps=0),
-        Case("split", lambda x: F.split(x, 2, 1), lambda x: np.split(x, 2, 1), ((real(3, 4),), (real(0, 2),)), ulps=0,
-             unknown=False),
-        Case("split at", lambda x: F.split(x, [1, 3]), lambda x: np.split(x, [1, 3]), ((real(4, 2),),), ulps=0,
-             unknown=False),
+        Case(
+            "split",
+            lambda x: F.split(x, 2, 1),
+            lambda x: np.split(x, 2, 1),
+            ((real(3, 4),), (real(0, 2),)),
+            ulps=0,
+            unknown=False,
+        ),
+        Case(
+            "split at",
+            lambda x: F.split(x, [1, 3]),
+            lambda x: np.split(x, [1, 3]),
+            ((real(4, 2),),),
+            ulps=0,
+            unknown=False,
+        ),
         Case("flip", lambda x: F.flip(x, 1), lambda x: np.flip(x, 1), cubes, ulps=0),
         Case("zeros_like", lambda x: F.zeros_like(x) + x, lambda x: x, cubes, ulps=0),
         Case("ones_like", lambda x: F.ones_like(x) * x, lambda x: x, cubes, ulps=0),
-    ]  # fmt: skip
+    ]
 
 
 def indexing() -> list[Case]:
     keys: list[tuple[str, Any]] = [
-        ("0", 0), ("-1", -1), ("1, 2", (1, 2)), ("0, -1, 1", (0, -1, 1)), ("1:", slice(1, None)),
-        (":, ::2", (slice(None), slice(None, None, 2))), ("::-1", slice(None, None, -1)), ("..., 1:3", (..., slice(1, 3))),
-        ("None", None), ("None, 0, ..., None", (None, 0, ..., None)), (":, 1, ::-1", (slice(None), 1, slice(None, None, -1))),
-        ("2:2", slice(2, 2)), ("[1, 0, 1]", [1, 0, 1]), (":, [2, 0, 2]", (slice(None), [2, 0, 2])),
-        ("[0, 1], [2, 0]", ([0, 1], [2, 0])), ("[[0, 1], [1, 0]]", [[0, 1], [1, 0]]), ("1, [0, 2]", (1, [0, 2])),
-        ("[0, 1], :, [3, 3]", ([0, 1], slice(None), [3, 3])), (":, -1:, [1, 1]", (slice(None), slice(-1, None), [1, 1])),
+        ("0", 0),
+        ("-1", -1),
+        ("1, 2", (1, 2)),
+        ("0, -1, 1", (0, -1, 1)),
+        ("1:", slice(1, None)),
+        (":, ::2", (slice(None), slice(None, None, 2))),
+        ("::-1", slice(None, None, -1)),
+        ("..., 1:3", (..., slice(1, 3))),
+        ("None", None),
+        ("None, 0, ..., None", (None, 0, ..., None)),
+        (":, 1, ::-1", (slice(None), 1, slice(None, None, -1))),
+        ("2:2", slice(2, 2)),
+        ("[1, 0, 1]", [1, 0, 1]),
+        (":, [2, 0, 2]", (slice(None), [2, 0, 2])),
+        ("[0, 1], [2, 0]", ([0, 1], [2, 0])),
+        ("[[0, 1], [1, 0]]", [[0, 1], [1, 0]]),
+        ("1, [0, 2]", (1, [0, 2])),
+        ("[0, 1], :, [3, 3]", ([0, 1], slice(None), [3, 3])),
+        (":, -1:, [1, 1]", (slice(None), slice(-1, None), [1, 1])),
         ("mask", np.arange(6).reshape(2, 3) % 2 == 0),
-    ]  # fmt: skip
+    ]
     rows = [
-        Case(f"x[{text}]", lambda x, k=key: x[k], lambda x, k=key: x[k], ((real(2, 3, 4),),), ulps=0, unknown=text != "mask")
+        Case(
+            f"x[{text}]",
+            lambda x, k=key: x[k],
+            lambda x, k=key: x[k],
+            ((real(2, 3, 4),),),
+            ulps=0,
+            unknown=text != "mask",
+        )
         for text, key in keys
     ]
     index = integer(2, 5, low=-3, high=3)
     rows += [
         Case("take", lambda x, i: F.take(x, i, 1), lambda x, i: np.take(x, i, 1), ((real(2, 3), index),), ulps=0),
-        Case("take nothing", lambda x, i: F.take(x, i, 0), lambda x, i: np.take(x, i, 0),
-             ((real(2, 3), integer(0, low=0, high=1)),), ulps=0),
-        Case("take_along_axis", lambda x, i: F.take_along_axis(x, i, 1), lambda x, i: np.take_along_axis(x, i, 1),
-             ((real(2, 3), index),), ulps=0),
-        Case("take_along_axis one", F.take_along_axis, lambda x, i: np.take_along_axis(x, i, -1),
-             ((real(4, 3), integer(4, 1, low=-3, high=3)), (real(0, 3), integer(0, 1, low=0, high=3))), ulps=0),
-        Case("scatter_add", lambda g, y, i: op("scatter_add", g, y, i, axis=1) + y,
-             lambda g, y, i: _scatter(g, y, i) + y, ((real(2, 4), real(2, 3), integer(4, low=0, high=3)),), ulps=4),
-        Case("unslice", lambda g, y: op("unslice", g, y, slices=((1, 3, 1), 0)) + y, _unslice,
-             ((real(2), real(4, 3)),), ulps=1),
-        Case("one_hot", lambda i: F.one_hot(i, 4), lambda i: np.eye(4, dtype=np.float32)[i],
-             ((integer(2, 3, low=0, high=4),), (integer(0, low=0, high=4),)), order=0, ulps=0),
-    ]  # fmt: skip
+        Case(
+            "take nothing",
+            lambda x, i: F.take(x, i, 0),
+            lambda x, i: np.take(x, i, 0),
+            ((real(2, 3), integer(0, low=0, high=1)),),
+            ulps=0,
+        ),
+        Case(
+            "take_along_axis",
+            lambda x, i: F.take_along_axis(x, i, 1),
+            lambda x, i: np.take_along_axis(x, i, 1),
+            ((real(2, 3), index),),
+            ulps=0,
+        ),
+        Case(
+            "take_along_axis one",
+            F.take_along_axis,
+            lambda x, i: np.take_along_axis(x, i, -1),
+            ((real(4, 3), integer(4, 1, low=-3, high=3)), (real(0, 3), integer(0, 1, low=0, high=3))),
+            ulps=0,
+        ),
+        Case(
+            "scatter_add",
+            lambda g, y, i: op("scatter_add", g, y, i, axis=1) + y,
+            lambda g, y, i: _scatter(g, y, i) + y,
+            ((real(2, 4), real(2, 3), integer(4, low=0, high=3)),),
+            ulps=4,
+        ),
+        Case(
+            "unslice",
+            lambda g, y: op("unslice", g, y, slices=((1, 3, 1), 0)) + y,
+            _unslice,
+            ((real(2), real(4, 3)),),
+            ulps=1,
+        ),
+        Case(
+            "one_hot",
+            lambda i: F.one_hot(i, 4),
+            lambda i: np.eye(4, dtype=np.float32)[i],
+            ((integer(2, 3, low=0, high=4),), (integer(0, low=0, high=4),)),
+            order=0,
+            ulps=0,
+        ),
+    ]
     return rows
 
 
@@ -309,16 +519,32 @@ def _unslice(g: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def linear() -> list[Case]:
-    shapes = ((2, 3), (3, 4)), ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), (
-        (2, 3), (5, 3, 4)), ((4, 1, 2, 3), (5, 3, 2)), ((0, 3), (3, 2)), ((2, 0), (0, 3)), ((1, 1), (1, 1))  # fmt: skip
+    shapes = (
+        ((2, 3), (3, 4)),
+        ((3,), (3,)),
+        ((3,), (3, 2)),
+        ((2, 3), (3,)),
+        ((5, 2, 3), (3, 4)),
+        ((5, 2, 3), (5, 3, 4)),
+        ((2, 3), (5, 3, 4)),
+        ((4, 1, 2, 3), (5, 3, 2)),
+        ((0, 3), (3, 2)),
+        ((2, 0), (0, 3)),
+        ((1, 1), (1, 1)),
+    )
     return [
         Case("matmul", F.matmul, np.matmul, tuple((real(*a), real(*b)) for a, b in shapes), ulps=16),
         Case("matmul transposed", lambda x, y: x.T @ y.T, lambda x, y: x.T @ y.T, ((real(3, 2), real(4, 3)),), ulps=16),
         Case("dot", F.dot, np.dot, ((real(3), real(3)), (real(2, 3), real(3, 2))), ulps=16),
         Case("outer", F.outer, np.outer, ((real(3), real(2)),), ulps=0),
-        Case("linear layer", lambda x, w, b: F.relu(x @ w + b), lambda x, w, b: np.maximum(x @ w + b, 0),
-             ((real(5, 3), real(3, 4), real(4)),), ulps=16),
-    ]  # fmt: skip
+        Case(
+            "linear layer",
+            lambda x, w, b: F.relu(x @ w + b),
+            lambda x, w, b: np.maximum(x @ w + b, 0),
+            ((real(5, 3), real(3, 4), real(4)),),
+            ulps=16,
+        ),
+    ]
 
 
 CASES = [*elementwise(), *reductions(), *shaping(), *indexing(), *linear()]

@@ -38,7 +38,7 @@ def floats(values: Sequence[Any]) -> list[int]:
     return [i for i, v in enumerate(values) if v.dtype.kind == "f"]
 
 
-# values ------------------------------------------------------------------------------------------------------------------
+# values -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -58,7 +58,7 @@ def test_eager_agrees_with_numpy(case: Case, sample: Any, dtype: str):
         assert_close(array, before, what="an operand was changed")
 
 
-# gradients ---------------------------------------------------------------------------------------------------------------
+# gradients --------------------------------------------------------------------------------------------------
 
 
 class Derivatives:
@@ -85,8 +85,13 @@ class Derivatives:
             values.append([_value(g, x) for g, x in zip(first, inputs, strict=True)])
             if order >= 2:
                 tracked = [(g, a) for g, a in zip(first, self.along, strict=True) if g is not None and g.requires_grad]
-                second = sg.grad([g for g, _ in tracked], [*inputs, *seeds], [Tensor(a) for _, a in tracked],
-                                 allow_unused=True) if tracked else [None] * (len(inputs) + len(seeds))  # fmt: skip
+                second = (
+                    sg.grad(
+                        [g for g, _ in tracked], [*inputs, *seeds], [Tensor(a) for _, a in tracked], allow_unused=True
+                    )
+                    if tracked
+                    else [None] * (len(inputs) + len(seeds))
+                )
                 values.append([_value(g, x) for g, x in zip(second, [*inputs, *seeds], strict=True)])
         return values
 
@@ -197,7 +202,7 @@ def test_gradients_are_right_to_second_order(case: Case, sample: Any):
     assert exact == pytest.approx(numeric, rel=1e-5, abs=1e-6), "second gradient"
 
 
-# symbolic ----------------------------------------------------------------------------------------------------------------
+# symbolic ---------------------------------------------------------------------------------------------------
 
 
 def known_extents(arrays: list[np.ndarray]) -> list[tuple[int | None, ...]]:
@@ -241,7 +246,7 @@ def test_plan_agrees_with_eager(case: Case, sample: Any, dtype: str):
         check_symbolic(case, sample, dtype, "compiled", unknown_extents if case.unknown else known_extents, order=1)
 
 
-# coverage ----------------------------------------------------------------------------------------------------------------
+# coverage ---------------------------------------------------------------------------------------------------
 
 
 def test_every_op_has_a_row():

@@ -19,32 +19,65 @@ nan, inf = np.nan, np.inf
 SPECIAL = [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-40, -1e-40, 1e-30, 3e38, -3e38, 89.0, -104.0]
 
 UNARY: dict[str, tuple[Any, float]] = {
-    "abs": (np.abs, 0), "neg": (np.negative, 0), "sign": (np.sign, 0), "square": (np.square, 0), "sqrt": (np.sqrt, 0),
-    "exp": (np.exp, 4), "expm1": (np.expm1, 4), "log": (np.log, 4), "log1p": (np.log1p, 4), "tanh": (np.tanh, 4),
-    "relu": (lambda x: np.maximum(x, 0), 0), "floor": (np.floor, 0), "ceil": (np.ceil, 0), "round": (np.rint, 0),
-    "isnan": (np.isnan, 0), "isfinite": (np.isfinite, 0), "reciprocal": (np.reciprocal, 0), "clone": (np.copy, 0),
+    "abs": (np.abs, 0),
+    "neg": (np.negative, 0),
+    "sign": (np.sign, 0),
+    "square": (np.square, 0),
+    "sqrt": (np.sqrt, 0),
+    "exp": (np.exp, 4),
+    "expm1": (np.expm1, 4),
+    "log": (np.log, 4),
+    "log1p": (np.log1p, 4),
+    "tanh": (np.tanh, 4),
+    "relu": (lambda x: np.maximum(x, 0), 0),
+    "floor": (np.floor, 0),
+    "ceil": (np.ceil, 0),
+    "round": (np.rint, 0),
+    "isnan": (np.isnan, 0),
+    "isfinite": (np.isfinite, 0),
+    "reciprocal": (np.reciprocal, 0),
+    "clone": (np.copy, 0),
     "sigmoid": (lambda x: (1 / (1 + np.exp(-x.astype(np.float64)))).astype(x.dtype), 8),
-}  # fmt: skip
+}
 
 BINARY: dict[str, Any] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "maximum": np.maximum,
-    "minimum": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "floor_divide": np.floor_divide, "remainder": np.remainder, "pow": np.power,
-}  # fmt: skip
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "floor_divide": np.floor_divide,
+    "remainder": np.remainder,
+    "pow": np.power,
+}
 
 
 def agree(actual: np.ndarray, expected: np.ndarray, ulps: float, signs: bool, what: str) -> None:
-    """Equal, NaN to NaN, or within `ulps`; zeros with their signs where asked. Denormals may be flushed by a few units."""
+    """Equal, NaN to NaN, or within `ulps`; zeros with their signs where asked. Denormals may be flushed."""
     assert actual.dtype == expected.dtype, what
     if ulps == 0:
         np.testing.assert_array_equal(actual, expected, err_msg=what)
     else:
         with np.errstate(invalid="ignore"):
-            np.testing.assert_allclose(actual, expected, rtol=ulps * np.finfo(expected.dtype).eps,
-                                       atol=np.finfo(expected.dtype).tiny, err_msg=what)  # fmt: skip
+            np.testing.assert_allclose(
+                actual,
+                expected,
+                rtol=ulps * np.finfo(expected.dtype).eps,
+                atol=np.finfo(expected.dtype).tiny,
+                err_msg=what,
+            )
     if signs and expected.dtype.kind == "f":
         zero = expected == 0
-        np.testing.assert_array_equal(np.signbit(actual[zero]), np.signbit(expected[zero]), err_msg=f"{what}: sign of zero")
+        np.testing.assert_array_equal(
+            np.signbit(actual[zero]), np.signbit(expected[zero]), err_msg=f"{what}: sign of zero"
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -93,13 +126,28 @@ def test_backends_agree_on_special_values(backend: Any, dtype: str):
 
 REDUCTIONS = [
     # function, operand, result
-    ("sum", [inf, -inf], nan), ("sum", [], 0.0), ("sum", [-0.0, -0.0], -0.0), ("mean", [], nan), ("mean", [inf, 1], inf),
-    ("max", [1, nan, 2], nan), ("min", [1, nan, 0], nan), ("max", [-inf, -inf], -inf), ("max", [nan], nan),
-    ("logsumexp", [-inf, -inf], -inf), ("logsumexp", [inf, 0], inf), ("logsumexp", [nan, 0], nan), ("logsumexp", [], -inf),
-    ("logsumexp", [1000, 1000], 1000 + np.log(2)), ("logsumexp", [-1000, -1000], -1000 + np.log(2)),
-    ("argmax", [1, nan, nan], 1), ("argmin", [1, nan, 0], 1), ("argmax", [3, 3], 0), ("norm", [inf, 1], inf),
-    ("norm", [0, 0], 0.0), ("norm", [], 0.0),
-]  # fmt: skip
+    ("sum", [inf, -inf], nan),
+    ("sum", [], 0.0),
+    ("sum", [-0.0, -0.0], -0.0),
+    ("mean", [], nan),
+    ("mean", [inf, 1], inf),
+    ("max", [1, nan, 2], nan),
+    ("min", [1, nan, 0], nan),
+    ("max", [-inf, -inf], -inf),
+    ("max", [nan], nan),
+    ("logsumexp", [-inf, -inf], -inf),
+    ("logsumexp", [inf, 0], inf),
+    ("logsumexp", [nan, 0], nan),
+    ("logsumexp", [], -inf),
+    ("logsumexp", [1000, 1000], 1000 + np.log(2)),
+    ("logsumexp", [-1000, -1000], -1000 + np.log(2)),
+    ("argmax", [1, nan, nan], 1),
+    ("argmin", [1, nan, 0], 1),
+    ("argmax", [3, 3], 0),
+    ("norm", [inf, 1], inf),
+    ("norm", [0, 0], 0.0),
+    ("norm", [], 0.0),
+]
 
 
 @pytest.mark.parametrize(("name", "x", "expected"), REDUCTIONS, ids=str)
@@ -110,12 +158,20 @@ def test_reductions(name: str, x: list[float], expected: float):
 
 ROWS = [
     # function, row, result
-    ("softmax", [0.0, -inf], [1.0, 0.0]), ("softmax", [-inf, -inf], [nan, nan]), ("softmax", [inf, 0.0], [nan, nan]),
-    ("softmax", [nan, 0.0], [nan, nan]), ("softmax", [7.0], [1.0]), ("softmax", [], []),
-    ("softmax", [1e4, 1e4], [0.5, 0.5]), ("log_softmax", [0.0, -inf], [0.0, -inf]), ("log_softmax", [7.0], [0.0]),
-    ("log_softmax", [-inf, -inf], [nan, nan]), ("log_softmax", [-1e4, 0.0], [-1e4, 0.0]), ("log_softmax", [], []),
+    ("softmax", [0.0, -inf], [1.0, 0.0]),
+    ("softmax", [-inf, -inf], [nan, nan]),
+    ("softmax", [inf, 0.0], [nan, nan]),
+    ("softmax", [nan, 0.0], [nan, nan]),
+    ("softmax", [7.0], [1.0]),
+    ("softmax", [], []),
+    ("softmax", [1e4, 1e4], [0.5, 0.5]),
+    ("log_softmax", [0.0, -inf], [0.0, -inf]),
+    ("log_softmax", [7.0], [0.0]),
+    ("log_softmax", [-inf, -inf], [nan, nan]),
+    ("log_softmax", [-1e4, 0.0], [-1e4, 0.0]),
+    ("log_softmax", [], []),
     ("cumsum", [1.0, nan, 1.0], [1.0, nan, nan]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "x", "expected"), ROWS, ids=str)
@@ -128,7 +184,7 @@ def test_backends_agree_on_rows(backend: Any):
     graph, x = Graph(), np.array([[0, -inf], [-inf, -inf], [inf, 0], [nan, 0], [1e4, 1e4], [3, 3]])
     (a,) = placeholders(graph, [x], [(None, None)])
     names = ("softmax", "log_softmax", "sum", "max", "min", "logsumexp", "argmax", "argmin", "norm")
-    axis = {name: 1 for name in names[2:]}
+    axis = dict.fromkeys(names[2:], 1)
     targets = [getattr(F, name)(a, *([axis[name]] if name in axis else [])) for name in names]
     results = backend(graph, [t.node for t in targets], [a.node], [x])
     for name, result in zip(names, results, strict=True):
@@ -136,7 +192,7 @@ def test_backends_agree_on_rows(backend: Any):
         np.testing.assert_allclose(result, eager.numpy(), rtol=1e-12, err_msg=name)
 
 
-# gradients where a derivative has to be chosen -------------------------------------------------------------------------------
+# gradients where a derivative has to be chosen --------------------------------------------------------------
 
 CHOICES: list[tuple[str, Any, list[float], list[float]]] = [
     ("relu at 0", lambda x: x.relu(), [-1, 0, -0.0, 2], [0, 0, 0, 1]),
@@ -170,12 +226,20 @@ def test_chosen_derivatives(name: str, fn: Any, x: list[float], expected: list[f
     np.testing.assert_allclose(leaf.grad.numpy(), expected, rtol=1e-12)
 
 
-# integers and booleans -------------------------------------------------------------------------------------------------------
+# integers and booleans --------------------------------------------------------------------------------------
 
 INTEGERS = [
-    ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("floor_divide", np.floor_divide), ("pow", np.power),
-    ("remainder", np.remainder), ("maximum", np.maximum), ("minimum", np.minimum), ("lt", np.less), ("eq", np.equal),
-]  # fmt: skip
+    ("add", np.add),
+    ("sub", np.subtract),
+    ("mul", np.multiply),
+    ("floor_divide", np.floor_divide),
+    ("pow", np.power),
+    ("remainder", np.remainder),
+    ("maximum", np.maximum),
+    ("minimum", np.minimum),
+    ("lt", np.less),
+    ("eq", np.equal),
+]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
@@ -192,18 +256,25 @@ def test_integers(name: str, reference: Any, dtype: str):
 def test_integer_reductions_and_shapes(dtype: str):
     x = np.array([[1, 0, 1], [1, 1, 0]], dtype)
     t = Tensor(x)
-    assert t.sum().dtype == np.int64 and t.sum().item() == 4
+    assert t.sum().dtype == np.int64
+    assert t.sum().item() == 4
     assert t.cumsum(1).dtype == np.int64
-    assert t.max().dtype == x.dtype and t.max(0).tolist() == x.max(0).tolist()
-    assert t.mean().dtype == np.float32 and t.mean().item() == pytest.approx(2 / 3)
+    assert t.max().dtype == x.dtype
+    assert t.max(0).tolist() == x.max(0).tolist()
+    assert t.mean().dtype == np.float32
+    assert t.mean().item() == pytest.approx(2 / 3)
     assert t.argmax(1).tolist() == x.argmax(1).tolist()
     assert t.T.reshape(-1).tolist() == x.T.reshape(-1).tolist()
-    assert (t / 2).dtype == np.float32 and (t * 0.5).dtype == np.float32
-    assert t.exp().dtype == np.float32 and t.sqrt().dtype == np.float32
+    assert (t / 2).dtype == np.float32
+    assert (t * 0.5).dtype == np.float32
+    assert t.exp().dtype == np.float32
+    assert t.sqrt().dtype == np.float32
     assert sg.concatenate([t, t * 1.5]).dtype == np.float32
     assert not t.sum().requires_grad
     if dtype != "bool":
-        assert (-t).dtype == x.dtype and t.relu().dtype == x.dtype and t.clip(0, 1).tolist() == x.tolist()
+        assert (-t).dtype == x.dtype
+        assert t.relu().dtype == x.dtype
+        assert t.clip(0, 1).tolist() == x.tolist()
         assert (t + 1).dtype == x.dtype
 
 
@@ -212,10 +283,18 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: sg.ones(2) @ sg.ones(3), ShapeError, "matmul: inner sizes differ, (2,) @ (3,)"),
     (lambda: sg.ones(2) @ sg.tensor(1.0), ShapeError, "matmul: operands can't be 0-d"),
     (lambda: sg.ones(2, 3) + sg.ones(4), ShapeError, "add: shapes don't broadcast, (2, 3) and (4,)"),
-    (lambda: sg.where(sg.ones(2) > 0, sg.ones(3), 0), ShapeError, "where: shapes don't broadcast, (2,) and (3,) and ()"),
+    (
+        lambda: sg.where(sg.ones(2) > 0, sg.ones(3), 0),
+        ShapeError,
+        "where: shapes don't broadcast, (2,) and (3,) and ()",
+    ),
     (lambda: sg.ones(6).reshape(4, -1), ShapeError, "reshape: can't reshape (6,) into (4, -1)"),
     (lambda: sg.ones(6).reshape(5), ShapeError, "reshape: can't reshape (6,) into (5,): 6 elements and 5"),
-    (lambda: sg.ones(6).reshape(-1, -1), ArgumentError, "reshape: at most one extent may be -1, the others >= 0, got (-1, -1)"),
+    (
+        lambda: sg.ones(6).reshape(-1, -1),
+        ArgumentError,
+        "reshape: at most one extent may be -1, the others >= 0, got (-1, -1)",
+    ),
     (lambda: sg.ones(6).reshape(2.0, 3), ArgumentError, "reshape: a shape is a tuple of integers, got (2.0, 3)"),
     (lambda: sg.ones(2, 3).sum(2), ArgumentError, "axis 2 is out of range for 2 axes"),
     (lambda: sg.ones(2, 3).sum((0, 0)), ArgumentError, "an axis is named twice in (0, 0)"),
@@ -226,18 +305,34 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: sg.ones(2, 3).permute(0, 0), ArgumentError, "permute: (0, 0) is not an order of 2 axes"),
     (lambda: sg.ones(2, 3).expand(4, 3), ShapeError, "broadcast_to: can't broadcast (2, 3) to (4, 3)"),
     (lambda: sg.ones(3).expand(-1, 3), ArgumentError, "expand: -1 is not allowed for a new axis, got (-1, 3) for (3,)"),
-    (lambda: sg.concatenate([sg.ones(2, 3), sg.ones(2)]), ShapeError, "concatenate: all operands need the same number of axes"),
-    (lambda: sg.concatenate([sg.ones(2, 3), sg.ones(2, 4)]), ShapeError, "concatenate: extents differ away from axis 0"),
+    (
+        lambda: sg.concatenate([sg.ones(2, 3), sg.ones(2)]),
+        ShapeError,
+        "concatenate: all operands need the same number of axes",
+    ),
+    (
+        lambda: sg.concatenate([sg.ones(2, 3), sg.ones(2, 4)]),
+        ShapeError,
+        "concatenate: extents differ away from axis 0",
+    ),
     (lambda: sg.concatenate([]), ArgumentError, "concatenate: need at least one operand"),
     (lambda: sg.split(sg.ones(5), 2), ShapeError, "split: an extent of 5 can't be divided into 2 equal parts"),
     (lambda: sg.ones(3)[3], IndexRangeError, "slice: index 3 is out of range for axis 0 with extent 3"),
     (lambda: sg.ones(3)[0, 0], IndexRangeError, "too many indices: 2 for 1 axes"),
     (lambda: sg.ones(3)[[0, 3]], IndexRangeError, "bounded: index 3 is out of range for axis 0 with extent 3"),
-    (lambda: sg.ones(3)[1.5], ArgumentError, "an index is an int, a slice, None, Ellipsis or an integer array, got 1.5"),
+    (
+        lambda: sg.ones(3)[1.5],
+        ArgumentError,
+        "an index is an int, a slice, None, Ellipsis or an integer array, got 1.5",
+    ),
     (lambda: sg.ones(3)[::0], ArgumentError, "a slice step can't be 0"),
     (lambda: sg.ones(3)[[True, False]], IndexRangeError, "a mask of shape (2,) doesn't fit x of shape (3,)"),
     (lambda: sg.take(sg.ones(3), [1.5]), DTypeError, "indices must be integers, got float64"),
-    (lambda: sg.one_hot(sg.tensor([3]), 3), IndexRangeError, "bounded: index 3 is out of range for axis 0 with extent 3"),
+    (
+        lambda: sg.one_hot(sg.tensor([3]), 3),
+        IndexRangeError,
+        "bounded: index 3 is out of range for axis 0 with extent 3",
+    ),
     (lambda: sg.one_hot(sg.tensor([0]), 0), ArgumentError, "one_hot: classes must be a positive integer, got 0"),
     (lambda: sg.tensor([True]) - sg.tensor([True]), DTypeError, "sub: booleans have no arithmetic"),
     (lambda: -sg.tensor([True]), DTypeError, "neg: booleans have no arithmetic"),
@@ -260,4 +355,5 @@ def test_error_texts(fn: Any, error: type[Exception], text: str):
     with pytest.raises(error) as caught:
         fn()
     assert text in caught.value.summary
-    assert caught.value.where is not None and caught.value.where.file == __file__, "the user's line"
+    assert caught.value.where is not None
+    assert caught.value.where.file == __file__, "the user's line"
