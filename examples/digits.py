@@ -15,6 +15,7 @@ installed, do the same (digits_peers.py). A table compares them.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -176,6 +177,8 @@ def main(arguments: list[str] | None = None) -> None:
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
 
+    # NumPy's BLAS: matrices this small gain nothing from a second thread, and eager mode loses much on a busy machine
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     data, held_out = load(options.seed)
     initial = initial_weights(options.seed)
     modes = [*MODES, *([] if options.no_peers else digits_peers.installed())]

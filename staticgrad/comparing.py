@@ -33,8 +33,8 @@ class Difference:
 class Mode:
     """One mode's run. `error` says why it could not be run; the figures are None then.
 
-    first_ms: the first call, building, tracing and compiling included; call_us: the median of later calls; compiled: kernels
-    that were compiled (0 where the disk cache had them); host_calls, arena_bytes: of the plan.
+    first_ms: the first call, building, tracing and compiling included; call_us: the median of later calls; compiled:
+    kernels that were compiled (0 where the disk cache had them); host_calls, arena_bytes: of the plan.
     """
 
     name: str
@@ -75,7 +75,9 @@ class Comparison:
                 return False
             pairs = [*zip(mode.values, reference.values, strict=True)]
             pairs += [
-                (a, b) for a, b in zip(mode.gradients, reference.gradients, strict=True) if a is not None and b is not None
+                (a, b)
+                for a, b in zip(mode.gradients, reference.gradients, strict=True)
+                if a is not None and b is not None
             ]
             if not all(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True) for a, b in pairs):
                 return False
@@ -89,7 +91,8 @@ class Comparison:
         return data
 
     def __str__(self) -> str:
-        head = f"{'mode':10s} {'first ms':>10s} {'call us':>10s} {'kernels':>8s} {'host':>5s} {'arena B':>10s}  difference from eager"
+        names = f"{'mode':10s} {'first ms':>10s} {'call us':>10s} {'kernels':>8s} {'host':>5s} {'arena B':>10s}"
+        head = f"{names}  difference from eager"
         lines = [f"{self.function}", head]
         for mode in self.modes:
             if mode.error:
@@ -98,8 +101,8 @@ class Comparison:
             worst = max(mode.differences, key=lambda d: d.absolute, default=None)
             said = "-" if worst is None else f"{worst.absolute:.2e} ({worst.ulps:.1f} ULP) at {worst.what}"
             lines.append(
-                f"{mode.name:10s} {_number(mode.first_ms, 10, 2)} {_number(mode.call_us, 10, 1)} {_number(mode.compiled, 8)} "
-                f"{_number(mode.host_calls, 5)} {_number(mode.arena_bytes, 10)}  {said}"
+                f"{mode.name:10s} {_number(mode.first_ms, 10, 2)} {_number(mode.call_us, 10, 1)} "
+                f"{_number(mode.compiled, 8)} {_number(mode.host_calls, 5)} {_number(mode.arena_bytes, 10)}  {said}"
             )
         return "\n".join(lines)
 
@@ -107,10 +110,11 @@ class Comparison:
 def compare(fn: Callable[..., Any], *args: Any, repeats: int = 20, modes: Sequence[str] = MODES) -> Comparison:
     """Run `fn(*args)` eagerly, through a Session and compiled, and report how values, gradients and times differ.
 
-    args: arrays, tensors and numbers become tensors; gradients of the sum of all floating results are taken with respect to the
-    floating arrays and tensors among them. Random draws start from the same generator state in each mode, which is left as it
-    was; tensors that the function changes (a training step) are put back. A mode that can't run the function says why in
-    `error`. repeats: timed calls per mode. Raises ArgumentError for an unknown mode, and whatever `fn` raises eagerly.
+    args: arrays, tensors and numbers become tensors; gradients of the sum of all floating results are taken with
+    respect to the floating arrays and tensors among them. Random draws start from the same generator state in each
+    mode, which is left as it was; tensors that the function changes (a training step) are put back. A mode that can't
+    run the function says why in `error`. repeats: timed calls per mode. Raises ArgumentError for an unknown mode, and
+    whatever `fn` raises eagerly.
     """
     for name in modes:
         if name not in MODES:
@@ -165,7 +169,8 @@ def _session(fn: Callable[..., Any], arrays: list[Any], repeats: int, differenti
     graph = Graph()
     with graph.as_default():
         inputs = [
-            placeholder(a.dtype, a.shape, name=f"arg{i}") if isinstance(a, np.ndarray) else a for i, a in enumerate(arrays)
+            placeholder(a.dtype, a.shape, name=f"arg{i}") if isinstance(a, np.ndarray) else a
+            for i, a in enumerate(arrays)
         ]
         outputs = _leaves(fn(*inputs))
         wanted = [i for i in inputs if isinstance(i, Symbol) and i.dtype.kind == "f"]

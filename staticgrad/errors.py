@@ -68,87 +68,89 @@ class StaticgradError(Exception):
         return _rebuild, (type(self), self.summary, self.details, self.where)
 
 
-def _rebuild(cls: type[StaticgradError], summary: str, details: tuple[str, ...], where: Where | None) -> StaticgradError:
+def _rebuild(
+    cls: type[StaticgradError], summary: str, details: tuple[str, ...], where: Where | None
+) -> StaticgradError:
     return cls(summary, *details, where=where)
 
 
 class ShapeError(StaticgradError, ValueError):
     """Shapes don't fit the operation.
 
-        broken:  sg.ones((3, 2)) @ sg.ones((3, 2))
-        fixed:   sg.ones((3, 2)) @ sg.ones((3, 2)).T
+    broken:  sg.ones((3, 2)) @ sg.ones((3, 2))
+    fixed:   sg.ones((3, 2)) @ sg.ones((3, 2)).T
     """
 
 
 class DTypeError(StaticgradError, TypeError):
     """A dtype that the operation can't take.
 
-        broken:  sg.tensor([1, 2], requires_grad=True)
-        fixed:   sg.tensor([1.0, 2.0], requires_grad=True)
+    broken:  sg.tensor([1, 2], requires_grad=True)
+    fixed:   sg.tensor([1.0, 2.0], requires_grad=True)
     """
 
 
 class ArgumentError(StaticgradError, ValueError):
     """An argument of an operation is wrong (an axis out of range, an unknown option).
 
-        broken:  x.sum(axis=2)   # x has 2 axes
-        fixed:   x.sum(axis=1)
+    broken:  x.sum(axis=2)   # x has 2 axes
+    fixed:   x.sum(axis=1)
     """
 
 
 class IndexRangeError(StaticgradError, IndexError):
     """An index is out of range.
 
-        broken:  F.cross_entropy(logits_of_10_classes, sg.tensor([10]))
-        fixed:   F.cross_entropy(logits_of_10_classes, sg.tensor([9]))
+    broken:  F.cross_entropy(logits_of_10_classes, sg.tensor([10]))
+    fixed:   F.cross_entropy(logits_of_10_classes, sg.tensor([9]))
     """
 
 
 class GradientError(StaticgradError, RuntimeError):
     """Backward can't be run: no graph, a freed graph, an in-place change, a leaf changed in place.
 
-        broken:  loss.backward(); loss.backward()
-        fixed:   loss.backward(retain_graph=True); loss.backward()
+    broken:  loss.backward(); loss.backward()
+    fixed:   loss.backward(retain_graph=True); loss.backward()
     """
 
 
 class AnomalyError(GradientError):
     """`detect_anomaly` saw a NaN in a gradient.
 
-        broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
-        fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)
+    broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
+    fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)
     """
 
 
 class GraphError(StaticgradError, ValueError):
     """A graph is built or asked wrongly: nodes of two graphs, an unknown fetch, a malformed graph.
 
-        broken:  sess.run(tensor_of_another_graph)
-        fixed:   sg.Session(graph=tensor_of_another_graph.graph).run(tensor_of_another_graph)
+    broken:  sess.run(tensor_of_another_graph)
+    fixed:   sg.Session(graph=tensor_of_another_graph.graph).run(tensor_of_another_graph)
     """
 
 
 class FeedError(StaticgradError, ValueError):
     """A fed value is missing, or its shape or dtype does not fit the placeholder.
 
-        broken:  sess.run(y)                 # y needs the placeholder x
-        fixed:   sess.run(y, {x: value})
+    broken:  sess.run(y)                 # y needs the placeholder x
+    fixed:   sess.run(y, {x: value})
     """
 
 
 class UninitializedError(StaticgradError, RuntimeError):
     """A variable is read before it has a value in this session.
 
-        broken:  sess = sg.Session(); sess.run(w)
-        fixed:   sess = sg.Session(); sess.run(sg.global_variables_initializer()); sess.run(w)
+    broken:  sess = sg.Session(); sess.run(w)
+    fixed:   sess = sg.Session(); sess.run(sg.global_variables_initializer()); sess.run(w)
     """
 
 
 class TraceError(StaticgradError, TypeError):
     """Python asked a traced tensor for a value that exists only when the compiled step runs.
 
-        broken:  if loss > 1: scale = 2.0        # inside @sg.compile
-        fixed:   scale = sg.where(loss > 1, 2.0, 1.0)
+    broken:  if loss > 1: scale = 2.0        # inside @sg.compile
+    fixed:   scale = sg.where(loss > 1, 2.0, 1.0)
     """
 
 

@@ -1,4 +1,5 @@
-"""The native driver, compiled (or loaded from the kernel cache) when this module is imported. See `library/driver.py`."""
+"""The native driver, compiled (or loaded from the kernel cache) when this module is imported. See
+`library/driver.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from . import jit
 _native = jit.module("driver")
 
 step = _native.step
-"""step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see `library/driver.py`."""
+"""step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see
+`library/driver.py`."""
 
 
 @cache

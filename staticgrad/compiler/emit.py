@@ -8,8 +8,8 @@
             for j in range(columns): ...
     <when the last chunk is done: partial results are folded, scalars made of them>
 
-The level of a value counts the reductions over columns that lie behind it. A full value that a later level needs is read
-back where it was stored, kept in row scratch, or computed again when that is cheap.
+The level of a value counts the reductions over columns that lie behind it. A full value that a later level needs is
+read back where it was stored, kept in row scratch, or computed again when that is cheap.
 
 Extents, strides and numbers are run-time arguments (`sizes`, `numbers`), so a new batch size or learning rate gives the
 same source. The source is a product: names are short and stable, and each line leads home.
@@ -388,7 +388,9 @@ class Body(Writer):
             kind = self._kind(node)
             if kind == COL:
                 pointer = self._accumulator(node)
-                inside.append(f"{pointer}[c * columns + j] = {self._combine(node, f'{pointer}[c * columns + j]', operand)}")
+                inside.append(
+                    f"{pointer}[c * columns + j] = {self._combine(node, f'{pointer}[c * columns + j]', operand)}"
+                )
                 continue
             name = self.value.setdefault(node, f"r{self.next('r')}")
             before.append(f"{name} = {self._start(node)}")
@@ -442,9 +444,7 @@ class Body(Writer):
         self.inner[node] = name
         return name
 
-    def _operand(
-        self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str], level: int
-    ) -> str:
+    def _operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str], level: int) -> str:
         """The text of an operand, loading or computing it first where needed."""
         source = origin(seen)
         if isinstance(source.op.emit, Index):
@@ -532,7 +532,9 @@ class Body(Writer):
         lines = [f"{self._total(n)} = {self._start(n)}" for n in self.totals]
         if self.sums:
             lines.append("for j in range(columns):")
-            lines += [f"    {self._accumulator(n)}[c * columns + j] = {self._stored(n, self._start(n))}" for n in self.sums]
+            lines += [
+                f"    {self._accumulator(n)}[c * columns + j] = {self._stored(n, self._start(n))}" for n in self.sums
+            ]
         return lines
 
     def _close(self) -> list[str]:

@@ -38,7 +38,9 @@ def explain(plan: Plan) -> str:
             f"  x{row.chunks}  {where}"
         )
     lines += ["", "buffers in the arena (bytes, offset, rows of first and last use)"]
-    lines += [f"  {slot.nbytes:>10,d} at {slot.offset:>10,d}  {slot.first:3d} to {slot.last:3d}" for slot in arena_slots(plan)]
+    lines += [
+        f"  {slot.nbytes:>10,d} at {slot.offset:>10,d}  {slot.first:3d} to {slot.last:3d}" for slot in arena_slots(plan)
+    ]
     lines += ["", "fusion"]
     lines += [f"  {'yes' if d.fused else 'no '}  {d}" for d in plan.decisions]
     if plan.laws:

@@ -1,9 +1,10 @@
 """Fusion: convex groups of nodes over one iteration space, rows x columns.
 
-A group becomes one kernel. Its values are *full* (one per row and column), *row* (one per row), *col* (one per column) or
-*scalar*. A reduction over the columns turns full into row; a reduction over the rows accumulates into col, one over
-everything into scalar, and such accumulated values exist only when the last row is done: only scalar arithmetic may follow
-them inside the group. A group without columns is *flat*: all its values are row values or scalars.
+A group becomes one kernel. Its values are *full* (one per row and column), *row* (one per row), *col* (one per
+column) or *scalar*. A reduction over the columns turns full into row; a reduction over the rows accumulates into col,
+one over everything into scalar, and such accumulated values exist only when the last row is done: only scalar
+arithmetic may follow them inside the group. A group without columns is *flat*: all its values are row values or
+scalars.
 
 Merging stays legal as long as it makes no cycle between groups: with a -> x -> b, fusing a and b without x would need
 x's result in the middle of the kernel that x waits for (convexity).
@@ -60,7 +61,8 @@ class Group:
 
 
 def origin(node: Node) -> Node:
-    """The node whose elements these are, looking through order-keeping views; not to positions, which know one shape."""
+    """The node whose elements these are, looking through order-keeping views; not to positions, which know one
+    shape."""
     while isinstance(node.op.emit, View) and node.op.emit.keeps_order and not isinstance(node.inputs[0].op.emit, Index):
         node = node.inputs[0]
     return node
@@ -124,8 +126,14 @@ class Fuser:
         return [g for g in groups if g.members]
 
     def _recompute(self, node: Node, group: Group) -> None:
-        """Let the kernels that read a cheap value compute it themselves, where they have to read its operands anyway."""
-        if node in self.results or not node.type.shape or not isinstance(node.op.emit, Pointwise) or node.op.emit.cost > CHEAP:
+        """Let the kernels that read a cheap value compute it themselves, where they have to read its operands
+        anyway."""
+        if (
+            node in self.results
+            or not node.type.shape
+            or not isinstance(node.op.emit, Pointwise)
+            or node.op.emit.cost > CHEAP
+        ):
             return
         operands = [origin(i) for i in node.inputs]
         if any(o in group.members and o not in group.outputs for o in operands) or node in group.space.post:
@@ -231,8 +239,8 @@ class Fuser:
         return False
 
     def _horizon(self, position: int) -> int:
-        """A kernel that ends before the horizon waits for nothing from `position` on. It lies lower than `position` when
-        a kernel spans it: its early members wait for its late ones."""
+        """A kernel that ends before the horizon waits for nothing from `position` on. It lies lower than `position`
+        when a kernel spans it: its early members wait for its late ones."""
         begins = [(self.position[g.members[0]], self.position[g.members[-1]]) for g in self.merged]
         while spanning := [low for low, high in begins if low < position <= high]:
             position = min(spanning)
@@ -385,9 +393,7 @@ def _kinds_of(size: int, space: Space) -> list[str]:
     return [kind for kind, n in sizes if size == n]
 
 
-def _reduced(
-    node: Node, operand: tuple[Node, Node], space: Space, inside: set[Node], layouts: Layouts
-) -> str:
+def _reduced(node: Node, operand: tuple[Node, Node], space: Space, inside: set[Node], layouts: Layouts) -> str:
     seen, source = operand
     shape, axis = seen.type.shape, node.attrs["axis"]
     if source in space.post:

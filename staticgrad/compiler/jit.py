@@ -1,8 +1,8 @@
 """Source to machine code: content-addressed files in a private folder, compiled by Numba with its disk cache.
 
 The file of a source is named by the hash of the source, of the modules that it imports, of Numba's version and the CPU.
-Files are written whole and renamed into place, so two processes never see half of one. A file or cache entry that does not
-load is made again. `STATICGRAD_CACHE_DIR` moves the folder.
+Files are written whole and renamed into place, so two processes never see half of one. A file or cache entry that
+does not load is made again. `STATICGRAD_CACHE_DIR` moves the folder.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def cache_dir() -> Path:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     info = path.stat()
     if info.st_uid != os.getuid():
-        raise CompileError(f"the kernel cache {path} belongs to another user", "set STATICGRAD_CACHE_DIR to a folder of yours")
+        raise CompileError(
+            f"the kernel cache {path} belongs to another user", "set STATICGRAD_CACHE_DIR to a folder of yours"
+        )
     if stat.S_IMODE(info.st_mode) & 0o077:
         path.chmod(0o700)
     return path

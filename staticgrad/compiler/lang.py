@@ -1,9 +1,10 @@
 """The language of kernels: what generated files and the routines in `library/` import.
 
-A kernel is `def name(buffers, sizes, start, stop)` under `@kernel`: `buffers` holds addresses, `sizes` int64 arguments, and
-`[start, stop)` is the range of outer iterations to run. `f32_at(buffers, 2)` is buffer 2 as a typed pointer. Pointers of
-different numbers never overlap where one is written (the plan guarantees it), and loads and stores carry that as scoped
-no-alias metadata: without it LLVM gives up vectorising a loop over more than a handful of arrays.
+A kernel is `def name(buffers, sizes, start, stop)` under `@kernel`: `buffers` holds addresses, `sizes` int64
+arguments, and `[start, stop)` is the range of outer iterations to run. `f32_at(buffers, 2)` is buffer 2 as a typed
+pointer. Pointers of different numbers never overlap where one is written (the plan guarantees it), and loads and
+stores carry that as scoped no-alias metadata: without it LLVM gives up vectorising a loop over more than a handful of
+arrays.
 
 Source of the metadata: LLVM Language Reference, "noalias and alias.scope Metadata".
 """

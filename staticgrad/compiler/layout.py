@@ -22,8 +22,8 @@ def count(shape: Sequence[int]) -> int:
 class Layouts:
     """For each node the base that owns its memory, and its layout inside it.
 
-    A view of a layout that can't be described by strides (a reshape of a transposed matrix) is a base of its own: the plan
-    copies it (`copies`).
+    A view of a layout that can't be described by strides (a reshape of a transposed matrix) is a base of its own: the
+    plan copies it (`copies`).
     """
 
     def __init__(self, graph: Graph):

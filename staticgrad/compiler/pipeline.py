@@ -1,13 +1,13 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
-    specialise   bind extents
-    stabilise    laws that need whole ops: log(softmax(x)) and its kin
-    expand       ops written in other ops
-    simplify     algebra, constants, broadcasts and reshapes that say nothing
-    layouts      which values are views of which memory
-    fuse         groups over one iteration space
-    schedule     order, in-place writes of variables
-    build        emit and compile kernels, lay out memory, write the table
+specialise   bind extents
+stabilise    laws that need whole ops: log(softmax(x)) and its kin
+expand       ops written in other ops
+simplify     algebra, constants, broadcasts and reshapes that say nothing
+layouts      which values are views of which memory
+fuse         groups over one iteration space
+schedule     order, in-place writes of variables
+build        emit and compile kernels, lay out memory, write the table
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def compile_plan(
     order = schedule(graph, groups, layouts, fetches, assigns)
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
-        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions, laws, order.notes,
-        feeds, prepared.draws,
+        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions, laws,
+        order.notes, feeds, prepared.draws,
     )  # fmt: skip
 
 

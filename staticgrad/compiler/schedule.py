@@ -1,8 +1,9 @@
 """Units of work in an order, and where each value lies.
 
 A unit is one kernel, one native call, one copy or one host call. The order respects data; checks come as early, and
-writes to variables as late as it allows, so that an error leaves the state as it was. A variable whose new value is computed
-element by element is written in place once nobody needs the old value; other assignments are copies at the end.
+writes to variables as late as it allows, so that an error leaves the state as it was. A variable whose new value is
+computed element by element is written in place once nobody needs the old value; other assignments are copies at the
+end.
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ class Schedule:
 
 
 def schedule(
-    graph: Graph, groups: Sequence[Group], layouts: Layouts, fetches: Sequence[Node], assigns: Sequence[tuple[Cell, Node]]
+    graph: Graph,
+    groups: Sequence[Group],
+    layouts: Layouts,
+    fetches: Sequence[Node],
+    assigns: Sequence[tuple[Cell, Node]],
 ) -> Schedule:
     """Order the work for `fetches` and `assigns`."""
     position = {node: i for i, node in enumerate(graph.nodes)}
@@ -75,7 +80,10 @@ def _units(
     for group in groups:
         inside = set(group.members)
         reads = {
-            layouts.base[i] for n in group.members for i in n.inputs if origin(i) not in inside and not inlined(origin(i))
+            layouts.base[i]
+            for n in group.members
+            for i in n.inputs
+            if origin(i) not in inside and not inlined(origin(i))
         }
         units.append(Unit("kernel", list(group.outputs), reads, position[group.members[-1]], group))
     for node in graph.nodes:
@@ -230,4 +238,3 @@ def _ordered(units: list[Unit]) -> list[Unit]:
                 heapq.heappush(ready, (user.priority, user.position, serial[user], user))
     assert len(order) == len(units), "units wait for each other"
     return order
-

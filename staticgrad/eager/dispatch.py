@@ -16,7 +16,7 @@ from ..ir import REGISTRY, OpDef
 from ..operators import Symbol, append, as_array, frontends, located, promotion, state
 from ..ops.rules import arithmetic, floating, numeric
 from ..types import SUPPORTED, float32, float64, get_default_dtype, is_scalar, type_of
-from .modes import modes
+from .modes import Mode, modes
 from .tape import Ghost, Record
 from .tensor import Tensor, new, wrap
 
@@ -54,29 +54,29 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
 
 def finish(op: OpDef, inputs: tuple[Tensor, ...], tracked: bool, attrs: Mapping[str, Any]) -> Tensor:
     """Evaluate and record. `tracked`: some input requires grad."""
-    quiet = modes.now.quiet
+    mode = modes.now
     try:
         if len(inputs) == 1:
-            data = quiet(op.eval, inputs[0]._data, **attrs)
+            data = mode.quiet(op.eval, inputs[0]._data, **attrs)
         else:
-            data = quiet(op.eval, *[t._data for t in inputs], **attrs)
+            data = mode.quiet(op.eval, *[t._data for t in inputs], **attrs)
     except Exception as error:
         data = once_more(error, op, inputs, attrs)
-    return result(op, inputs, data, tracked, attrs)
+    return result(op, inputs, data, mode if tracked else None, attrs)
 
 
-def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, tracked: bool, attrs: Mapping[str, Any]) -> Tensor:
-    """The tensor around an op's value, recorded where a gradient can flow to an input."""
+def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
+    """The tensor around an op's value. With a mode (some input requires grad) it is recorded where a gradient can flow."""
     if data.__class__ is not ndarray:
         data = np.asarray(data)
     out = new(Tensor)
     out._data = data
     out._base = None
     out._views = None
-    if tracked and modes.now.grad and data.dtype.kind == "f" and (op in COMPLETE or flows(op, inputs)):
+    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
         out._tracked = True
         out._record = record = Record(op, inputs, attrs, data)
-        if modes.now.anomaly:
+        if mode.anomaly:
             record.where = user_line()
     else:
         out._tracked = False
@@ -92,16 +92,15 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, tracked: bool, attr
 
 
 COMPLETE: set[OpDef] = set()
-"""Ops through which a gradient flows to every input."""
+"""Ops of floats through which a gradient flows to every input."""
 
 
-def flows(op: OpDef, inputs: tuple[Tensor, ...]) -> bool:
+def flows(op: OpDef, inputs: tuple[Tensor, ...], data: np.ndarray) -> bool:
     """Whether the result depends smoothly on an input that requires grad."""
-    if isinstance(op.vjp, tuple) and None not in op.vjp:
-        COMPLETE.add(op)
-        return True
     rules = op.vjp
-    if rules is not None:
+    if rules.__class__ is tuple and None not in rules and op.promote is not None:
+        COMPLETE.add(op)
+    if rules is not None and data.dtype.kind == "f":
         for position, tensor in enumerate(inputs):
             if tensor._tracked and (rules[position] if rules.__class__ is tuple else rules(position)) is not None:
                 return True

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..ir import NO_ATTRS, REGISTRY
 from ..operators import F, Operators, frontends
+from ..ops.indexing import bounds
 from ..types import ALL_AXES, normalize_axes
 from .dispatch import FLOATS, NUMBERS, number, result
 from .modes import modes
@@ -23,8 +24,6 @@ BINARY = {
 REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__"}
 UNARY = ("exp", "log", "log1p", "expm1", "sqrt", "square", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "sign")
 UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
-
-
 
 def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """The op of a tensor and a tensor of the same floating dtype, or a plain number."""
@@ -44,11 +43,12 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
         else:
             return general(other, self) if reflected else general(self, other)
         x, y = (other, self) if reflected else (self, other)
+        mode = modes.now
         try:
-            data = modes.now.quiet(ufunc, x._data, y._data)
+            data = mode.quiet(ufunc, x._data, y._data)
         except ValueError:
             return general(x, y)  # raises the error that names shapes and line
-        return result(op, (x, y), data, differentiable and (x._tracked or y._tracked), NO_ATTRS)
+        return result(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -62,7 +62,8 @@ def unary(name: str) -> Callable[[Any], Any]:
     def method(self: Tensor) -> Any:
         if frontends.tracing or self._data.dtype not in FLOATS:
             return general(self)
-        return result(op, (self,), modes.now.quiet(function, self._data), self._tracked, NO_ATTRS)
+        mode = modes.now
+        return result(op, (self,), mode.quiet(function, self._data), mode if self._tracked else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -78,11 +79,32 @@ def reduction(name: str) -> Callable[..., Any]:
         if frontends.tracing or named or data.dtype not in FLOATS or not data.size:
             return general(self, **{"axis": axis, "keepdims": keepdims, **named})
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
-        value = modes.now.quiet(function, data, axes, keepdims)
-        return result(op, (self,), value, self._tracked, {"axis": axes, "keepdims": keepdims})
+        mode = modes.now
+        value = mode.quiet(function, data, axes, keepdims)
+        return result(op, (self,), value, mode if self._tracked else None, {"axis": axes, "keepdims": keepdims})
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
+
+
+def along(name: str) -> Callable[..., Any]:
+    """An op of a floating tensor that keeps its shape and works along axes."""
+    op, general = REGISTRY[name], getattr(Operators, name)
+    function = op.eval
+
+    def method(self: Tensor, axis: Any = -1, **named: Any) -> Any:
+        data = self._data
+        if frontends.tracing or named or data.dtype not in FLOATS:
+            return general(self, **{"axis": axis, **named})
+        axes = normalize_axes(axis, data.ndim)
+        mode = modes.now
+        return result(op, (self,), mode.quiet(function, data, axes), mode if self._tracked else None, {"axis": axes})
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+PERMUTE, RESHAPE, SLICE = REGISTRY["permute"], REGISTRY["reshape"], REGISTRY["slice"]
 
 
 def transposed(self: Tensor) -> Any:
@@ -90,33 +112,35 @@ def transposed(self: Tensor) -> Any:
     if frontends.tracing:
         return F.permute(self)
     data = self._data
-    return result(PERMUTE, (self,), data.T, self._tracked, {"axes": ALL_AXES[data.ndim][::-1]})
+    axes = ALL_AXES[data.ndim][::-1]
+    return result(PERMUTE, (self,), data.T, modes.now if self._tracked else None, {"axes": axes})
 
 
 def reshape(self: Tensor, *shape: Any) -> Any:
     """This tensor in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
-    if frontends.tracing or not INTEGER.issuperset([d.__class__ for d in shape]) or (shape and min(shape) < 0):
+    if frontends.tracing:
         return F.reshape(self, *shape)
     try:
-        data = self._data.reshape(shape)
-    except ValueError:
+        data = self._data.reshape(*shape)
+    except (TypeError, ValueError):
         return F.reshape(self, *shape)  # raises the error that names shapes and line
-    return result(RESHAPE, (self,), data, self._tracked, {"shape": shape})
+    return result(RESHAPE, (self,), data, modes.now if self._tracked else None, {"shape": data.shape})
 
 
 def getitem(self: Tensor, key: Any) -> Any:
     """self[key], see `staticgrad.getitem`."""
-    if frontends.tracing or key.__class__ is not int:
-        return F.getitem(self, key)
-    try:
-        data = self._data[key, ...]
-    except IndexError:
-        return F.getitem(self, key)  # raises the error that names index and line
-    return result(SLICE, (self,), data, self._tracked, {"slices": (key,)})
+    if not frontends.tracing:
+        try:
+            if key.__class__ is int:
+                data = self._data[key, ...]
+                return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": (key,)})
+            if key.__class__ is slice:
+                data = self._data[key]
+                return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": (bounds(key),)})
+        except (IndexError, TypeError, ValueError):
+            pass  # the general way raises the error that names index and line
+    return F.getitem(self, key)
 
-
-PERMUTE, RESHAPE, SLICE = REGISTRY["permute"], REGISTRY["reshape"], REGISTRY["slice"]
-INTEGER = frozenset({int})
 
 for _name, _dunder in BINARY.items():
     _method: Any = binary(_name)
@@ -130,6 +154,8 @@ for _name in (*UNARY, *UNARY_OPERATORS):
     setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _method)
 for _name in ("sum", "mean", "max", "min"):
     setattr(Tensor, _name, reduction(_name))
+for _name in ("softmax", "log_softmax"):
+    setattr(Tensor, _name, along(_name))
 Tensor.T = property(transposed)  # type: ignore[assignment]
 Tensor.reshape = reshape  # type: ignore[attr-defined]
 Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]

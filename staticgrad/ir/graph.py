@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class Graph:
     """A set of nodes closed under `inputs`, in an order in which operands come before their users.
 
-    `dag` is the networkx view. Edges follow from `Node.inputs`: a DiGraph keeps one edge for `mul(x, x)`, so operand order
-    and repetition live in the node. With `intern`, pure nodes are interned (same op, inputs, attributes: same node), so
-    common subexpressions never exist. Graphs that a user builds don't intern: two tensors written on two lines can be
-    fed apart. The compiler's copies do.
+    `dag` is the networkx view. Edges follow from `Node.inputs`: a DiGraph keeps one edge for `mul(x, x)`, so operand
+    order and repetition live in the node. With `intern`, pure nodes are interned (same op, inputs, attributes: same
+    node), so common subexpressions never exist. Graphs that a user builds don't intern: two tensors written on two
+    lines can be fed apart. The compiler's copies do.
     """
 
     def __init__(self, *, intern: bool = False):

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class Pointwise:
     """One value per element of the (broadcast) result.
 
-    `template` is a Python expression: `{0}`, `{1}` are the operands, `{s}` the suffix of the operand dtype (`f32`), which
-    is also the name of its constructor in kernels. A callable gets the node and returns the template, or "" to leave this dtype to the host. `cost` is in units
-    of one addition: it decides between computing a value twice and storing it.
+    `template` is a Python expression: `{0}`, `{1}` are the operands, `{s}` the suffix of the operand dtype (`f32`),
+    which is also the name of its constructor in kernels. A callable gets the node and returns the template, or "" to
+    leave this dtype to the host. `cost` is in units of one addition: it decides between computing a value twice and
+    storing it.
     """
 
     template: str | Callable[[Node], str]

@@ -256,7 +256,7 @@ def getitem(x: Any, key: Any) -> Any:
     if key.__class__ is slice:
         key = (key,)
     if key.__class__ is tuple and len(key) <= ndim_of(x) and PLAIN.issuperset([k.__class__ for k in key]):
-        return apply(slice_op, x, slices=tuple([k if k.__class__ is int else _bounds(k) for k in key]))
+        return apply(slice_op, x, slices=tuple([k if k.__class__ is int else bounds(k) for k in key]))
     return _general(x, key)
 
 
@@ -311,7 +311,7 @@ def _subscript(x: Any, keys: list[Any]) -> Any:
             insert.append(place)
             place += 1
         elif isinstance(k, slice):
-            slices.append(_bounds(k))
+            slices.append(bounds(k))
             place += 1
         elif isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_)):
             slices.append(int(k))
@@ -340,9 +340,13 @@ def _pick(x: Any, arrays: list[tuple[int, Any]]) -> Any:
     return apply(gather_op, x, *indices, axis=axes[0])
 
 
-def _bounds(k: slice) -> tuple[int | None, int | None, int]:
+def bounds(k: slice) -> tuple[int | None, int | None, int]:
+    """A slice as a tuple of ints and None, as attributes of nodes have to be. Raises ArgumentError."""
+    start, stop, step = k.start, k.stop, k.step
+    if step is None and (start is None or start.__class__ is int) and (stop is None or stop.__class__ is int):
+        return start, stop, 1
     try:
-        start, stop, step = [None if p is None else index(p) for p in (k.start, k.stop, k.step)]
+        start, stop, step = [None if p is None else index(p) for p in (start, stop, step)]
     except TypeError:
         raise ArgumentError(f"slice bounds must be integers, got {k!r}") from None
     if step == 0:

@@ -49,7 +49,9 @@ class Input:
             return rng.integers(low, self.high if self.high else 5, self.shape).astype(self.dtype)
         array = rng.integers(-8, 9, self.shape) / 4
         if self.special:
-            array = np.where(rng.random(self.shape) < 0.15, rng.choice([np.nan, np.inf, -np.inf, -0.0], self.shape), array)
+            array = np.where(
+                rng.random(self.shape) < 0.15, rng.choice([np.nan, np.inf, -np.inf, -0.0], self.shape), array
+            )
         return np.asarray(array, self.dtype)
 
 
@@ -64,8 +66,8 @@ class Step:
 
 @dataclass
 class Program:
-    """Values in order; `outputs` are fetched; with `grads`, so are the gradients of the floating outputs' sum with respect to
-    these inputs; `assigns`: (variable, value)."""
+    """Values in order; `outputs` are fetched; with `grads`, so are the gradients of the floating outputs' sum with
+    respect to these inputs; `assigns`: (variable, value)."""
 
     values: list[Input | Step]
     outputs: list[int]
@@ -77,7 +79,8 @@ class Program:
         return "\n".join(["Program(", *lines, f"    {self.outputs}, {self.grads}, {self.assigns})"])
 
 
-# the table ----------------------------------------------------------------------------------------------------------------
+# the table
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,9 @@ def product(draft: Draft, x: int) -> Any:
     k, n = value.shape[-1], draft.extent()
     batch = value.shape[:-2] if value.ndim > 2 else ()
     known = [
-        i for i in range(len(draft.values)) if draft.at(i).ndim == 2 and draft.at(i).shape[0] == k and floating(draft.at(i))
+        i
+        for i in range(len(draft.values))
+        if draft.at(i).ndim == 2 and draft.at(i).shape[0] == k and floating(draft.at(i))
     ]
     shapes = [(k,), (k, n), (*batch, k, n), (*(1 for _ in batch), k, n), (2, k, n)]
     if known and draft.choose([True, False]):
@@ -246,12 +251,16 @@ def select(draft: Draft, x: int) -> Any:
 
 
 def bounds(draft: Draft, x: int) -> Any:
-    return (), draft.choose([(-1, 1), (None, 1), (0, None), (-0.5, 0.5)] if floating(draft.at(x)) else [(0, 2), (1, None)])
+    return (), draft.choose(
+        [(-1, 1), (None, 1), (0, None), (-0.5, 0.5)] if floating(draft.at(x)) else [(0, 2), (1, None)]
+    )
 
 
 def dtype_of(draft: Draft, x: int) -> Any:
     here = draft.at(x)
-    options = [F32, F64] if floating(here) else [F32, F64, I64, I32, BOOL, U8] if here.dtype != I64 else [F32, F64, I32, BOOL]
+    options = (
+        [F32, F64] if floating(here) else [F32, F64, I64, I32, BOOL, U8] if here.dtype != I64 else [F32, F64, I32, BOOL]
+    )
     return (), (draft.choose(options),)
 
 
@@ -264,7 +273,9 @@ def _binary(*names: str, fits: Callable[[Any], bool] = numeric) -> dict[str, Op]
 
 
 OPS: dict[str, Op] = {
-    **_unary("exp", "log1p", "expm1", "sin", "cos", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "softplus", "isnan"),
+    **_unary(
+        "exp", "log1p", "expm1", "sin", "cos", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "softplus", "isnan"
+    ),
     **_unary("isfinite", "log", "rsqrt"),
     **_unary("neg", "abs", "square", "relu", fits=lambda x: x.dtype not in (BOOL, U8)),
     **_unary("sign", fits=numeric),
@@ -299,7 +310,9 @@ OPS: dict[str, Op] = {
     "softmax": Op(F.softmax, floating, some_axes),
     "log_softmax": Op(F.log_softmax, floating, some_axes),
     "layer_norm": Op(
-        lambda x, a: (x - F.mean(x, a, keepdims=True)) * F.rsqrt(F.var(x, a, keepdims=True) + 0.125), floating, some_axes
+        lambda x, a: (x - F.mean(x, a, keepdims=True)) * F.rsqrt(F.var(x, a, keepdims=True) + 0.125),
+        floating,
+        some_axes,
     ),
     "cumsum": Op(F.cumsum, numeric, one_axis),
     "reshape": Op(F.reshape, anything, new_shape),
@@ -320,11 +333,26 @@ OPS: dict[str, Op] = {
     "stop_gradient": Op(F.stop_gradient, anything),
 }
 NAMES = tuple(OPS)
-LOOPS = ("add", "mul", "sub", "softmax", "sum", "exp", "max", "mean", "add_number", "layer_norm", "relu", "reshape", "permute")
+LOOPS = (
+    "add",
+    "mul",
+    "sub",
+    "softmax",
+    "sum",
+    "exp",
+    "max",
+    "mean",
+    "add_number",
+    "layer_norm",
+    "relu",
+    "reshape",
+    "permute",
+)
 """Drawn more often: what most kernels are made of."""
 
 
-# drawing ------------------------------------------------------------------------------------------------------------------
+# drawing
+# ------------------------------------------------------------------------------------------------------------------
 
 
 class Draft:
@@ -351,7 +379,9 @@ class Draft:
         self.known.append(sg.tensor(leaf.array()))
         return len(self.values) - 1
 
-    def partner(self, x: int, fits: Callable[[Any], bool], same_kind: bool, dtype: np.dtype | None = None) -> int | None:
+    def partner(
+        self, x: int, fits: Callable[[Any], bool], same_kind: bool, dtype: np.dtype | None = None
+    ) -> int | None:
         """A value, known or new, that broadcasts with x."""
         shape = self.at(x).shape
         if self.choose([True, True, False]):
@@ -412,9 +442,7 @@ def random_program(choose: Choose) -> Program:
     assigns = []
     for i, value in enumerate(draft.values):
         if isinstance(value, Input) and value.role == "variable" and choose([True, False]):
-            fitting = [
-                k for k in positions if draft.at(k).shape == value.shape and draft.at(k).dtype == value.dtype
-            ]
+            fitting = [k for k in positions if draft.at(k).shape == value.shape and draft.at(k).dtype == value.dtype]
             assigns.append((i, choose(fitting)))
     return pruned(Program(draft.values, outputs, grads, assigns))
 
@@ -440,7 +468,8 @@ def pruned(program: Program) -> Program:
     )  # fmt: skip
 
 
-# running ------------------------------------------------------------------------------------------------------------------
+# running
+# ------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass

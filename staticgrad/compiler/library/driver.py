@@ -1,7 +1,7 @@
 """The native driver: walks a plan's table and calls each row's kernel. The same compiled functions serve every plan.
 
-A row of the table is ROW int64 numbers: kernel address, address of its buffer list, address of its sizes, start, stop, number
-of chunks to cut the range into, whether to look at the status afterwards, and one to spare.
+A row of the table is ROW int64 numbers: kernel address, address of its buffer list, address of its sizes, start,
+stop, number of chunks to cut the range into, whether to look at the status afterwards, and one to spare.
 """
 
 # kernels
@@ -13,11 +13,12 @@ from staticgrad.compiler.table import DATA_OFFSET, ROW
 
 @njit("int64(int64, int64, int64, int64, int64, int64, int64, int64)", nogil=True, cache=True)
 def step(patches, count, objects, table, first, last, status, hold):
-    """Bind the caller's arrays, then run rows [first, last) in this thread. Returns the row that reported an error, or -1.
+    """Bind the caller's arrays, then run rows [first, last) in this thread. Returns the row that reported an error,
+    or -1.
 
     patches: `count` rows of (which object, address to write, bytes to add), by which the data pointers of the ndarrays
-    whose ids are in `objects` get to where kernels read them. hold: 0, or (holders, threads before, address of get and of
-    set): BLAS is put at one thread while somebody holds it, and the last holder restores it.
+    whose ids are in `objects` get to where kernels read them. hold: 0, or (holders, threads before, address of get
+    and of set): BLAS is put at one thread while somebody holds it, and the last holder restores it.
     """
     for p in range(count):
         which, to, add = peek(patches + 24 * p), peek(patches + 24 * p + 8), peek(patches + 24 * p + 16)

@@ -1,6 +1,7 @@
 """Matrix products by SciPy's BLAS, through its address: C = op(A) op(B), row major, batched.
 
-sizes: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, then for each batch the offsets of A, B and C in elements.
+sizes: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, then for each batch the offsets of A, B and C in
+elements.
 The range is over rows of C for a single batch, else over batches. Row-major C = A B is column-major C' = B' A'.
 """
 

@@ -1,6 +1,7 @@
 """Strided copies, clearing, gathers and scatters, by element size.
 
-copy: sizes = axes, extents, strides to, strides from; the range is over the first axis. clear: the range is over elements.
+copy: sizes = axes, extents, strides to, strides from; the range is over the first axis. clear: the range is over
+elements.
 gather / scatter: sizes = outer, extent, picked, inner; buffers = values, indices, result; the range is over `outer`.
 """
 

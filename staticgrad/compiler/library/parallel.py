@@ -1,7 +1,8 @@
 """The driver that cuts the rows of a plan over OpenMP threads; otherwise as `driver.py`.
 
-Chunk t of n covers the range [start + len * t // n, start + len * (t + 1) // n): for a given number of chunks the result does
-not depend on which thread runs which. Kernels that accumulate have as many rows as chunks, and a closing row of their own.
+Chunk t of n covers the range [start + len * t // n, start + len * (t + 1) // n): for a given number of chunks the
+result does not depend on which thread runs which. Kernels that accumulate have as many rows as chunks, and a closing
+row of their own.
 """
 
 # kernels
@@ -16,8 +17,8 @@ def step(patches, count, objects, table, first, last, status, hold):
     """As the serial `step`, each row cut into its number of chunks.
 
     patches: `count` rows of (which object, address to write, bytes to add), by which the data pointers of the ndarrays
-    whose ids are in `objects` get to where kernels read them. hold: 0, or (holders, threads before, address of get and of
-    set): BLAS is put at one thread while somebody holds it, and the last holder restores it.
+    whose ids are in `objects` get to where kernels read them. hold: 0, or (holders, threads before, address of get
+    and of set): BLAS is put at one thread while somebody holds it, and the last holder restores it.
     """
     for p in range(count):
         which, to, add = peek(patches + 24 * p), peek(patches + 24 * p + 8), peek(patches + 24 * p + 16)
