@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Extent, Index, Node, Pointwise, Reduction
-from ..types import SHORT, bool_
+from ..types import SHORT, bool_, float64
 from .fuse import COL, FULL, ROW, SCALAR, Group, inlined, origin, split_strides
 from .layout import ZERO, Layouts, count, row_terms
 
@@ -39,7 +39,7 @@ class BufferRef:
     kind: str
     node: Node | None = None
     offset: int = 0
-    dtype: np.dtype = np.dtype(np.float64)
+    dtype: np.dtype = float64
     length: int = 0
     """Elements per chunk, for scratch and partial."""
 
@@ -296,9 +296,8 @@ class Body(Writer):
                 sinks[node] = None
             if isinstance(node.op.emit, Reduction):
                 source = origin(node.inputs[0])
-                if source in self.members:
-                    if self._kind(source) == FULL and self.level[source] == level:
-                        sinks[source] = None
+                if source in self.members and self._kind(source) == FULL and self.level[source] == level:
+                    sinks[source] = None
         return list(sinks)
 
     def _loop_reductions(self, level: int) -> list[Node]:
@@ -334,19 +333,20 @@ class Body(Writer):
         price: dict[Node, int] = {}
         for node in self.group.members:
             if self._kind(node) == FULL:
-                behind = [price.get(o, 0) for o in map(origin, node.inputs) if self._cheap(o)]
+                behind = [price.get(o, 0) for o in map(origin, node.inputs) if self._unstored(o)]
                 price[node] = cost(node) + sum(behind)
         for node in self.group.members:
             for source in map(origin, node.inputs):
-                late = self._kind(node) == FULL and self.level[node] > self.level.get(source, 0)
-                if late and source in self.members and self._kind(source) == FULL and source not in self.outputs:
-                    if price[source] > RECOMPUTE and source not in self.kept:
-                        self.kept[source] = len(self.kept)
+                if source in self.kept or not self._unstored(source) or self._kind(node) != FULL:
+                    continue
+                if self.level[node] > self.level[source] and price[source] > RECOMPUTE:
+                    self.kept[source] = len(self.kept)
         for source in self.kept:
             ref = BufferRef("scratch", source, 0, source.type.dtype, _real(self.group.space, "columns"))
             self.scratch[source] = self.buffer(ref, "kept")
 
-    def _cheap(self, node: Node) -> bool:
+    def _unstored(self, node: Node) -> bool:
+        """A full value of this kernel that no memory holds."""
         return node in self.members and self._kind(node) == FULL and node not in self.outputs
 
     # loops ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ Buffers are `Pointer`s that refuse what native code would do silently: reading o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import SimpleNamespace

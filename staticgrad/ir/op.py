@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -128,7 +128,7 @@ class Effect:
     kind: str
 
 
-Emit = Union[Pointwise, Reduction, View, Expand, Extent, Index, Native, Leaf, Effect, None]
+Emit = Pointwise | Reduction | View | Expand | Extent | Index | Native | Leaf | Effect | None
 Promote = Callable[[Sequence[Any]], Sequence[np.dtype | None]]
 
 
