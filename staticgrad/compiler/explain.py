@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import driver
-from .builder import Row, Slot
 from .jit import without_comments
+from .rows import Row, Slot
 
 if TYPE_CHECKING:
     from .plan import Plan

@@ -13,7 +13,8 @@ from ..errors import IndexRangeError, StaticgradError
 from ..ir import Cell, Graph, Node
 from ..ops.random import generator
 from . import driver, jit, threads
-from .builder import Builder, Row, Slot
+from .builder import Builder
+from .rows import Row, Slot
 from .table import ROW
 
 

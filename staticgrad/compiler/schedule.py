@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Cell, Graph, Layout, Native, Node, Reduction
-from .fuse import FULL, ROW, SCALAR, Group, inlined, origin
+from .fuse import Group
 from .layout import Layouts
+from .space import FULL, ROW, SCALAR, inlined, origin
 
 CHECKED, ORDINARY, WRITING = range(3)
 

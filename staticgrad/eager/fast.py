@@ -12,8 +12,9 @@ from ..ir import NO_ATTRS, REGISTRY
 from ..operators import F, Operators, frontends
 from ..ops.indexing import bounds
 from ..types import ALL_AXES, normalize_axes
-from .dispatch import FLOATS, NUMBERS, number, result
+from .dispatch import result
 from .modes import modes
+from .operands import FLOATS, NUMBERS, number
 from .tensor import Tensor
 
 BINARY = {

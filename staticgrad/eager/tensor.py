@@ -16,6 +16,7 @@ from .modes import modes
 from .tape import Handle, Record, Retain, tick
 
 new = object.__new__
+ndarray = np.ndarray
 
 
 class Structure:

@@ -15,7 +15,6 @@ pytest.importorskip("tqdm")
 pytest.importorskip("sklearn")
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))  # benchmarks/ is not installed
 
 from benchmarks import cases, steps  # noqa: E402, F401  (cases: registers them)
 from benchmarks.phases import Phases  # noqa: E402

@@ -1,1 +1,122 @@
-X = 1
+"""Small graphs for the compiler's tests: written with symbols, run interpreted, as plain Python and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from staticgrad.compiler.pipeline import compile_plan
+from staticgrad.compiler.plan import Plan
+from staticgrad.compiler.prepare import prepare
+from staticgrad.compiler.program import Program
+from staticgrad.interpret import interpret
+from staticgrad.ir import REGISTRY, Cell, Graph, Node
+from staticgrad.operators import Symbol, append
+from staticgrad.types import TensorType
+from staticgrad.verify import verify
+from tests.helpers import assert_close
+
+RTOL = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-12}
+
+
+class Bench:
+    """A graph with its feeds, variables and assignments, and values for them."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.graph = Graph()
+        self.rng = np.random.default_rng(seed)
+        self.feeds: list[Symbol] = []
+        self.arrays: list[np.ndarray] = []
+        self.store: dict[Cell, np.ndarray] = {}
+        self.effects: list[Node] = []
+        self.targets: list[tuple[Cell, Node]] = []
+
+    # writing ------------------------------------------------------------------------------------------------------
+
+    def sample(self, shape: Sequence[int], dtype: Any) -> np.ndarray:
+        kind = np.dtype(dtype)
+        if kind.kind == "f":
+            return np.asarray(self.rng.standard_normal(shape), kind)
+        return self.rng.integers(0, 2 if kind == np.bool_ else 4, shape).astype(kind)
+
+    def feed(self, *shape: int, dtype: Any = np.float32, value: Any = None, declared: Any = None) -> Symbol:
+        """A placeholder; `declared` gives it another static shape (with None)."""
+        array = self.sample(shape, dtype) if value is None else np.asarray(value)
+        kind = TensorType(array.shape if declared is None else declared, array.dtype)
+        symbol = append(self.graph, REGISTRY["placeholder"], (), {"type": kind}, name=f"x{len(self.feeds)}")
+        self.feeds.append(symbol)
+        self.arrays.append(array)
+        return symbol
+
+    def variable(self, *shape: int, dtype: Any = np.float32, value: Any = None, name: str = "w") -> Symbol:
+        array = self.sample(shape, dtype) if value is None else np.array(value)
+        cell = Cell(name, TensorType(array.shape, array.dtype))
+        self.store[cell] = array
+        return append(self.graph, REGISTRY["variable"], (), {"cell": cell}, name=name)
+
+    def value_of(self, variable: Symbol) -> np.ndarray:
+        return self.store[variable.node.attrs["cell"]]
+
+    def assign(self, variable: Symbol, value: Symbol) -> Symbol:
+        effect = append(self.graph, REGISTRY["assign"], (variable, value), {})
+        self.effects.append(effect.node)
+        self.targets.append((variable.node.attrs["cell"], value.node))
+        return effect
+
+    # running ------------------------------------------------------------------------------------------------------
+
+    def program(self, *fetches: Symbol) -> Program:
+        return Program(self.graph, [f.node for f in fetches], [f.node for f in self.feeds], self.effects)
+
+    def plan(self, *fetches: Symbol) -> Plan:
+        """The plan for the values at hand, every stage verified."""
+        ready = prepare(self.graph, [f.node for f in fetches], [f.node for f in self.feeds], self.effects)
+        known = {n: TensorType(a.shape, a.dtype) for n, a in zip(ready.feeds, self.arrays, strict=True)}
+        return compile_plan(ready, known, lambda stage, graph, results: verify(graph, static=True) and None)
+
+    def leaves(self) -> dict[Node, np.ndarray]:
+        fed = {f.node: a for f, a in zip(self.feeds, self.arrays, strict=True)}
+        cells = {n: self.store[n.attrs["cell"]] for n in self.graph.nodes if n.op.leaf == "variable"}
+        return {**cells, **fed}
+
+    def expected(self, *fetches: Symbol) -> tuple[list[np.ndarray], dict[Cell, np.ndarray]]:
+        """What the interpreter gives: the fetches, and the variables after the run."""
+        nodes = [f.node for f in fetches]
+        values = interpret(self.graph, [*nodes, *(v for _, v in self.targets)], self.leaves())
+        after = {cell: array.copy() for cell, array in self.store.items()}
+        after.update({cell: values[value] for cell, value in self.targets})
+        return [values[n] for n in nodes], after
+
+    def check(self, *fetches: Symbol, rtol: float | None = None, plan: Plan | None = None) -> Plan:
+        """Interpreted == plain Python == compiled, twice, with inputs left alone. Returns the plan."""
+        plan = self.plan(*fetches) if plan is None else plan
+        expected, after = self.expected(*fetches)
+        for run in (plan.run_unjitted, plan.run, plan.run):
+            arrays = [a.copy() for a in self.arrays]
+            store = {cell: array.copy() for cell, array in self.store.items()}
+            got = run(arrays, store)
+            for i, (value, reference) in enumerate(zip(got, expected, strict=True)):
+                close(value, reference, rtol, f"{run.__name__}, fetch {i}")
+            for cell, reference in after.items():
+                close(store[cell], reference, rtol, f"{run.__name__}, variable {cell}")
+            for array, before in zip(arrays, self.arrays, strict=True):
+                assert_close(array, before, what="a feed was changed")
+        return plan
+
+
+def close(got: np.ndarray, expected: np.ndarray, rtol: float | None = None, what: str = "") -> None:
+    """Equal within `rtol` (that of the dtype when None); integers and booleans equal."""
+    tolerance = RTOL.get(expected.dtype, 0.0) if rtol is None or expected.dtype.kind != "f" else rtol
+    assert_close(got, expected, tolerance, what=what)
+
+
+def reasons(plan: Plan, fused: bool) -> list[str]:
+    """The texts of the decisions that went this way."""
+    return [str(d) for d in plan.decisions if d.fused is fused]
+
+
+def ops_of(plan: Plan) -> list[list[str]]:
+    """For each kernel row, the ops that it computes."""
+    return [[n.op.name for n in row.nodes] for row in plan.rows if row.kind == "kernel"]

@@ -1,0 +1,113 @@
+"""What an op gets: tensors (or, in a backward pass, arrays) of the dtypes that promotion names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, StaticgradError, user_line
+from ..ir import REGISTRY, OpDef
+from ..operators import as_array, located, promotion
+from ..types import float32, float64, is_scalar
+from .modes import modes
+from .tape import Ghost
+from .tensor import Tensor, ndarray, wrap
+
+FLOATS = (float32, float64)
+NUMBERS = frozenset({float, int})
+
+PLANS: dict[tuple[Any, ...], tuple[np.dtype | None, ...]] = {}
+"""(op, then the dtype of each tensor and the class of each number) -> what each number becomes, where promotion casts no
+tensor; () when there is nothing to do. It is what `learn` has seen; all else asks promotion again."""
+
+
+def tensors_of(op: OpDef, args: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Tensor, ...]:
+    """Tensors of the dtypes the op wants; casts of tensors are recorded by `run`."""
+    operands = [arg._data if isinstance(arg, Tensor) else operand_of(op, i, arg) for i, arg in enumerate(args)]
+    dtypes = targets(op, operands)
+    if all(isinstance(arg, Tensor) or arg.__class__ in NUMBERS for arg in args):
+        learn(op, operands, dtypes)
+    result = []
+    for arg, operand, dtype in zip(args, operands, dtypes, strict=True):
+        if not isinstance(arg, Tensor):
+            result.append(wrap(cast(operand, dtype)))
+        elif dtype is None or operand.dtype == dtype:
+            result.append(arg)
+        else:
+            result.append(run(REGISTRY["cast"], (arg,), {"dtype": dtype}))
+    return tuple(result)
+
+
+def arrays_of(op: OpDef, args: Sequence[Any]) -> Sequence[np.ndarray]:
+    """Arrays of the dtypes the op wants, from arrays and numbers. NumPy's scalars count as 0-d arrays here."""
+    plan = PLANS.get((op, *[arg.dtype if arg.__class__ is ndarray else arg.__class__ for arg in args]))
+    if plan is not None:
+        return [a if d is None else number(a, d)._data for a, d in zip(args, plan, strict=True)] if plan else args
+    operands = [operand_of(op, i, np.asarray(a) if isinstance(a, np.generic) else a) for i, a in enumerate(args)]
+    dtypes = targets(op, operands)
+    learn(op, operands, dtypes)
+    return [cast(o, d) for o, d in zip(operands, dtypes, strict=True)]
+
+
+def learn(op: OpDef, operands: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> None:
+    """Remember what follows from dtypes alone: whether an operand is 0-d decides only where dtypes differ."""
+    present = [o.dtype for o in operands if o.__class__ is ndarray]
+    key: list[Any] = [op]
+    plan: list[np.dtype | None] = []
+    for operand, dtype in zip(operands, dtypes, strict=True):
+        if operand.__class__ is ndarray:
+            if dtype is not None and dtype != operand.dtype:
+                return
+            key.append(operand.dtype)
+            plan.append(None)
+        elif operand.__class__ in NUMBERS and dtype in present:
+            key.append(operand.__class__)
+            plan.append(dtype)
+        else:
+            return
+    PLANS[tuple(key)] = tuple(plan) if any(plan) else ()
+
+
+def operand_of(op: OpDef, position: int, arg: Any) -> Any:
+    """An array or a plain number."""
+    if isinstance(arg, ndarray):
+        return as_array(arg)
+    if isinstance(arg, Ghost):
+        if position not in op.shape_only:
+            arg.refuse()
+        return arg.shape_array()
+    return arg if is_scalar(arg) else as_array(arg)
+
+
+def targets(op: OpDef, operands: Sequence[Any]) -> Sequence[np.dtype | None]:
+    """The dtype that each operand is cast to (None: kept)."""
+    try:
+        return promotion(op, operands)
+    except StaticgradError as error:
+        raise located(error, op, operands, user_line()) from None
+
+
+def cast(operand: Any, dtype: np.dtype | None) -> np.ndarray:
+    if isinstance(operand, ndarray):
+        return operand if dtype is None or operand.dtype == dtype else modes.now.quiet(operand.astype, dtype)
+    return number(operand, np.asarray(operand).dtype if dtype is None else dtype)._data
+
+
+def number(value: Any, dtype: np.dtype) -> Tensor:
+    """A number as a 0-d tensor. Raises DTypeError when it is out of range."""
+    return constant(value, dtype) if value or value.__class__ is int else fresh(value, dtype)  # 0.0 == -0.0
+
+
+def fresh(value: Any, dtype: np.dtype) -> Tensor:
+    try:
+        data = modes.now.quiet(np.array, value, dtype)
+    except OverflowError:
+        raise DTypeError(f"the number {value!r} is out of range for {dtype}") from None
+    data.flags.writeable = False  # it is shared
+    return wrap(data)
+
+
+constant = lru_cache(maxsize=256, typed=True)(fresh)
