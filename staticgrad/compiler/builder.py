@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,6 @@ class Builder:
         self.argument_nodes: list[Node] = []
         self.status = Slot("fixed", (4,), np.dtype(np.int64))
         self.saved: dict[Unit, Slot] = {}
-        self.last_arguments: list[Any] = []
         self.threads = get_num_threads()
         self._leaves()
         for unit in plan.units:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import GradientError, ShapeError
 from ..ir import Graph, Node
-from ..operators import F, Symbol, lines_of
+from ..operators import F, Symbol, append, lines_of
+from ..ops.leaves import constant, constant_of
 from ..types import shape_text
 
 
@@ -61,25 +62,24 @@ def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, An
         seed = None if grad_ys is None else grad_ys[i]
         with lines_of(y.node.where):
             if seed is None:
-                seed = F.broadcast_like(np.ones((), y.dtype), y) if y.shape else _one(y)
+                seed = F.broadcast_like(np.ones((), y.dtype), y) if y.shape else _constant(y, 1)
             else:
                 shape = tuple(np.shape(seed)) if not hasattr(seed, "shape") else seed.shape
                 if len(shape) != len(y.shape) or any(
                     a != b and None not in (a, b) for a, b in zip(shape, y.shape, strict=True)
                 ):
                     raise ShapeError(f"grad_ys[{i}] has shape {shape_text(shape)}, ys[{i}] has {shape_text(y.shape)}")
-                seed = F.astype(seed, y.dtype) if hasattr(seed, "dtype") else np.asarray(seed, y.dtype)
-                seed = seed if isinstance(seed, Symbol) else F.broadcast_like(seed, y) if y.shape else _one(y) * seed
+                plain = isinstance(seed, (np.ndarray, np.generic)) or not hasattr(seed, "dtype")
+                seed = _constant(y, seed) if plain else F.astype(seed, y.dtype)
+                if not isinstance(seed, Symbol):
+                    seed = F.broadcast_like(seed, y) if y.shape else _constant(y, 1) * seed
             known = cotangents.get(y.node)
             cotangents[y.node] = seed if known is None else F.add(known, seed)
     return cotangents
 
 
-def _one(y: Symbol) -> Symbol:
-    from ..operators import append
-    from ..ops.leaves import constant, constant_of
-
-    return append(y.graph, constant, (), constant_of(np.ones((), y.dtype)))
+def _constant(y: Symbol, value: Any) -> Symbol:
+    return append(y.graph, constant, (), constant_of(np.asarray(value, y.dtype)))
 
 
 def _between(

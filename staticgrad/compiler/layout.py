@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..ir import Graph, Layout, Node, View
 
@@ -46,31 +45,12 @@ class Layouts:
         self.base[view], self.at[view] = view, Layout.contiguous(view.type.shape)
 
 
-@dataclass(frozen=True)
-class Access:
-    """How a kernel reads a buffer at row i and column j: `row(i) + j * column`.
-
-    row: None when the value is the same in every row, else a list of (divisor, modulus, stride) whose sum over
-    `(i // divisor % modulus) * stride` is the offset; a single entry with divisor 1 and modulus 0 is `i * stride`.
-    """
-
-    row: tuple[tuple[int, int, int], ...]
-    column: int
-    dense: bool = False
-    """Row stride equals the number of columns, column stride is 1: the element's own position."""
-
-
-def pad(layout: Layout, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Shape and strides with leading axes added to `rank`; the number of axes added."""
-    lead = rank - len(layout.shape)
-    return (1,) * lead + layout.shape, (0,) * lead + layout.strides, lead
-
-
 def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides over `shape`, 0 where the operand is repeated; None when it does not broadcast to it."""
     if len(layout.shape) > len(shape):
         return None
-    extents, strides, _ = pad(layout, len(shape))
+    lead = len(shape) - len(layout.shape)
+    extents, strides = (1,) * lead + layout.shape, (0,) * lead + layout.strides
     result = []
     for own, whole, stride in zip(extents, shape, strides, strict=True):
         if own != whole and own != 1:
@@ -110,7 +90,8 @@ def block_start(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def row_terms(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
-    """The offset of row i over these axes, as (divisor, modulus, stride) terms; see Access."""
+    """The offset of row i over these axes, as (divisor, modulus, stride) terms: the sum of `(i // divisor % modulus) *
+    stride`. A single term with divisor 1 and modulus 0 is `i * stride`; no term is the same place in every row."""
     one = merged(shape, strides)
     if one is not None:
         return ((1, 0, one),) if any(strides) else ()

@@ -63,6 +63,9 @@ class Plan:
         self.bound: dict[Cell, np.ndarray] = {}
         sources = [node.attrs["source"] for node in b.argument_nodes]
         self.arguments = [(source.owner, source.key) for source in sources]
+        self.owners = list({id(source.owner): source.owner for source in sources}.values())
+        self.writes: list[int] | None = None
+        """The owners' counts of writes when their numbers were last read; None to read them at every run."""
         self.parallel = any(row.chunks > 1 for row in native)
         self.blas = any(row.large_gemm for row in native)
         self.native = native
@@ -73,7 +76,9 @@ class Plan:
             len(native), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.simple = len(self.segments) == 1 and not self.parallel
-        self.views = [slot.array(()) if slot.root.kind in ("arena", "fixed") else None for slot in self.fetches]
+        self.fetched = [
+            (slot, slot.array(()) if slot.root.kind in ("arena", "fixed") else None) for slot in self.fetches
+        ]
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -105,14 +110,21 @@ class Plan:
 
     def _take(self, arrays: Sequence[np.ndarray]) -> None:
         """The inputs of one run: arrays, hyper-parameters, random state."""
-        self.objects[:] = [id(array) for array in arrays]
-        if self.arguments:
-            values = [owner[key] for owner, key in self.arguments]
-            if values != self.builder.last_arguments:
-                self.builder.argument_values[:] = values
-                self.builder.last_arguments = values
+        objects = self.objects
+        for i, array in enumerate(arrays):
+            objects[i] = id(array)
+        if self.arguments and (self.writes is None or self.writes != [owner.writes for owner in self.owners]):
+            self._read_arguments()
         if self.draws:
             self.builder.generator_state[:] = generator.take(self.draws)
+
+    def _read_arguments(self) -> None:
+        """Fetch the hyper-parameters. Plain dicts, and numbers that can change in place, are read at every run."""
+        values = [owner[key] for owner, key in self.arguments]
+        self.builder.argument_values[:] = values
+        counted = all(hasattr(owner, "writes") for owner in self.owners)
+        plain = all(isinstance(value, (int, float)) for value in values)
+        self.writes = [owner.writes for owner in self.owners] if counted and plain else None
 
     def _segments(self, arrays: Sequence[np.ndarray]) -> None:
         """Native rows and host calls in turn, or native rows over several threads."""
@@ -180,7 +192,7 @@ class Plan:
         """Fresh arrays of the fetches. The caller holds the lock."""
         return [
             slot.array(arrays).copy() if view is None else view.copy()
-            for slot, view in zip(self.fetches, self.views, strict=True)
+            for slot, view in self.fetched
         ]
 
     # looking --------------------------------------------------------------------------------------------------------

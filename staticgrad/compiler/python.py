@@ -5,6 +5,8 @@ Buffers are `Pointer`s that refuse what native code would do silently: reading o
 
 from __future__ import annotations
 
+import linecache
+import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import SimpleNamespace
@@ -43,7 +45,9 @@ def run_unjitted(
 ) -> None:
     """Run rows [start, stop) of a kernel's text. `buffers`: flat arrays or Pointers, of the dtypes that it reads."""
     names = vocabulary()
-    exec(compile(source_body, f"<{name}>", "exec"), names)
+    file = f"<{name} {zlib.crc32(source_body.encode()):08x}>"
+    linecache.cache[file] = len(source_body), None, source_body.splitlines(keepends=True), file  # for the debugger
+    exec(compile(source_body, file, "exec"), names)
     pointers = [b if isinstance(b, Pointer) else Pointer(b) for b in buffers]
     with np.errstate(all="ignore"):
         names[name](pointers, list(sizes), start, stop)

@@ -194,7 +194,7 @@ class Walk:
                 self.found[id(target)] = (target, g)
             if record not in self.needed:
                 return
-        rules, operands, inputs, clock = record.op.vjp, None, record.inputs, record.clock
+        rules, operands, inputs, clock, plain = record.op.vjp, None, record.inputs, record.clock, not self.create
         for position, tensor in enumerate(inputs):
             if tensor._history:
                 maker, leaf = edge(tensor, clock)
@@ -209,7 +209,10 @@ class Walk:
             if rule is None:
                 continue
             if operands is None:
-                out, operands = self._saved_out(record), [self._saved(t, record) for t in inputs]
+                out = self._saved_out(record)
+                operands = [
+                    t._data if plain and t._base is None and t._changed <= clock else self._saved(t, record) for t in inputs
+                ]
             cotangent = rule(g, record, out, *operands)
             if self.anomaly:
                 _check_nan(cotangent, record, position)

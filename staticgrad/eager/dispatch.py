@@ -23,9 +23,11 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     """Apply `op` to tensors, arrays and numbers. Raises the op's errors, with the user's line."""
     if frontends.tracing and state.tracer is not None:
         return state.tracer.apply(op, args, attrs)
-    if modes.now.arrays and not isinstance(args[0], Tensor):
+    mode = modes.now
+    if mode.arrays and not isinstance(args[0], Tensor):
         return op.eval(*arrays_of(op, args), **attrs)
-    key, tracked = [op], False
+    tracked = False
+    key: list[Any] = [op]
     for arg in args:
         if isinstance(arg, Tensor):
             key.append(arg._data.dtype)
@@ -42,24 +44,18 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         tracked = any(t._tracked for t in args)
     elif plan:
         args = tuple([a if d is None else number(a, d) for a, d in zip(args, plan, strict=True)])
-    return finish(op, args, tracked, attrs)
-
-
-def finish(op: OpDef, inputs: tuple[Tensor, ...], tracked: bool, attrs: Mapping[str, Any]) -> Tensor:
-    """Evaluate and record. `tracked`: some input requires grad."""
-    mode = modes.now
     try:
-        if len(inputs) == 1:
-            data = mode.quiet(op.eval, inputs[0]._data, **attrs)
+        if len(args) == 1:
+            data = mode.quiet(op.eval, args[0]._data, **attrs)
         else:
-            data = mode.quiet(op.eval, *[t._data for t in inputs], **attrs)
+            data = mode.quiet(op.eval, *[t._data for t in args], **attrs)
     except Exception as error:
-        data = once_more(error, op, inputs, attrs)
-    return result(op, inputs, data, mode if tracked else None, attrs)
+        data = once_more(error, op, args, attrs)
+    return result(op, args, data, mode if tracked else None, attrs)
 
 
 def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
-    """The tensor around an op's value. With a mode (some input requires grad) it is recorded where a gradient can flow."""
+    """The tensor around an op's value. With a mode (an input requires grad) it is recorded where a gradient can flow."""
     if data.__class__ is not ndarray:
         data = np.asarray(data)
     out = new(Tensor)
@@ -123,11 +119,11 @@ def link(out: Tensor, x: Tensor) -> None:
     if base is None or x._detached:
         base = x
     out._base = base
-    if modes.now.grad:  # a recorded in-place change gives its views new records
+    if base._record is None and base._tracked:
+        base._views = UNLISTED
+    elif modes.now.grad:  # a recorded in-place change gives its views new records
         views = base._views
-        if base._record is None and base._tracked:
-            base._views = UNLISTED
-        elif views is None or views is UNLISTED:
+        if views is None or views is UNLISTED:
             base._views = [ref(out)]
         else:
             if len(views) in PRUNE:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir import NO_ATTRS, REGISTRY
-from ..operators import F, Operators, frontends
+from ..operators import WITH_TORCH_WORDS, F, Operators, frontends
 from ..ops.indexing import bounds
 from ..types import ALL_AXES, normalize_axes
 from .dispatch import result
@@ -47,8 +47,8 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
         mode = modes.now
         try:
             data = mode.quiet(ufunc, x._data, y._data)
-        except ValueError:
-            return general(x, y)  # raises the error that names shapes and line
+        except (ValueError, RuntimeError):
+            return general(x, y)  # raises the error that names shapes and line, or copes with an op inside an op
         return result(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
@@ -64,7 +64,11 @@ def unary(name: str) -> Callable[[Any], Any]:
         if frontends.tracing or self._data.dtype not in FLOATS:
             return general(self)
         mode = modes.now
-        return result(op, (self,), mode.quiet(function, self._data), mode if self._tracked else None, NO_ATTRS)
+        try:
+            data = mode.quiet(function, self._data)
+        except RuntimeError:
+            return general(self)
+        return result(op, (self,), data, mode if self._tracked else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -72,16 +76,23 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 def reduction(name: str) -> Callable[..., Any]:
     """A reduction of a floating tensor."""
-    op, general = REGISTRY[name], getattr(Operators, name)
+    op, general = REGISTRY[name], getattr(F, name)
     function = op.eval
 
-    def method(self: Tensor, axis: Any = None, keepdims: bool = False, **named: Any) -> Any:
+    def method(self: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: Any = False) -> Any:
+        if dim is not None or keepdim:
+            if name not in WITH_TORCH_WORDS:
+                return general(self, dim=dim)  # raises: the word means something else there
+            axis, keepdims = (axis if dim is None else dim), keepdims or keepdim
         data = self._data
-        if frontends.tracing or named or data.dtype not in FLOATS or not data.size:
-            return general(self, **{"axis": axis, "keepdims": keepdims, **named})
+        if frontends.tracing or data.dtype not in FLOATS:
+            return general(self, axis, keepdims)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         mode = modes.now
-        value = mode.quiet(function, data, axes, keepdims)
+        try:
+            value = mode.quiet(function, data, axes, keepdims)
+        except (ValueError, RuntimeError):
+            return general(self, axis, keepdims)
         return result(op, (self,), value, mode if self._tracked else None, {"axis": axes, "keepdims": keepdims})
 
     method.__name__, method.__doc__ = name, general.__doc__
@@ -99,12 +110,17 @@ def along(name: str) -> Callable[..., Any]:
             return general(self, **{"axis": axis, **named})
         axes = normalize_axes(axis, data.ndim)
         mode = modes.now
-        return result(op, (self,), mode.quiet(function, data, axes), mode if self._tracked else None, {"axis": axes})
+        try:
+            value = mode.quiet(function, data, axes)
+        except RuntimeError:
+            return general(self, axis)
+        return result(op, (self,), value, mode if self._tracked else None, {"axis": axes})
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
 
 
+REVERSED = tuple(axes[::-1] for axes in ALL_AXES)
 PERMUTE, RESHAPE, SLICE = REGISTRY["permute"], REGISTRY["reshape"], REGISTRY["slice"]
 
 
@@ -113,8 +129,7 @@ def transposed(self: Tensor) -> Any:
     if frontends.tracing:
         return F.permute(self)
     data = self._data
-    axes = ALL_AXES[data.ndim][::-1]
-    return result(PERMUTE, (self,), data.T, modes.now if self._tracked else None, {"axes": axes})
+    return result(PERMUTE, (self,), data.T, modes.now if self._tracked else None, {"axes": REVERSED[data.ndim]})
 
 
 def reshape(self: Tensor, *shape: Any) -> Any:

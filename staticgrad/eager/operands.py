@@ -20,8 +20,8 @@ FLOATS = (float32, float64)
 NUMBERS = frozenset({float, int})
 
 PLANS: dict[tuple[Any, ...], tuple[np.dtype | None, ...]] = {}
-"""(op, then the dtype of each tensor and the class of each number) -> what each number becomes, where promotion casts no
-tensor; () when there is nothing to do. It is what `learn` has seen; all else asks promotion again."""
+"""(op, then the dtype of each tensor and the class of each number) -> what each number becomes, where promotion casts
+no tensor; () when there is nothing to do. It is what `learn` has seen; all else asks promotion again."""
 
 
 def tensors_of(op: OpDef, args: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Tensor, ...]:

@@ -76,11 +76,18 @@ def _widened(operands: Sequence[Any]) -> list[np.dtype]:
     return [dtype if category(dtype) == 2 else int64]
 
 
+_add_up = ADD.reduce
+
+
+def _sum_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
+    return _add_up(x, None if len(axis) == x.ndim else axis, None, None, keepdims)
+
+
 sum_op = define(
     OpDef(
         name="sum",
         infer=_infer,
-        eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
+        eval=_sum_eval,
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
         emit=Reduction(lambda dtype: 0, "{acc} + {x}", ADD.reduce),
         promote=_widened,

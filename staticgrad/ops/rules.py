@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..ir import REGISTRY, OpDef
-from ..operators import apply
+from ..operators import apply, frontends
 from ..types import TensorType, bool_, broadcast_shapes, promote, to_float
 
 # promotion -------------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def unary(op: OpDef) -> Callable[[Any], Any]:
     """The op as a public function of one operand."""
 
     def function(x: Any) -> Any:
-        return apply(op, x)
+        return frontends.eager(op, (x,), {})
 
     return _named(function, op)
 
@@ -85,7 +85,7 @@ def binary(op: OpDef) -> Callable[[Any, Any], Any]:
     """The op as a public function of two operands."""
 
     def function(x: Any, y: Any) -> Any:
-        return apply(op, x, y)
+        return frontends.eager(op, (x, y), {})
 
     return _named(function, op)
 

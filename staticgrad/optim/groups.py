@@ -17,9 +17,12 @@ from ..ops.leaves import hyper
 class ParamGroup(dict[str, Any]):
     """A dict: `params`, and hyper-parameters by name, which each run reads afresh.
 
-    Their values may change at any time at no cost. What Python decides on - the parameters, flags, whether a number is
-    0 - is structure: a change of it is counted in `Structure.changes`. `beta1` and `beta2` read the parts of `betas`.
+    Their values may change at any time at no cost; `writes` counts the changes, so that a run can tell quickly. What
+    Python decides on - the parameters, flags, whether a number is 0 - is structure: a change of it is counted in
+    `Structure.changes`. `beta1` and `beta2` read the parts of `betas`.
     """
+
+    writes = 0
 
     def __missing__(self, key: str) -> Any:
         if key in ("beta1", "beta2") and "betas" in self:
@@ -30,6 +33,16 @@ class ParamGroup(dict[str, Any]):
         if key not in self or _form(key, self[key]) != _form(key, value):
             Structure.changes += 1
         super().__setitem__(key, value)
+        self.writes += 1
+
+    def __ior__(self, other: Any) -> ParamGroup:  # type: ignore[override,misc]
+        self.update(other)
+        return self
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         for key, value in dict(*args, **kwargs).items():

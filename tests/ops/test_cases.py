@@ -22,7 +22,6 @@ from tests.ops.cases import CASES, EXEMPT, Case, f64
 
 ROWS = [pytest.param(case, sample, id=f"{case.name}-{i}") for case in CASES for i, sample in enumerate(case.samples)]
 FIRST = [pytest.param(case, case.samples[0], id=case.name) for case in CASES]
-BACKENDS = ["interpret", "compiled"]
 
 
 def draw(case: Case, sample: Any, dtype: Any) -> list[np.ndarray]:
@@ -239,10 +238,10 @@ def test_unknown_extents(case: Case, sample: Any):
     check_symbolic(case, sample, case.dtypes[-1], "interpret", unknown_extents, order=2)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("case", "sample"), FIRST)
-def test_plan_agrees_with_eager(case: Case, sample: Any, dtype: str):
-    if np.dtype(dtype) in case.dtypes:
+def test_plan_agrees_with_eager(case: Case, sample: Any):
+    """In float32, and every third row in float64 too (each compiles kernels of its own)."""
+    for dtype in case.dtypes if CASES.index(case) % 3 == 0 else case.dtypes[:1]:
         check_symbolic(case, sample, dtype, "compiled", unknown_extents if case.unknown else known_extents, order=1)
 
 
