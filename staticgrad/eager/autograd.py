@@ -12,7 +12,7 @@ from ..errors import AnomalyError, DTypeError, GradientError, ShapeError
 from ..operators import F, frontends, state
 from ..types import shape_text
 from .modes import modes
-from .tape import Record, Retain, changed, edge, overwritten_operand, tick
+from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
 from .tensor import Tensor, wrap
 
 
@@ -211,7 +211,8 @@ class Walk:
             if operands is None:
                 out = self._saved_out(record)
                 operands = [
-                    t._data if plain and t._base is None and t._changed <= clock else self._saved(t, record) for t in inputs
+                    t._data if plain and t._base is None and t._memory is None else self._saved(t, record)
+                    for t in inputs
                 ]
             cotangent = rule(g, record, out, *operands)
             if self.anomaly:
@@ -223,12 +224,17 @@ class Walk:
 
     def _saved(self, tensor: Any, record: Record) -> Any:
         """An operand for a rule: the value itself, or a ghost when it is gone."""
-        if tensor._changed > record.clock or (tensor._base is not None and changed(tensor) > record.clock):
+        if changed(tensor) > record.clock:
             return overwritten_operand(tensor, record)
         return tensor if self.create else tensor._data
 
     def _saved_out(self, record: Record) -> Any:
-        return wrap(record.out, record) if self.create and isinstance(record.out, np.ndarray) else record.out
+        out = record.out
+        if not isinstance(out, np.ndarray):
+            return out
+        if record.memory is not None and record.memory.changed > record.clock:
+            return Overwritten(f"the output of {record.name()}", out)
+        return wrap(out, record) if self.create else out
 
     # hooks and ownership -----------------------------------------------------------------------------------------
 
@@ -313,4 +319,4 @@ def _accumulate(leaf: Tensor, g: Any, walk: Walk) -> None:
         leaf._grad = known + (g if walk.create else wrap(np.asarray(g)))
     else:
         known._data += g
-        known._changed = tick()
+        touch(known)

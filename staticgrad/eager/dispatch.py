@@ -55,7 +55,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
 
 
 def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
-    """The tensor around an op's value. With a mode (an input requires grad) it is recorded where a gradient can flow."""
+    """The tensor around an op's value. With a mode (some input requires grad) it is recorded if a gradient can flow."""
     if data.__class__ is not ndarray:
         data = np.asarray(data)
     out = new(Tensor)
@@ -116,7 +116,7 @@ def once_more(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: Ma
 def link(out: Tensor, x: Tensor) -> None:
     """A view shares memory: in-place changes of one are changes of the other."""
     base = x._base
-    if base is None or x._detached:
+    if base is None:
         base = x
     out._base = base
     if base._record is None and base._tracked:

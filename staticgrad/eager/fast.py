@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ir import NO_ATTRS, REGISTRY
+from ..ir import NO_ATTRS, REGISTRY, Reduction
 from ..operators import WITH_TORCH_WORDS, F, Operators, frontends
 from ..ops.indexing import bounds
 from ..types import ALL_AXES, normalize_axes
@@ -25,6 +25,7 @@ BINARY = {
 REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__"}
 UNARY = ("exp", "log", "log1p", "expm1", "sqrt", "square", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "sign")
 UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
+
 
 def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """The op of a tensor and a tensor of the same floating dtype, or a plain number."""
@@ -77,7 +78,8 @@ def unary(name: str) -> Callable[[Any], Any]:
 def reduction(name: str) -> Callable[..., Any]:
     """A reduction of a floating tensor."""
     op, general = REGISTRY[name], getattr(F, name)
-    function = op.eval
+    assert isinstance(op.emit, Reduction)
+    fold = op.emit.fold
 
     def method(self: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: Any = False) -> Any:
         if dim is not None or keepdim:
@@ -90,7 +92,7 @@ def reduction(name: str) -> Callable[..., Any]:
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         mode = modes.now
         try:
-            value = mode.quiet(function, data, axes, keepdims)
+            value = mode.quiet(fold, data, axes, None, None, keepdims)
         except (ValueError, RuntimeError):
             return general(self, axis, keepdims)
         return result(op, (self,), value, mode if self._tracked else None, {"axis": axes, "keepdims": keepdims})
@@ -168,7 +170,7 @@ for _name in (*UNARY, *UNARY_OPERATORS):
     _method = unary(_name)
     setattr(Tensor, _name, _method)
     setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _method)
-for _name in ("sum", "mean", "max", "min"):
+for _name in ("sum", "max", "min"):
     setattr(Tensor, _name, reduction(_name))
 for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))

@@ -20,7 +20,7 @@ from ..ops.indexing import gather_op, scatter_op
 from ..types import category, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad
-from .tape import Overwritten, Record, overwritten_operand, tick
+from .tape import Record, overwritten_operand, touch
 from .tensor import Tensor, check_inplace, wrap
 
 
@@ -46,11 +46,11 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
     if not x._data.flags.writeable:
         raise _read_only(name)
-    owner = x._base if x.is_view else x
-    recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)  # type: ignore[union-attr]
+    owner = _owner(x)
+    recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)
     updates = _records(x, owner, value, name) if recorded else []
     x._data[...] = value._data
-    changed = _touch(x)
+    changed = touch(x)
     for tensor, record in updates:
         _give(tensor, record, changed)
     return x
@@ -60,17 +60,9 @@ def _read_only(name: str) -> GradientError:
     return GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
 
 
-def _touch(x: Tensor) -> int:
-    """Note the change on the tensor and on all whose memory it shares."""
-    now = tick()
-    tensor: Tensor | None = x
-    while tensor is not None:
-        tensor._changed = now
-        tensor._changes += 1
-        if tensor._record is not None and tensor._record.out is tensor._data:
-            tensor._record.out = Overwritten(f"the output of {tensor._record.name()}", tensor._data)
-        tensor = tensor._base
-    return now
+def _owner(x: Tensor) -> Any:
+    """The tensor of whose memory x is a part: its base, unless that has got other memory since (`base.data = ...`)."""
+    return x if x._base is None or not np.may_share_memory(x._data, x._base._data) else x._base
 
 
 def _give(tensor: Tensor, record: Record, now: int) -> None:
@@ -246,10 +238,10 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
     plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
-    owner = self._base if self.is_view else self
-    if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):  # type: ignore[union-attr]
+    owner = _owner(self)
+    if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):
         _write(self._data, plain, value._data)
-        _touch(self)
+        touch(self)
         return
     places = np.arange(self._data.size).reshape(self.shape)
     try:

@@ -99,5 +99,3 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
         return F.where(False, x, 0)
     rng, index = _source(x)
     return dropout_mask(x, draw_like(uniform_op, rng, x, x.dtype, index), p)
-
-

@@ -1,9 +1,8 @@
 """The tape: one Record per operation that needs a gradient, and what keeps it honest under in-place changes.
 
-One clock counts records and in-place changes. A record keeps the tick of its birth, a tensor the tick of its last
-change; a saved value is usable as long as its tensor did not change after the record was made. The ticks are an order
-of the tape as well: whatever read a value was recorded after whatever made it, so the backward pass goes by falling
-ticks.
+One clock counts records and in-place changes. A record keeps the tick of its birth, memory the tick of its last change;
+a saved value is usable as long as its memory did not change after the record was made. The ticks are an order of the
+tape as well: whatever read a value was recorded after whatever made it, so the backward pass goes by falling ticks.
 """
 
 from __future__ import annotations
@@ -38,11 +37,12 @@ class Record:
     """One operation of the tape; what PyTorch calls a `grad_fn`.
 
     inputs: the operand tensors (ghosts once freed); out: the result's array, not its tensor, so that tape and tensor
-    don't form a cycle; clock: when it was made.
+    don't form a cycle; memory: the result's, once it is shared or changed; clock: when the record was made.
     """
 
-    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "op", "out", "where")
+    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "op", "out", "where")
 
+    memory: Memory | None
     hooks: dict[int, Callable[[Any], Any] | Retain] | None
     where: Where | None
 
@@ -52,6 +52,7 @@ class Record:
         self.attrs = attrs
         self.out: Any = out
         self.clock = tick()
+        self.memory = None
         self.hooks = None
         self.where = None
 
@@ -139,6 +140,16 @@ class Handle:
         self.remove()
 
 
+class Memory:
+    """The in-place changes of an array that several tensors share: the tick of the last, and their number."""
+
+    __slots__ = ("changed", "count")
+
+    def __init__(self) -> None:
+        self.changed = 0
+        self.count = 0
+
+
 class Retain:
     """The hook of `retain_grad`: the backward pass adds the cotangent to `tensor().grad`, after all other hooks."""
 
@@ -156,7 +167,7 @@ class Ghost:
 
     __array_ufunc__ = None  # NumPy leaves `array * ghost` to the ghost
     _history: Any = (None,)  # asks for `edge`
-    _changed = 0
+    _memory = None
     _base = None
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype, record: Record | None = None, leaf: Any = None):
@@ -215,9 +226,27 @@ def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
 
 
 def changed(tensor: Any) -> int:
-    """The tick of a tensor's last in-place change; what shares its base's memory changes with it."""
-    base = tensor._base
-    return tensor._changed if base is None else max(tensor._changed, changed(base))
+    """The tick of the last in-place change of a tensor's memory, 0 for none."""
+    memory = tensor._memory if tensor._base is None else tensor._base._memory
+    return 0 if memory is None else memory.changed
+
+
+def memory_of(tensor: Any) -> Memory:
+    """What a tensor shares with its views and detached aliases; made when it is first asked for."""
+    owner = tensor if tensor._base is None else tensor._base
+    if owner._memory is None:
+        owner._memory = Memory()
+        if owner._record is not None:
+            owner._record.memory = owner._memory
+    return owner._memory
+
+
+def touch(tensor: Any) -> int:
+    """Note that a tensor's memory was changed in place; returns the tick."""
+    memory = memory_of(tensor)
+    memory.changed = tick()
+    memory.count += 1
+    return memory.changed
 
 
 def edge(tensor: Any, clock: int) -> tuple[Record | None, Any]:

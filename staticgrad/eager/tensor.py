@@ -13,7 +13,7 @@ from ..errors import DTypeError, GradientError, ShapeError
 from ..operators import F, Operators, as_array, frontends, state
 from ..types import normalize_axis, shape_text
 from .modes import modes
-from .tape import Handle, Record, Retain, tick
+from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
 new = object.__new__
 ndarray = np.ndarray
@@ -56,9 +56,7 @@ class Tensor(Operators):
 
     _grad: Tensor | None = None
     _since = 0  # the tick since which a leaf requires grad
-    _changed = 0  # the tick of the last in-place change
-    _changes = 0  # how many there were
-    _detached = False  # shares the memory of `_base`, but not its tape
+    _memory: Memory | None = None  # where in-place changes are counted, once there are any or the array is shared
     _history: tuple[tuple[builtins.int, Record | None, builtins.bool], ...] = ()  # see `tape.edge`
     _hooks: dict[builtins.int, Callable[[Any], Any]] | None = None
     _retained: Handle | None = None
@@ -70,6 +68,8 @@ class Tensor(Operators):
         self._base = None
         self._views = None
         self._tracked = False
+        if isinstance(data, Tensor):
+            self._memory = memory_of(data)
         if requires_grad:
             self.requires_grad_(True)
 
@@ -110,15 +110,13 @@ class Tensor(Operators):
         self._data = array
         self._base = None
         Structure.changes += 1
-        self._changed = tick()
-        self._changes += 1
+        self._memory = Memory()
+        touch(self)
 
     def numpy(self) -> np.ndarray:
         """The array itself, not a copy. Raises GradientError when the tensor requires grad."""
         if self._tracked:
-            raise GradientError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-            )
+            raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return self._data
 
     def item(self) -> Any:
@@ -266,10 +264,8 @@ class Tensor(Operators):
     @property
     def _version(self) -> builtins.int:
         """The number of in-place changes of this tensor's memory."""
-        root = self
-        while root._base is not None:
-            root = root._base
-        return root._changes
+        memory = self._memory if self._base is None else self._base._memory
+        return 0 if memory is None else memory.count
 
     def backward(
         self,
@@ -293,8 +289,7 @@ class Tensor(Operators):
         if frontends.tracing and state.tracer is not None:
             return F.stop_gradient(self)
         out = wrap(self._data)
-        out._base = self
-        out._detached = True
+        out._memory = memory_of(self)  # not the tensor itself: its tape would stay alive
         return out
 
     def detach_(self) -> Tensor:
@@ -310,7 +305,7 @@ class Tensor(Operators):
     @property
     def is_view(self) -> builtins.bool:
         """Shares memory with another tensor of the same tape (what PyTorch calls `_is_view`)."""
-        return self._base is not None and not self._detached
+        return self._base is not None
 
     def clone(self) -> Any:
         """A copy in memory of its own, row-major; gradients flow through."""

@@ -134,8 +134,8 @@ def _transposed_product(node: Node, x: Any) -> Any:
 
 
 def _sum_of_broadcast(node: Node, x: Any) -> Any:
-    """sum over the axes along which one value was repeated = the value times their number."""
-    if x.node.op is not REGISTRY["broadcast_to"] or node.type.dtype.kind != "f":
+    """sum over the axes along which one value was repeated = the value times their number (not 0: inf * 0 is NaN)."""
+    if x.node.op is not REGISTRY["broadcast_to"] or node.type.dtype.kind != "f" or 0 in x.shape:
         return None
     source = Symbol(x.graph, x.node.inputs[0])
     lead = len(x.shape) - len(source.shape)

@@ -127,6 +127,7 @@ group = define(
 def constant_of(array: np.ndarray) -> dict[str, Literal]:
     return {"value": Literal(array)}
 
+
 generator = define(
     OpDef(
         name="generator",

@@ -210,7 +210,7 @@ for _name, _logical, _text in (
 logical_not = _unary("logical_not", np.logical_not, "(not {0})", None, promote=boolean, doc="not x, bool.")
 isnan = define(OpDef("isnan", lambda x: x.with_dtype(bool_), np.isnan, None, Pointwise("({0} != {0})"), floating))
 isfinite = define(
-    OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("(({0} - {0}) == 0)"), floating)
+    OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("(abs({0}) < {s}(np.inf))"), floating)
 )
 
 floor_divide = _binary("floor_divide", np.floor_divide, None, (

@@ -76,18 +76,11 @@ def _widened(operands: Sequence[Any]) -> list[np.dtype]:
     return [dtype if category(dtype) == 2 else int64]
 
 
-_add_up = ADD.reduce
-
-
-def _sum_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-    return _add_up(x, None if len(axis) == x.ndim else axis, None, None, keepdims)
-
-
 sum_op = define(
     OpDef(
         name="sum",
         infer=_infer,
-        eval=_sum_eval,
+        eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
         emit=Reduction(lambda dtype: 0, "{acc} + {x}", ADD.reduce),
         promote=_widened,
@@ -111,18 +104,11 @@ def _highest(dtype: np.dtype) -> Any:
     return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
-def _max_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-    if len(axis) == x.ndim and not keepdims and x.size:  # to find the place takes half as long
-        flat = x.reshape(-1)
-        return flat[flat.argmax()]
-    return MAXIMUM.reduce(x, axis, None, None, keepdims)
-
-
 max_op = define(
     OpDef(
         name="max",
         infer=_infer_nonempty,
-        eval=_max_eval,
+        eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
         emit=Reduction(_lowest, "maximum_{s}({acc}, {x})", MAXIMUM.reduce),
         promote=keep,
@@ -156,9 +142,7 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 mean_op = define(
-    OpDef(
-        name="mean", infer=_infer, eval=_mean_eval, vjp=(_mean_vjp,), emit=Expand(_mean_expand), promote=floating
-    )
+    OpDef(name="mean", infer=_infer, eval=_mean_eval, vjp=(_mean_vjp,), emit=Expand(_mean_expand), promote=floating)
 )
 
 # sum_to and broadcast_like: each is the other's cotangent --------------------------------------------------------
@@ -256,8 +240,10 @@ logsumexp_op = define(
         infer=_infer,
         eval=_logsumexp_eval,
         vjp=(
-            lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"])
-            * F.exp(x - spread(out, x, node.attrs["axis"], node.attrs["keepdims"])),
+            lambda g, node, out, x: (
+                spread(g, x, node.attrs["axis"], node.attrs["keepdims"])
+                * F.exp(x - spread(out, x, node.attrs["axis"], node.attrs["keepdims"]))
+            ),
         ),
         emit=Expand(_logsumexp_expand),
         promote=floating,
@@ -320,9 +306,7 @@ log_softmax_op = define(
         name="log_softmax",
         infer=lambda x, axis: x,
         eval=_log_softmax_eval,
-        vjp=(
-            lambda g, node, out, x: g - F.exp(out) * apply(sum_op, g, axis=node.attrs["axis"], keepdims=True),
-        ),
+        vjp=(lambda g, node, out, x: g - F.exp(out) * apply(sum_op, g, axis=node.attrs["axis"], keepdims=True),),
         emit=Expand(_log_softmax_expand),
         promote=floating,
     )
@@ -475,4 +459,3 @@ def cumsum(x: Any, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = F.reshape(x, (-1,)), 0
     return apply(cumsum_op, x, axis=normalize_axis(axis, ndim_of(x)))
-

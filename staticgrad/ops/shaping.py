@@ -41,9 +41,7 @@ def _reshape_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
             raise ShapeError(f"can't reshape {shape_text(x.shape)} into {shape_text(shape)}")
         return x.with_shape(tuple(x.size // known if d == -1 else d for d in shape))
     if x.size != known:
-        raise ShapeError(
-            f"can't reshape {shape_text(x.shape)} into {shape_text(shape)}: {x.size} elements and {known}"
-        )
+        raise ShapeError(f"can't reshape {shape_text(x.shape)} into {shape_text(shape)}: {x.size} elements and {known}")
     return x.with_shape(shape)
 
 
@@ -148,6 +146,7 @@ squeeze_op = define(
 )
 
 # permute and broadcast -------------------------------------------------------------------------------------------
+
 
 @lru_cache(256)
 def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -531,5 +530,3 @@ def flip(x: Any, axis: int) -> Any:
     """x in reverse order along `axis`."""
     axis = normalize_axis(axis, ndim_of(x))
     return F.getitem(x, (*((slice(None),) * axis), slice(None, None, -1)))
-
-

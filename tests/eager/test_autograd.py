@@ -136,6 +136,18 @@ def test_memory_is_freed_without_backward():
         gc.enable()
 
 
+@pytest.mark.parametrize("keep", [lambda y: y.detach(), lambda y: y.data, lambda y: Tensor(y), lambda y: y.item()])
+def test_a_detached_value_keeps_no_tape_alive(keep):
+    """`losses.append(loss.detach())` must not hold the graph."""
+    x = leaf(1.0)
+    y = x.exp() * x
+    record = weakref.ref(y.grad_fn)
+    kept = keep(y)
+    del y
+    assert record() is None
+    assert float(kept) == pytest.approx(np.e)
+
+
 def test_deep_chains_need_no_recursion():
     x = leaf(1.0)
     y = x

@@ -1,4 +1,4 @@
-"""How an op is run: records, plans of promotion, numbers, and ops inside ops; and the short paths beside the general one."""
+"""How an op is run: short paths and the general one, plans of promotion, numbers, ops inside ops."""
 
 from __future__ import annotations
 
@@ -22,24 +22,42 @@ from tests.helpers import assert_close
 X = np.random.default_rng(0).uniform(0.5, 1.5, (3, 4))
 
 
-SHORT: list[tuple[str, Any, Any]] = [
-    *((name, lambda x, n=name: getattr(x, n)(x * 2), lambda x, n=name: getattr(F, n)(x, F.mul(x, 2))) for name in BINARY
-      if name != "matmul"),
-    *((f"{name} number", lambda x, d=d: getattr(x, d)(2.5), lambda x, n=name: getattr(F, n)(x, 2.5)) for name, d in BINARY.items()
-      if name != "matmul"),
-    *((f"{name} reflected", lambda x, d=d: getattr(x, d)(3), lambda x, n=name: getattr(F, n)(3, x)) for name, d in REFLECTED.items()),
-    *((name, lambda x, n=name: getattr(x, n)(), lambda x, n=name: getattr(F, n)(x)) for name in (*UNARY, *UNARY_OPERATORS)),
-    *((f"{name} {axis}", lambda x, n=name, a=axis: getattr(x, n)(a, keepdims=True), lambda x, n=name, a=axis: getattr(F, n)(x, a, True))
-      for name in ("sum", "mean", "max", "min") for axis in (None, 0, -1, (0, 1))),
-    *((f"{name} {axis}", lambda x, n=name, a=axis: getattr(x, n)(a), lambda x, n=name, a=axis: getattr(F, n)(x, a))
-      for name in ("softmax", "log_softmax") for axis in (0, -1)),
+ELEMENTWISE = {name: dunder for name, dunder in BINARY.items() if name != "matmul"}
+
+
+def short_paths() -> list[tuple[str, Any, Any]]:
+    """What it is, the method, and the same by the general path."""
+    rows: list[tuple[str, Any, Any]] = []
+    for name, dunder in ELEMENTWISE.items():
+        rows.append((name, lambda x, n=name: getattr(x, n)(x * 2), lambda x, n=name: getattr(F, n)(x, F.mul(x, 2))))
+        rows.append((f"{name} 2.5", lambda x, d=dunder: getattr(x, d)(2.5), lambda x, n=name: getattr(F, n)(x, 2.5)))
+    for name, dunder in REFLECTED.items():
+        rows.append((f"3 {name}", lambda x, d=dunder: getattr(x, d)(3), lambda x, n=name: getattr(F, n)(3, x)))
+    for name in (*UNARY, *UNARY_OPERATORS):
+        rows.append((name, lambda x, n=name: getattr(x, n)(), lambda x, n=name: getattr(F, n)(x)))
+    for name in ("sum", "mean", "max", "min"):
+        for axis in (None, 0, -1, (0, 1)):
+            rows.append(
+                (
+                    f"{name} {axis}",
+                    lambda x, n=name, a=axis: getattr(x, n)(a, keepdims=True),
+                    lambda x, n=name, a=axis: getattr(F, n)(x, a, True),
+                )
+            )
+    for name in ("softmax", "log_softmax"):
+        rows.append((name, lambda x, n=name: getattr(x, n)(0), lambda x, n=name: getattr(F, n)(x, 0)))
+    return rows
+
+
+SHORT = [
+    *short_paths(),
     ("matmul", lambda x: x @ x.T, lambda x: F.matmul(x, F.permute(x))),
     ("T", lambda x: x.T, F.permute),
     ("reshape", lambda x: x.reshape(2, -1), lambda x: F.reshape(x, (2, 6))),
     ("reshape tuple", lambda x: x.reshape((2, 6)), lambda x: F.reshape(x, (2, 6))),
     ("x[1]", lambda x: x[1], lambda x: F.getitem(x, 1)),
     ("x[1:]", lambda x: x[1:], lambda x: F.getitem(x, slice(1, None))),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

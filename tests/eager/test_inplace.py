@@ -202,6 +202,27 @@ def test_changes_through_a_view_are_seen_by_base_and_siblings():
         y.backward()
 
 
+def test_aliases_made_by_the_constructor_share_their_version():
+    x = leaf(3)
+    h = x * 1
+    y = (h * h).sum()
+    Tensor(h).zero_()
+    assert h._version == 1
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_a_view_outlives_the_rebinding_of_its_base():
+    x = leaf(3)
+    h = x * 1
+    view = h[:2]
+    h.data = sg.zeros(3, dtype=sg.float64)
+    view *= 2
+    assert h.tolist() == [0, 0, 0]
+    view.sum().backward()
+    assert x.grad.tolist() == [2, 2, 0]
+
+
 def test_rebinding_data():
     x = leaf(3)
     y = (x * x).sum()
