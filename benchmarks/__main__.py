@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
     if "import" in options.measure:
         results["imports"] = startup.imports(partial(tqdm, desc="imports", leave=False), repeats=options.repeats)
         print(report.figures("Import, seconds", results["imports"], "9.3f"), end="\n\n")
-    print("Ratios", *ratios, sep="\n")
+    print(report.RATIOS, *ratios, sep="\n")
     if options.json:
         results["ratios"] = [{**ratio._asdict(), "met": ratio.met} for ratio in ratios]
         with open(options.json, "w") as file:

@@ -22,6 +22,8 @@ class Ratio(NamedTuple):
     value: float
     target: float | None = None
     at_most: bool = False
+    undisturbed: float | None = None
+    """The same from the fastest rounds: a busy machine slows those that use two threads more than others."""
 
     @property
     def met(self) -> bool | None:
@@ -30,27 +32,36 @@ class Ratio(NamedTuple):
         return self.value <= self.target if self.at_most else self.value >= self.target
 
     def __str__(self) -> str:
+        best = "" if self.undisturbed is None else f"{self.undisturbed:.2f}"
         bound = "" if self.target is None else f"{'<=' if self.at_most else '>='} {self.target:g}"
-        return f"  {self.what:58s}{self.value:9.2f}   {bound:8s}{ {True: 'met', False: 'MISSED', None: ''}[self.met] }"
+        return f"  {self.what:58s}{self.value:9.2f}{best:>14s}   {bound:8s}{VERDICT[self.met]}"
+
+
+VERDICT = {True: "met", False: "MISSED", None: ""}
+RATIOS = f"{'Ratios':69s}{'fastest round':>14s}   target"
 
 
 def steps_ratios(case: Case, results: dict[str, Any]) -> list[Ratio]:
+    """Of medians. A peer counts with the fastest of its backends."""
     if "compiled" not in results:
         return []
-    ours = results["compiled"]["median"]
+    targets = TARGETS.get(case.name, {})
     ratios = []
     for peer in dict.fromkeys(b.peer for b in BACKENDS if b.peer is not None):
-        times = [results[b.name]["median"] for b in BACKENDS if b.peer == peer and b.name in results]
+        times = [results[b.name] for b in BACKENDS if b.peer == peer and b.name in results]
         if times:
-            target = TARGETS.get(case.name, {}).get(peer)
-            ratios.append(Ratio(f"{case.name}: {peer} step / compiled step", min(times) / ours, target))
-    for name in ("session", "callable", "eager"):
+            fastest = min(times, key=lambda r: r["median"])
+            ratios.append(_ratio(case, peer, fastest, results["compiled"], targets.get(peer), False))
+    for name, bound in (("session", SESSION), ("callable", SESSION), ("eager", None)):
         if name in results:
-            bound = SESSION if name != "eager" else None
-            ratios.append(
-                Ratio(f"{case.name}: {name} step / compiled step", results[name]["median"] / ours, bound, True)
-            )
+            ratios.append(_ratio(case, name, results[name], results["compiled"], bound, True))
     return ratios
+
+
+def _ratio(case: Case, name: str, other: Any, ours: Any, target: float | None, at_most: bool) -> Ratio:
+    undisturbed = min(other["rounds"]) / min(ours["rounds"])
+    what = f"{case.name}: {name} step / compiled step"
+    return Ratio(what, other["median"] / ours["median"], target, at_most, undisturbed)
 
 
 def start_ratios(case: Case, results: dict[str, Any]) -> list[Ratio]:

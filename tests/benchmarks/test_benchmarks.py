@@ -99,9 +99,12 @@ def test_jobs_take_turns() -> None:
 
 def test_the_fastest_of_a_peer_counts() -> None:
     case = Case("digits", "", dict)
-    results = {name: {"median": us} for name, us in {"compiled": 50.0, "torch": 400.0, "torch-2": 350.0}.items()}
+    results = {
+        name: {"median": us, "rounds": [us, us]}
+        for name, us in {"compiled": 50.0, "torch": 400.0, "torch-2": 350.0}.items()
+    }
     (ratio,) = steps_ratios(case, results)
-    assert (ratio.value, ratio.target, ratio.met) == (7.0, 6.0, True)
+    assert (ratio.value, ratio.target, ratio.met, ratio.undisturbed) == (7.0, 6.0, True, 7.0)
 
 
 def test_ratio() -> None:
