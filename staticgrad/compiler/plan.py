@@ -59,6 +59,7 @@ class Plan:
         self.segments.append(Segment(first, at))
         self.patches = np.array(b.feed_patches(), np.int64).reshape(-1, 3)
         self.objects = np.zeros(len(self.feeds), np.int64)
+        self.ids = memoryview(self.objects)  # faster to write than the array
         self.bound: dict[Cell, np.ndarray] = {}
         sources = [node.attrs["source"] for node in b.argument_nodes]
         self.arguments = [(source.owner, source.key) for source in sources]
@@ -72,7 +73,9 @@ class Plan:
             len(native), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.simple = len(self.segments) == 1 and not self.parallel
-        self.views = [slot.array(()) if slot.root.kind in ("arena", "fixed") else None for slot in self.fetches]
+        fixed = all(slot.root.kind in ("arena", "fixed") for slot in self.fetches)
+        self.views = [slot.array(()) for slot in self.fetches] if fixed else None
+        """Where the results are, unless some lie in memory from outside."""
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -104,7 +107,10 @@ class Plan:
 
     def _take(self, arrays: Sequence[np.ndarray]) -> None:
         """The inputs of one run: arrays, hyper-parameters, random state."""
-        self.objects[:] = [id(array) for array in arrays]
+        ids, at = self.ids, 0
+        for array in arrays:
+            ids[at] = id(array)
+            at += 1
         if self.arguments:
             values = [owner[key] for owner, key in self.arguments]
             if values != self.builder.last_arguments:
@@ -177,10 +183,9 @@ class Plan:
 
     def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Fresh arrays of the fetches. The caller holds the lock."""
-        return [
-            slot.array(arrays).copy() if view is None else view.copy()
-            for slot, view in zip(self.fetches, self.views, strict=True)
-        ]
+        if self.views is not None:
+            return [view.copy() for view in self.views]
+        return [slot.array(arrays).copy() for slot in self.fetches]
 
     # looking --------------------------------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)  # type: ignore[union-attr]
     updates = _records(x, owner, value, name) if recorded else []
     x._data[...] = value._data
-    changed = _touch(x)
+    changed = touch(x)
     for tensor, record in updates:
         _give(tensor, record, changed)
     return x
@@ -60,7 +60,7 @@ def _read_only(name: str) -> GradientError:
     return GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
 
 
-def _touch(x: Tensor) -> int:
+def touch(x: Tensor) -> int:
     """Note the change on the tensor and on all whose memory it shares."""
     now = tick()
     tensor: Tensor | None = x
@@ -213,7 +213,8 @@ def zero_(self: Tensor) -> Tensor:
 
 def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]:
     def method(self: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-        check_inplace(self)
+        if tracer() is None:
+            check_inplace(self)
         with no_grad():
             fresh = values(self, a, b)
         return replace(self, fresh, name)
@@ -249,7 +250,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     owner = self._base if self.is_view else self
     if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):  # type: ignore[union-attr]
         _write(self._data, plain, value._data)
-        _touch(self)
+        touch(self)
         return
     places = np.arange(self._data.size).reshape(self.shape)
     try:

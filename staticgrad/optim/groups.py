@@ -10,7 +10,7 @@ import numpy as np
 from ..eager import Tensor
 from ..eager.tensor import Structure
 from ..errors import ArgumentError
-from ..operators import F, Operators, Symbol
+from ..operators import F, Operators, Symbol, frontends, state
 from ..ops.leaves import hyper
 
 
@@ -27,6 +27,11 @@ class ParamGroup(dict[str, Any]):
         raise KeyError(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.refuse(
+                f"the hyper-parameter {key!r} is written inside a compiled function, which would happen only while tracing",
+                "write it, and step schedulers, outside",
+            )
         if key not in self or _form(key, self[key]) != _form(key, value):
             Structure.changes += 1
         super().__setitem__(key, value)
