@@ -14,6 +14,10 @@ from ..operators import F, Operators, Symbol, frontends, state
 from ..ops.leaves import hyper
 
 
+BOOKKEEPING = frozenset({"initial_lr"})
+"""What schedulers keep in a group: no step reads it."""
+
+
 class ParamGroup(dict[str, Any]):
     """A dict: `params`, and hyper-parameters by name, which each run reads afresh.
 
@@ -32,7 +36,7 @@ class ParamGroup(dict[str, Any]):
                 f"the hyper-parameter {key!r} is written inside a compiled function, which would happen only while tracing",
                 "write it, and step schedulers, outside",
             )
-        if key not in self or _form(key, self[key]) != _form(key, value):
+        if key not in BOOKKEEPING and (key not in self or _form(key, self[key]) != _form(key, value)):
             Structure.changes += 1
         super().__setitem__(key, value)
 
@@ -42,7 +46,7 @@ class ParamGroup(dict[str, Any]):
 
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(key, what it is to Python): equal structures give equal traces of a step, whatever the numbers are."""
-        return tuple((key, _form(key, self[key])) for key in sorted(self))
+        return tuple((key, _form(key, self[key])) for key in sorted(self.keys() - BOOKKEEPING))
 
     def uses(self, key: str) -> bool:
         """Whether the rule needs this term: not for a plain 0."""

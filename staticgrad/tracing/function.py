@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,6 +20,8 @@ from .entry import difference as entry_difference
 from .reach import Reach
 from .tracer import Reached, Tracer
 
+OFTEN = 64
+"""Traces after which a function warns that something in its key changes with every call."""
 MOST = 256
 """Traces that a function keeps; the oldest goes."""
 
@@ -39,15 +42,21 @@ class CompiledFunction:
         self.lock = threading.RLock()
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and are reached by the function too, by id."""
+        self.methods: dict[int, CompiledFunction] = {}
+        """Of instances that have no place for their own, by id."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: each instance has traces of its own, which end with it."""
         if instance is None:
             return self
-        own = vars(instance).setdefault("_compiled", Methods())
-        method = own.get(self)
-        if method is None or method.fn.__self__ is not instance:
-            method = own[self] = CompiledFunction(self.fn.__get__(instance, owner))
+        if not hasattr(instance, "__dict__"):
+            return self._method(instance, owner, self.methods, id(instance))
+        return self._method(instance, owner, vars(instance).setdefault("_compiled", Methods()), self)
+
+    def _method(self, instance: Any, owner: Any, known: dict[Any, CompiledFunction], key: Any) -> CompiledFunction:
+        method = known.get(key)
+        if method is None or method.fn.__self__ is not instance:  # type: ignore[attr-defined]
+            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner))
         return method
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -80,28 +89,29 @@ class CompiledFunction:
             if entry.grad_mode is modes.now.grad and entry.suits(call.given) and entry.ready():
                 break
         else:
-            entry = self._trace(call)
+            try:
+                entry = self._trace(call)
+            except Reached as reached:
+                self.bound[id(reached.tensor)] = reached.tensor
+                return self._call(Call(self._names, call.args, call.kwargs, self.bound))
         self.latest = entry
         return entry.run([entry.apart(array) for array in call.arrays], call.given)
 
     def _trace(self, call: Call) -> Entry:
-        while True:
-            reach = Reach(self.fn, call.reached())
-            tracer = Tracer(self.name, reach.arrays)
-            try:
-                with tracer.active():
-                    args, kwargs = call.symbols(tracer)
-                    entry = Entry(call, tracer, self.fn(*args, **kwargs), reach)
-                entry.compile(call)
-                break
-            except Reached as reached:
-                tracer.take_back()
-                self.bound[id(reached.tensor)] = reached.tensor
-                call = Call(self._names, call.args, call.kwargs, self.bound)
-            except BaseException:
-                tracer.take_back()
-                raise
-        self.recompiles.append(self._why(call))
+        why = self._why(call)
+        reach = Reach(self.fn, call.reached())
+        tracer = Tracer(self.name, reach.arrays)
+        try:
+            with tracer.active():
+                args, kwargs = call.symbols(tracer)
+                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach)
+            entry.compile(call)
+        except BaseException:
+            tracer.take_back()
+            raise
+        self.recompiles.append(why)
+        if len(self.recompiles) == OFTEN:
+            warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
         self.entries.setdefault(call.key, []).insert(0, entry)
         if len(self.recompiles) > MOST:
             self._forget()
@@ -118,9 +128,14 @@ class CompiledFunction:
             return "first call"
         known = self.entries.get(call.key)
         if known:
-            return "same arguments, but " + entry_difference(known[0])
+            nearest = self.latest if self.latest in known else known[0]
+            return "same arguments, but " + entry_difference(nearest)
         labels = call.labels()
-        return "; ".join(min((key_difference(key, call.key, labels) for key in self.entries), key=len))
+        changes = min(
+            (key_difference(key, call.key, labels) for key in sorted(self.entries, key=lambda k: abs(len(k) - len(call.key)))),
+            key=len,
+        )
+        return "; ".join(changes)
 
     # looking ------------------------------------------------------------------------------------------------------------
 

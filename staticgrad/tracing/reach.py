@@ -63,7 +63,8 @@ class Reach:
         self.snapshot = dict(_facts(self.modules))
 
     def freeze(self) -> None:
-        """Remember the optimizers as they are after the trace, which makes their slots."""
+        """Remember the optimizers as they are after the trace, which makes their slots, and lists that it wrote into."""
+        self.members = [(container, tuple(container)) for container, _ in self.members]
         self.snapshot.update(_facts(self.optimizers))
 
     # following ------------------------------------------------------------------------------------------------------

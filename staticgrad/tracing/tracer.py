@@ -237,7 +237,7 @@ class Tracer:
         detached = isinstance(x, Alias)
         while isinstance(x, Alias):
             x = x.base
-        if not isinstance(x, Leaf) and (detached or x.is_view):
+        if not isinstance(x, Leaf) and ((detached and x.requires_grad) or x.is_view):
             self.refuse(
                 f"an in-place change of {x.describe()}, which shares memory with another tensor, can't be traced",
                 "write y = f(y), or change a clone()",
