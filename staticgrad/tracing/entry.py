@@ -89,7 +89,8 @@ class Entry:
         self.results = Results(result, self.numbers)
         self.fetches = list(self.results.fetches)
         for fetch in self.fetches:
-            tracer.check_use(fetch)
+            tracer.check_active(fetch)
+            tracer.check_view(fetch)
         self.assigns: list[tuple[Node, Any]] = []
         feeds = [leaf.origin for _, leaf in tracer.arguments]
         feeds += self._entry_gradients(tracer)

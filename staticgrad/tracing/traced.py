@@ -11,7 +11,7 @@ from ..eager import inplace
 from ..eager.tape import Handle
 from ..eager.tensor import Size, Tensor
 from ..errors import DTypeError, GradientError, TraceError
-from ..ir import Node, View
+from ..ir import Graph, Node, View
 from ..operators import NUMPY, F, Symbol
 
 
@@ -24,11 +24,17 @@ class Traced(Symbol):
     __slots__ = ("tracer",)
 
     def __init__(self, tracer: Any, node: Node):
-        super().__init__(tracer.graph, node)
         self.tracer = tracer
+        self.node = node
+
+    @property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """The graph of the trace. Raises TraceError when that is over."""
+        self.tracer.check_active(self)
+        return self.tracer.graph
 
     def operand(self) -> Node:
-        self.tracer.check_use(self)
+        self.tracer.check_view(self)
         return self.node
 
     # the tape -------------------------------------------------------------------------------------------------------

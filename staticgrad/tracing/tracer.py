@@ -195,13 +195,16 @@ class Tracer:
             return False
         return any(i in self.tracked and node.op.vjp_for(p) is not None for p, i in enumerate(node.inputs))
 
-    def check_use(self, x: Traced) -> None:
-        """Raises TraceError for a value that eager mode would not have here, or not any more."""
+    def check_active(self, x: Traced) -> None:
+        """Raises TraceError for a value of another trace, or of one that is over."""
         if state.tracer is not self:
             self.refuse(
                 f"a value of the trace of {self.name} is used outside of it: {x.describe()}",
                 "return it from the compiled function; what Python stores elsewhere while tracing has no value",
             )
+
+    def check_view(self, x: Traced) -> None:
+        """Raises TraceError for a view that would see an in-place change in eager mode, and does not here."""
         if not self.overwritten or self.differentiating or not x.is_view:
             return
         node = x.node
