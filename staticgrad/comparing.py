@@ -317,7 +317,9 @@ def _unchanged(fn: Callable[..., Any]) -> Iterator[None]:
 def _roots(fn: Callable[..., Any]) -> list[Any]:
     from .tracing.reach import Reach
 
-    return [value for _, value in Reach(fn).roots]
+    reach = Reach(fn)
+    found = [*(value for _, value in reach.structured), *(value for _, _, value in reach.names)]
+    return [*found, *(value for _, value in reach.cells)]
 
 
 def _reached(fn: Callable[..., Any]) -> list[Tensor]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .eager import Tensor, dropout
 from .errors import DTypeError
-from .operators import F, Symbol
+from .operators import F, Symbol, frontends, state
 from .ops.indexing import getitem, index_along, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
 from .ops.pointwise import (
@@ -133,6 +133,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
     Raises DTypeError for anything but an ndarray, and for a dtype or byte order that would need a copy.
     """
+    if isinstance(array, Symbol) and frontends.tracing and state.tracer is not None:
+        return array  # type: ignore[return-value]  # an array that was passed to a compiled function
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected np.ndarray (got {type(array).__name__})", "use sg.as_tensor")
     tensor = Tensor(array)

@@ -249,6 +249,8 @@ class Body(Arguments):
     def _operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str], level: int) -> str:
         """The text of an operand, loading or computing it first where needed."""
         source = origin(seen)
+        if source.op.leaf == "shape":
+            return ""
         if isinstance(source.op.emit, Index):
             return self.position(seen, shape, kind)
         if inlined(source):

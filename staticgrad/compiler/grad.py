@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,20 @@ from ..operators import F, Symbol, append, lines_of
 from ..ops.leaves import constant, constant_of
 from ..types import shape_text
 
+NO_HOOKS: Mapping[Node, Callable[[Symbol], Symbol]] = MappingProxyType({})
+
 
 def gradients(
     ys: Sequence[Symbol],
     xs: Sequence[Symbol],
     grad_ys: Sequence[Any] | None = None,
     stop_gradients: Sequence[Symbol] = (),
+    hooks: Mapping[Node, Callable[[Symbol], Symbol]] = NO_HOOKS,
 ) -> list[Symbol | None]:
     """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
 
-    Nothing flows past `stop_gradients`. Raises GradientError for a y or x that is not floating.
+    Nothing flows past `stop_gradients`. hooks: by node, called with the whole cotangent of its value; the result takes its
+    place. Raises GradientError for a y or x that is not floating.
     """
     graph = ys[0].graph
     for y in ys:
@@ -37,7 +42,11 @@ def gradients(
     needed, order = _between(graph, [y.node for y in ys], wanted, stops)
     for node in reversed(order):
         g = cotangents.get(node)
-        if g is None or node in stops or node not in needed:
+        if g is None:
+            continue
+        if node in hooks:
+            g = cotangents[node] = hooks[node](g)
+        if node in stops or node not in needed:
             continue
         operands: list[Symbol] = []
         for position, operand in enumerate(node.inputs):

@@ -60,6 +60,7 @@ class Plan:
         self.segments.append(Segment(first, at))
         self.patches = np.array(b.feed_patches(), np.int64).reshape(-1, 3)
         self.objects = np.zeros(len(self.feeds), np.int64)
+        self.ids = memoryview(self.objects)  # faster to write than the array
         self.bound: dict[Cell, np.ndarray] = {}
         sources = [node.attrs["source"] for node in b.argument_nodes]
         self.arguments = [(source.owner, source.key) for source in sources]
@@ -76,9 +77,9 @@ class Plan:
             len(native), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.simple = len(self.segments) == 1 and not self.parallel
-        self.fetched = [
-            (slot, slot.array(()) if slot.root.kind in ("arena", "fixed") else None) for slot in self.fetches
-        ]
+        fixed = all(slot.root.kind in ("arena", "fixed") for slot in self.fetches)
+        self.views = [slot.array(()) for slot in self.fetches] if fixed else None
+        """Where the results are, unless some lie in memory from outside."""
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -110,9 +111,10 @@ class Plan:
 
     def _take(self, arrays: Sequence[np.ndarray]) -> None:
         """The inputs of one run: arrays, hyper-parameters, random state."""
-        objects = self.objects
-        for i, array in enumerate(arrays):
-            objects[i] = id(array)
+        ids, at = self.ids, 0
+        for array in arrays:
+            ids[at] = id(array)
+            at += 1
         if self.arguments and (self.writes is None or self.writes != [owner.writes for owner in self.owners]):
             self._read_arguments()
         if self.draws:
@@ -190,10 +192,9 @@ class Plan:
 
     def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Fresh arrays of the fetches. The caller holds the lock."""
-        return [
-            slot.array(arrays).copy() if view is None else view.copy()
-            for slot, view in self.fetched
-        ]
+        if self.views is not None:
+            return [view.copy() for view in self.views]
+        return [slot.array(arrays).copy() for slot in self.fetches]
 
     # looking --------------------------------------------------------------------------------------------------------
 

@@ -31,11 +31,16 @@ class Prepared:
 
 
 def prepare(
-    graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()
+    graph: Graph,
+    fetches: Sequence[Node],
+    feeds: Sequence[Node],
+    effects: Sequence[Node] = (),
+    draws: int | None = None,
 ) -> Prepared:
     """See the module. Feeds may be any nodes: they become placeholders, and nothing behind them runs.
 
-    `effects` run too, but nobody asks for their values.
+    `effects` run too, but nobody asks for their values. draws: how many random draws a run takes, whether it uses them or
+    not; the numbers of the draws stay. None: those that are left after the cut, numbered anew.
     """
     fed = set(feeds)
     order = graph.reaching([*fetches, *effects], stop=fed)
@@ -44,7 +49,7 @@ def prepare(
     for node in feeds:
         copies[node] = result.add(REGISTRY["placeholder"], (), {"type": node.type}, node.type, node.name, node.where)
     assigned: dict[Cell, Node] = {}
-    draws = 0
+    left = 0
     for node in order:
         if node in fed:
             continue
@@ -58,13 +63,13 @@ def prepare(
             copies[node] = result.add(REGISTRY["constant"], (), _true(), node.type, node.name, node.where)
         else:
             if inputs and inputs[0].op.leaf == "generator":
-                attrs, draws = {**attrs, "index": draws}, draws + 1
+                attrs, left = {**attrs, "index": left} if draws is None else attrs, left + 1
             copies[node] = result.add(node.op, inputs, attrs, node.type, node.name, node.where)
     given, wanted = [copies[n] for n in feeds], [copies[n] for n in fetches]
     fed_copies = set(given)
     result = _cut(result, [*given, *wanted, *assigned.values()])
     needs = [n for n in result.nodes if n.op.leaf == "placeholder" and n not in fed_copies]
-    return Prepared(result, given, wanted, list(assigned.items()), draws, needs)
+    return Prepared(result, given, wanted, list(assigned.items()), left if draws is None else draws, needs)
 
 
 def _cut(graph: Graph, results: Sequence[Node]) -> Graph:

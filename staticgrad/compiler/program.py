@@ -24,9 +24,14 @@ class Program:
     """
 
     def __init__(
-        self, graph: Graph, fetches: Sequence[Node], feeds: Sequence[Node], effects: Sequence[Node] = ()
+        self,
+        graph: Graph,
+        fetches: Sequence[Node],
+        feeds: Sequence[Node],
+        effects: Sequence[Node] = (),
+        draws: int | None = None,
     ):
-        self.prepared = prepare(graph, fetches, feeds, effects)
+        self.prepared = prepare(graph, fetches, feeds, effects, draws)
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = threading.Lock()
 

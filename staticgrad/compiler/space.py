@@ -55,8 +55,8 @@ def uniform(node: Node) -> bool:
 
 
 def inlined(node: Node) -> bool:
-    """Has no storage: positions, extents, numbers."""
-    return isinstance(node.op.emit, (Index, Extent)) or uniform(node)
+    """Has no storage: positions, extents, numbers, operands that are read for their shape."""
+    return isinstance(node.op.emit, (Index, Extent)) or node.op.leaf == "shape" or uniform(node)
 
 
 def classify(members: Sequence[Node], layouts: Layouts) -> Space:

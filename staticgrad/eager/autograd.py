@@ -24,6 +24,9 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """`Tensor.backward` for one or several roots at once. Raises GradientError; no `grad` is changed when it does."""
+    if frontends.tracing and state.tracer is not None:
+        state.tracer.backward(tensors, gradients, create_graph, inputs)
+        return
     roots, seeds = _roots(tensors, gradients)
     targets = None if inputs is None else _targets(inputs)
     if targets is not None and not targets:
@@ -48,7 +51,7 @@ def grad(
     Returns a tuple, one tensor per input; None for an unused one with `allow_unused`. Raises GradientError.
     """
     if frontends.tracing and state.tracer is not None:
-        return state.tracer.grad(outputs, inputs, grad_outputs, allow_unused)
+        return state.tracer.grad(outputs, inputs, grad_outputs, create_graph, allow_unused)
     roots, seeds = _roots(outputs, grad_outputs)
     targets = _targets(inputs)
     walk = Walk(roots, seeds, create_graph, targets)

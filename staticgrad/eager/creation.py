@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import as_array
+from ..operators import Symbol, as_array, frontends, state
 from ..types import as_dtype, as_shape, get_default_dtype
 from .tensor import Tensor
 
@@ -17,11 +17,20 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for what has no supported
     dtype, or when an integer tensor is to require grad.
     """
+    if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
+        return state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
     if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
         as_array(data)  # refuses what has no supported dtype; the values go straight to the dtype asked for
-        return Tensor(np.array(data, dtype=as_dtype(dtype)), requires_grad)
+        return _made(np.array(data, dtype=as_dtype(dtype)), requires_grad)
     array = data._data if isinstance(data, Tensor) else as_array(data)
-    return Tensor(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
+    return _made(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
+
+
+def _made(array: np.ndarray, requires_grad: bool) -> Any:
+    """The tensor around a fresh array; while tracing, one that each run makes anew."""
+    if frontends.tracing and state.tracer is not None:
+        return state.tracer.constant(array, requires_grad)
+    return Tensor(array, requires_grad)
 
 
 def _dtype(dtype: Any) -> np.dtype:
@@ -34,23 +43,23 @@ def _extents(shape: tuple[Any, ...]) -> tuple[int, ...]:
 
 def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros; default float unless `dtype` is given."""
-    return Tensor(np.zeros(_extents(shape), _dtype(dtype)), requires_grad)
+    return _made(np.zeros(_extents(shape), _dtype(dtype)), requires_grad)
 
 
 def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones; default float unless `dtype` is given."""
-    return Tensor(np.ones(_extents(shape), _dtype(dtype)), requires_grad)
+    return _made(np.ones(_extents(shape), _dtype(dtype)), requires_grad)
 
 
 def full(shape: Any, value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """`value` everywhere; its own dtype unless `dtype` is given."""
     kind = as_array(value).dtype if dtype is None else as_dtype(dtype)
-    return Tensor(np.full(as_shape(shape), value, kind), requires_grad)
+    return _made(np.full(as_shape(shape), value, kind), requires_grad)
 
 
 def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an n x m matrix (m = n unless given)."""
-    return Tensor(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
+    return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -58,9 +67,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requi
     start, stop = (0, start) if stop is None else (start, stop)
     floating = any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
     kind = (get_default_dtype() if floating else np.dtype(np.int64)) if dtype is None else as_dtype(dtype)
-    return Tensor(np.arange(start, stop, step).astype(kind), requires_grad)
+    return _made(np.arange(start, stop, step).astype(kind), requires_grad)
 
 
 def linspace(start: float, stop: float, num: int = 50, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """`num` evenly spaced values from start to stop, both included."""
-    return Tensor(np.linspace(start, stop, num).astype(_dtype(dtype)), requires_grad)
+    return _made(np.linspace(start, stop, num).astype(_dtype(dtype)), requires_grad)

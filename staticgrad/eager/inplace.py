@@ -205,7 +205,8 @@ def zero_(self: Tensor) -> Tensor:
 
 def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]:
     def method(self: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-        check_inplace(self)
+        if tracer() is None:
+            check_inplace(self)
         with no_grad():
             fresh = values(self, a, b)
         return replace(self, fresh, name)

@@ -19,7 +19,13 @@ from .tensor import Tensor
 
 def manual_seed(seed: int) -> Generator:
     """Restart the generator that all modes share. Raises ArgumentError for a negative or non-integer seed."""
+    _refuse_tracing("manual_seed")
     return generator.manual_seed(seed)
+
+
+def _refuse_tracing(name: str) -> None:
+    if frontends.tracing and state.tracer is not None:
+        state.tracer.refuse(f"sg.{name} can't be traced", "call it outside the compiled function")
 
 
 def _source(x: Any = None) -> tuple[Any, int]:
@@ -79,6 +85,7 @@ def randint(low: int, high: int | None = None, shape: Any = (), dtype: Any = np.
 
 def randperm(n: int) -> Tensor:
     """A random order of 0 ... n-1, int64."""
+    _refuse_tracing("randperm")
     keys = draw(uniform_op, Tensor(generator.take()), (n,), np.dtype(np.float64), 0)
     return Tensor(np.argsort(keys._data, kind="stable").astype(np.int64))
 

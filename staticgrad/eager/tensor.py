@@ -23,6 +23,8 @@ class Structure:
     """Counts changes of what compiled steps rely on (flags, rebinding of data): equal counts mean nothing changed."""
 
     changes = 0
+    reads = 0
+    """Counts reads of `.grad`: equal counts mean that nobody got hold of a gradient."""
 
 
 class Size(int):
@@ -70,8 +72,9 @@ class Tensor(Operators):
         self._tracked = False
         if isinstance(data, Tensor):
             self._memory = memory_of(data)
-        if requires_grad:
-            self.requires_grad_(True)
+        if requires_grad:  # nobody relies on what it was before
+            self._check_floating()
+            self._since, self._tracked = tick(), True
 
     # the array ---------------------------------------------------------------------------------------------------
 
@@ -104,6 +107,9 @@ class Tensor(Operators):
 
     @data.setter
     def data(self, value: Any) -> None:
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.set_data(self, value)
+            return
         array = value._data if isinstance(value, Tensor) else as_array(value)
         if self._tracked and array.dtype.kind != "f":
             raise DTypeError(f"a tensor that requires gradients can't hold {array.dtype}")
@@ -117,15 +123,21 @@ class Tensor(Operators):
         """The array itself, not a copy. Raises GradientError when the tensor requires grad."""
         if self._tracked:
             raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "an array")
         return self._data
 
     def item(self) -> Any:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
         if self._data.size != 1:
             raise ShapeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "a number")
         return self._data.item()
 
     def tolist(self) -> Any:
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "a list")
         return self._data.tolist()
 
     def __float__(self) -> float:
@@ -146,6 +158,8 @@ class Tensor(Operators):
                 f"{'s' if not self._data.size else ''} is ambiguous",
                 "use sg.all(x) or sg.any(x)",
             )
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "its truth value")
         return bool(self._data)
 
     def __len__(self) -> int:
@@ -211,16 +225,17 @@ class Tensor(Operators):
 
     def requires_grad_(self, value: bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
-        if value and self._data.dtype.kind != "f":
-            raise DTypeError(
-                f"only Tensors of floating point dtype can require gradients, got {self._data.dtype}",
-                "make it a float: sg.tensor(values, dtype=sg.float32, requires_grad=True)",
-            )
+        if value:
+            self._check_floating()
         if self._record is not None and not value:
             raise GradientError(
                 "you can only change requires_grad flags of leaf variables.", "use x.detach() for a value without tape"
             )
         if self._tracked is not value:
+            if frontends.tracing and state.tracer is not None:
+                state.tracer.refuse(
+                    "requires_grad can't be changed inside a compiled function", "do it before the call, or use x.detach()"
+                )
             now = tick()
             if self._since:  # records look up what it was when they were made; 16 changes are remembered
                 self._history = (*self._history, (now, self._record, self._tracked))[-16:]
@@ -229,6 +244,13 @@ class Tensor(Operators):
             self._tracked = value = value is True or value is np.True_ or value == 1
             Structure.changes += 1
         return self
+
+    def _check_floating(self) -> None:
+        if self._data.dtype.kind != "f":
+            raise DTypeError(
+                f"only Tensors of floating point dtype can require gradients, got {self._data.dtype}",
+                "make it a float: sg.tensor(values, dtype=sg.float32, requires_grad=True)",
+            )
 
     @property
     def is_leaf(self) -> bool:
@@ -244,7 +266,10 @@ class Tensor(Operators):
         """The accumulated gradient, a Tensor of the same shape, or None."""
         if frontends.tracing and state.tracer is not None:
             return state.tracer.get_grad(self)
-        return self._grad
+        g = self._grad
+        if g is not None:
+            Structure.reads += 1
+        return g
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -287,7 +312,7 @@ class Tensor(Operators):
     def detach(self) -> Tensor:
         """The same memory without the tape."""
         if frontends.tracing and state.tracer is not None:
-            return F.stop_gradient(self)
+            return state.tracer.detach(self)
         out = wrap(self._data)
         out._memory = memory_of(self)  # not the tensor itself: its tape would stay alive
         return out

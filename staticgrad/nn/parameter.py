@@ -51,7 +51,7 @@ def clear_gradients(parameters: Iterable[Tensor], set_to_none: bool) -> None:
         if g is None:
             continue
         with no_grad():
-            if isinstance(g, Tensor) and g.is_leaf and g._data.flags.writeable:
+            if g.is_leaf and (not isinstance(g, Tensor) or g._data.flags.writeable):
                 g.zero_()  # type: ignore[attr-defined]
-            else:  # recorded by create_graph, or symbolic: another value takes its place
+            else:  # recorded by create_graph: another value takes its place
                 p.grad = F.zeros_like(g)

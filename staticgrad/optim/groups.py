@@ -10,8 +10,11 @@ import numpy as np
 from ..eager import Tensor
 from ..eager.tensor import Structure
 from ..errors import ArgumentError
-from ..operators import F, Operators, Symbol
+from ..operators import F, Operators, Symbol, frontends, state
 from ..ops.leaves import hyper
+
+BOOKKEEPING = frozenset({"initial_lr"})
+"""What schedulers keep in a group: no step reads it."""
 
 
 class ParamGroup(dict[str, Any]):
@@ -30,7 +33,12 @@ class ParamGroup(dict[str, Any]):
         raise KeyError(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        if key not in self or _form(key, self[key]) != _form(key, value):
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.refuse(
+                f"the hyper-parameter {key!r} is written inside a compiled function, which would happen only while tracing",
+                "write it, and step schedulers, outside",
+            )
+        if key not in BOOKKEEPING and (key not in self or _form(key, self[key]) != _form(key, value)):
             Structure.changes += 1
         super().__setitem__(key, value)
         self.writes += 1
@@ -50,7 +58,7 @@ class ParamGroup(dict[str, Any]):
 
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(key, what it is to Python): equal structures give equal traces of a step, whatever the numbers are."""
-        return tuple((key, _form(key, self[key])) for key in sorted(self))
+        return tuple((key, _form(key, self[key])) for key in sorted(self.keys() - BOOKKEEPING))
 
     def uses(self, key: str) -> bool:
         """Whether the rule needs this term: not for a plain 0."""

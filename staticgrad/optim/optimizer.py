@@ -162,6 +162,9 @@ class Optimizer:
 
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
         """One step for the parameters that have a gradient, by position of the group."""
+        if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
+            before = {p: dict(slots) for p, slots in self.state.items()}
+            trace.undo.append(lambda: setattr(self, "state", before))
         with no_grad():
             updates: list[tuple[Any, Any]] = []
             for i, pairs in gradients.items():

@@ -1,92 +1,29 @@
-"""Compiled functions: traced per types of their arguments and what they reach, run as one plan."""
+"""Compiled functions: traced per kinds of their arguments and what they reach, run as one plan."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
-from ..compiler.program import Program
-from ..eager.tensor import Structure, Tensor, wrap
+from ..eager.modes import modes
+from ..eager.tensor import Tensor
 from ..errors import TraceError
-from ..ir import REGISTRY, Cell
-from ..operators import Symbol, append, as_array, frontends, state
-from ..types import SUPPORTED, shape_text
+from ..operators import frontends, state
+from .arguments import Call, parameter_names, unhashable
+from .arguments import difference as key_difference
+from .entry import Entry
+from .entry import difference as entry_difference
 from .reach import Reach
-from .tracer import Traced, Tracer
+from .tracer import Reached, Tracer
 
-ndarray = np.ndarray
-
-
-class _Buffers(dict[Cell, np.ndarray]):
-    """The arrays of cells that eager tensors own."""
-
-    def __missing__(self, cell: Cell) -> np.ndarray:
-        return cell.tensor._data
-
-
-BUFFERS = _Buffers()
-NUMBERS = frozenset(dtype.num for dtype in SUPPORTED)
-
-
-class Entry:
-    """One trace: its program, what it relies on, and what has to be done around a run."""
-
-    def __init__(self, key: tuple[Any, ...], tracer: Tracer, feeds: list[Any], result: Any, reach: Reach):
-        self.key = key
-        self.reach = reach
-        self.template, leaves = _flatten_result(result)
-        graph = tracer.graph
-        self.argument_grads = [
-            (feeds.index(a), g) for a in tracer.arguments if (g := tracer.grads.get(id(a), (a, None))[1]) is not None
-        ]
-        assigns = [(t, tracer.values[k]) for k, t in tracer.assigned.items()]
-        self.grads: list[tuple[Tensor, Tensor | None]] = []
-        for tensor, g in tracer.grads.values():
-            if isinstance(tensor, Traced):
-                continue
-            if g is None:
-                self.grads.append((tensor, None))
-                continue
-            entry = tracer.grad_entry.get(id(tensor), (tensor, None))[1]
-            home = entry if entry is not None else Tensor(np.zeros(tensor.shape, tensor.dtype))
-            assigns.append((home, g))
-            self.grads.append((tensor, home))
-        self.grad_entry = list(tracer.grad_entry.values())
-        effects = []
-        for tensor, value in assigns:
-            leaf = tracer.leaves[id(tensor)][1] if id(tensor) in tracer.leaves else tracer._leaf(tensor, False).node
-            effects.append(append(graph, REGISTRY["assign"], (leaf, value), {}).node)
-        fetches = [leaf.node for leaf in leaves] + [g.node for _, g in self.argument_grads]
-        self.results = len(leaves)
-        self.program = Program(graph, fetches, [f.node for f in feeds], effects)
-        self.tensors = [t for t, _ in tracer.leaves.values()]
-        self.facts = [(t, t._tracked, t.shape, t.dtype) for t in self.tensors]
-        self.written = [t for t, _ in assigns]
-        _check_sharing(self.written, self.tensors)
-        self.plan: Any = None
-        self.structure = -1
-        self.written_ids: frozenset[int] = frozenset()
-
-    def holds(self) -> bool:
-        """Whether what the trace relied on is as it was."""
-        for tensor, tracked, shape, dtype in self.facts:
-            if tensor._tracked != tracked or tensor.shape != shape or tensor.dtype != dtype:
-                return False
-        return self.reach.holds()
-
-    def bind(self) -> None:
-        """Point the plan at the tensors' buffers, after something may have moved."""
-        self.plan.bind(BUFFERS)
-        ids: set[int] = set()
-        for tensor in self.written:
-            data = tensor._data
-            ids.update(id(a) for a in (data, data.base) if a is not None)
-        self.written_ids = frozenset(ids)
-        self.structure = Structure.changes
+OFTEN = 64
+"""Traces after which a function warns that something in its key changes with every call."""
+MOST = 256
+"""Traces that a function keeps; the oldest goes."""
 
 
 class CompiledFunction:
@@ -97,117 +34,108 @@ class CompiledFunction:
 
     def __init__(self, fn: Callable[..., Any]):
         self.fn = fn
-        functools.update_wrapper(self, fn)
+        functools.update_wrapper(self, fn, updated=())
+        self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.entries: dict[tuple[Any, ...], list[Entry]] = {}
         self.recompiles: list[str] = []
         self.latest: Entry | None = None
         self.lock = threading.RLock()
+        self.bound: dict[int, Tensor] = {}
+        """Tensors that were passed as arguments and are reached by the function too, by id."""
+        self.methods: dict[int, CompiledFunction] = {}
+        """Of instances that have no place for their own, by id."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a method: the instance is the first argument."""
+        """As a method: each instance has traces of its own, which end with it."""
         if instance is None:
             return self
-        bound = self.__dict__.setdefault("bound", {})
-        if id(instance) not in bound:
-            bound[id(instance)] = (instance, CompiledFunction(self.fn.__get__(instance, owner)))
-        return bound[id(instance)][1]
+        if not hasattr(instance, "__dict__"):
+            return self._method(instance, owner, self.methods, id(instance))
+        return self._method(instance, owner, vars(instance).setdefault("_compiled", Methods()), self)
+
+    def _method(self, instance: Any, owner: Any, known: dict[Any, CompiledFunction], key: Any) -> CompiledFunction:
+        method = known.get(key)
+        if method is None or method.fn.__self__ is not instance:  # type: ignore[attr-defined]
+            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner))
+        return method
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if frontends.tracing and state.tracer is not None:
             return self.fn(*args, **kwargs)  # inside another trace: a part of it
-        key: list[Any] = []
-        arrays: list[np.ndarray] = []
-        for arg in args:
-            if arg.__class__ is ndarray:
-                array, tracked = arg, False
-            elif arg.__class__ is Tensor:
-                array, tracked = arg._data, arg._tracked
-            else:
-                _flatten_argument(arg, key, arrays)
-                continue
-            dtype = array.dtype
-            if dtype.num in NUMBERS and dtype.isnative and array.flags.c_contiguous:
-                key.append((dtype.num, array.shape, tracked))
-                arrays.append(array)
-            else:
-                _flatten_argument(arg, key, arrays)
-        if kwargs:
-            for name in sorted(kwargs):
-                key.append(name)
-                _flatten_argument(kwargs[name], key, arrays)
-        signature = tuple(key)
-        with self.lock:
-            entry = self._entry(signature, args, kwargs, arrays)
-            return self._run(entry, args, kwargs, arrays)
-
-    def _entry(self, signature: tuple[Any, ...], args: Any, kwargs: Any, arrays: list[np.ndarray]) -> Entry:
+        mode = modes.now
+        if mode.anomaly:
+            return self.fn(*args, **kwargs)  # watched op by op
+        self.lock.acquire()
         try:
-            known = self.entries.get(signature)
-        except TypeError:
-            raise TraceError(
-                f"{self.fn.__name__}: arguments that are not tensors have to be hashable, they are part of the cache key",
-                "pass numbers, strings, tuples, or tensors",
-            ) from None
-        for entry in known if known is not None else ():
-            if entry.structure == Structure.changes and entry.reach.current():
-                if all(t._grad is g for t, g in entry.grad_entry):
-                    return entry
-            elif entry.holds() and all(t._grad is g for t, g in entry.grad_entry):
-                entry.bind()
-                return entry
-        return self._trace(signature, args, kwargs, arrays)
-
-    def _run(self, entry: Entry, args: Any, kwargs: Any, arrays: list[np.ndarray]) -> Any:
-        written = entry.written_ids
-        for i, array in enumerate(arrays):
-            if written and (id(array) in written or id(array.base) in written):
-                arrays[i] = array.copy()  # an argument that shares memory with what the step writes
-        plan = entry.plan
-        with plan.lock:
-            plan.execute(arrays)
-            results = plan.results(arrays)
-        self.latest = entry
-        for tensor, home in entry.grads:
-            if tensor._grad is not home:
-                tensor._grad = home
-        if entry.argument_grads:
-            _accumulate_arguments(entry, args, kwargs, results)
-        return entry.template(results)
-
-    def _trace(self, signature: tuple[Any, ...], args: Any, kwargs: Any, arrays: list[np.ndarray]) -> Entry:
-        tracer = Tracer()
-        feeds: list[Traced] = []
-        frontends.tracing += 1
-        saved, state.tracer = state.tracer, tracer
-        reach = Reach(self.fn)
-        try:
-            symbols = [_symbols(arg, tracer, feeds, f"arg{i}") for i, arg in enumerate(args)]
-            named = {name: _symbols(kwargs[name], tracer, feeds, name) for name in sorted(kwargs)}
-            result = self.fn(*symbols, **named)
-            entry = Entry(signature, tracer, feeds, result, reach)
+            entry = self.latest
+            if entry is not None and not kwargs and entry.grad_mode is mode.grad:
+                arrays = entry.accept(args)
+                if arrays is not None and not entry.uses_given and entry.ready():
+                    return entry.run(arrays, ())
+            return self._call(Call(self._names, args, kwargs, self.bound))
         finally:
-            state.tracer = saved
-            frontends.tracing -= 1
-        entry.plan = entry.program.plan(*arrays)
-        reach.freeze()
-        entry.bind()
-        self.recompiles.append(self._why(signature, entry))
-        self.entries.setdefault(signature, []).append(entry)
+            self.lock.release()
+
+    def _names(self) -> list[str]:
+        return parameter_names(self.fn)
+
+    def _call(self, call: Call) -> Any:
+        """The way for all arguments: find the entry, or trace. The lock is held."""
+        try:
+            known = self.entries.get(call.key, ())
+        except TypeError:
+            raise unhashable(call, self.name) from None
+        for entry in known:
+            if entry.grad_mode is modes.now.grad and entry.suits(call.given) and entry.ready():
+                break
+        else:
+            try:
+                entry = self._trace(call)
+            except Reached as reached:
+                self.bound[id(reached.tensor)] = reached.tensor
+                return self._call(Call(self._names, call.args, call.kwargs, self.bound))
+        self.latest = entry
+        return entry.run([entry.apart(array) for array in call.arrays], call.given)
+
+    def _trace(self, call: Call) -> Entry:
+        why = self._why(call)
+        reach = Reach(self.fn, call.reached())
+        tracer = Tracer(self.name, reach.arrays)
+        try:
+            with tracer.active():
+                args, kwargs = call.symbols(tracer)
+                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach)
+            entry.compile(call)
+        except BaseException:
+            tracer.take_back()
+            raise
+        self.recompiles.append(why)
+        if len(self.recompiles) == OFTEN:
+            warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
+        self.entries.setdefault(call.key, []).insert(0, entry)
+        if len(self.recompiles) > MOST:
+            self._forget()
         return entry
 
-    def _why(self, signature: tuple[Any, ...], entry: Entry) -> str:
+    def _forget(self) -> None:
+        """Drop the oldest trace of the kind of arguments that has most."""
+        most = max(self.entries.values(), key=len)
+        most.pop()
+
+    def _why(self, call: Call) -> str:
         """The difference from the nearest earlier trace."""
         if not self.entries:
             return "first call"
-        best: list[str] | None = None
-        for key, entries in self.entries.items():
-            if key == signature:
-                return "same arguments, but " + entries[-1].reach.difference(entry.reach, entries[-1].facts)
-            changes = _key_difference(key, signature)
-            if best is None or len(changes) < len(best):
-                best = changes
-        assert best is not None
-        return "; ".join(best)
+        known = self.entries.get(call.key)
+        if known:
+            nearest = self.latest if self.latest in known else known[0]
+            return "same arguments, but " + entry_difference(nearest)
+        labels = call.labels()
+        changes = min(
+            (key_difference(key, call.key, labels) for key in sorted(self.entries, key=lambda k: abs(len(k) - len(call.key)))),
+            key=len,
+        )
+        return "; ".join(changes)
 
     # looking ------------------------------------------------------------------------------------------------------------
 
@@ -215,161 +143,60 @@ class CompiledFunction:
     def plan(self) -> Any:
         """The plan of the latest call. Raises TraceError before the first."""
         if self.latest is None:
-            raise TraceError(f"{self.fn.__name__} has not been called yet, so there is no plan")
+            raise TraceError(f"{self.name} has not been called yet, so there is no plan")
         return self.latest.plan
 
     def explain(self) -> str:
+        """What the plan does, and why: rows, fusion, buffers, host calls."""
         return self.plan.explain()
 
     def source(self, number: int | None = None) -> str:
+        """The text of the plan's generated kernels, or of one of them."""
         return self.plan.source(number)
 
     def profile(self, repeats: int = 200) -> Any:
+        """The time of each row of the plan."""
         return self.plan.profile(repeats)
 
     def loop(self, batches: Iterable[Any]) -> list[Any]:
         """Call the function for each batch (a tuple of arguments, or one argument); returns the list of results."""
         return [self(*batch) if isinstance(batch, tuple) else self(batch) for batch in batches]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
+        return CompiledFunction(self.fn)  # functions are not copied either
+
+    def __repr__(self) -> str:
+        return f"<sg.compile of {self.name}>"
+
+
+class Methods(dict[CompiledFunction, CompiledFunction]):
+    """The compiled methods of one instance. A copy of the instance begins with none."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Methods:
+        return Methods()
+
+    def __reduce__(self) -> Any:
+        return Methods, ()
+
 
 def compile(fn: Callable[..., Any] | None = None) -> Any:
-    """Compile an eager function: traced at the first call with new argument types, then run as one native plan.
+    """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
     The same text runs eagerly without the decorator. Array arguments are run-time values; a new shape repeats the Python
     passes but compiles no kernel. Other arguments, and flags of the modules and optimizers that the function uses, are part
     of the key; learning rates and the like are read at every call. Results are tensors without a tape: call `backward`
-    inside. Side effects of Python (prints, lists) happen only while tracing.
+    inside. Python itself - prints, lists, NumPy on plain arrays - runs only while tracing.
+
+    A call raises what the operations raise, and TraceError where Python asks for a value that exists only when the step
+    runs; nothing is changed then. Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled
+    function, others wait.
     """
     if fn is None:
         return compile
     if not callable(fn):
         raise TraceError(f"compile needs a function, got {type(fn).__name__}")
-    return CompiledFunction(fn)
-
-
-# arguments and results ----------------------------------------------------------------------------------------------------
-
-
-def _flatten_argument(arg: Any, key: list[Any], arrays: list[np.ndarray]) -> None:
-    if isinstance(arg, Tensor):
-        array = arg._data
-    elif isinstance(arg, ndarray):
-        array = as_array(arg)
-    elif isinstance(arg, (list, tuple)):
-        key.append((type(arg), len(arg)))
-        for part in arg:
-            _flatten_argument(part, key, arrays)
-        return
-    elif isinstance(arg, dict):
-        key.append((dict, tuple(arg)))
-        for part in arg.values():
-            _flatten_argument(part, key, arrays)
-        return
-    elif isinstance(arg, Symbol):
+    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise TraceError(
-            f"a compiled function takes values, got {arg.describe()} of a graph", "run it in a Session, or pass an array"
+            f"{fn.__name__} is a generator or a coroutine, which can't be compiled", "compile the step that it repeats"
         )
-    else:
-        key.append((type(arg), arg))
-        return
-    array = np.ascontiguousarray(array).reshape(array.shape)
-    key.append((array.dtype.num, array.shape, isinstance(arg, Tensor) and arg._tracked))
-    arrays.append(array)
-
-
-def _symbols(arg: Any, tracer: Tracer, feeds: list[Traced], name: str) -> Any:
-    """The argument with symbols in place of arrays, in the order of `_flatten_argument`."""
-    if isinstance(arg, (Tensor, ndarray)):
-        array = arg._data if isinstance(arg, Tensor) else as_array(arg)
-        feeds.append(tracer.argument(array, name, isinstance(arg, Tensor) and arg._tracked))
-        return feeds[-1]
-    if isinstance(arg, (list, tuple)):
-        parts = [_symbols(part, tracer, feeds, f"{name}_{i}") for i, part in enumerate(arg)]
-        return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
-    if isinstance(arg, dict):
-        return {k: _symbols(part, tracer, feeds, f"{name}_{k}") for k, part in arg.items()}
-    return arg
-
-
-def _flatten_result(result: Any) -> tuple[Callable[[list[np.ndarray]], Any], list[Any]]:
-    """A function from fetched arrays to what the user's function returned, and the symbols to fetch."""
-    leaves: list[Any] = []
-
-    def walk(part: Any) -> Callable[[list[np.ndarray]], Any]:
-        if isinstance(part, Symbol):
-            position = len(leaves)
-            leaves.append(part)
-            return lambda arrays: wrap(arrays[position])
-        if isinstance(part, (list, tuple)):
-            parts = [walk(p) for p in part]
-            kind = type(part)
-            if hasattr(part, "_fields"):
-                return lambda arrays: kind(*(p(arrays) for p in parts))
-            return lambda arrays: kind(p(arrays) for p in parts)
-        if isinstance(part, dict):
-            fields = {k: walk(p) for k, p in part.items()}
-            return lambda arrays: {k: p(arrays) for k, p in fields.items()}
-        return lambda arrays: part
-
-    return walk(result), leaves
-
-
-def _leaf_arguments(arg: Any) -> Iterator[Any]:
-    if isinstance(arg, (Tensor, ndarray)):
-        yield arg
-    elif isinstance(arg, (list, tuple)):
-        for part in arg:
-            yield from _leaf_arguments(part)
-    elif isinstance(arg, dict):
-        for part in arg.values():
-            yield from _leaf_arguments(part)
-
-
-def _accumulate_arguments(entry: Entry, args: Any, kwargs: Any, results: list[np.ndarray]) -> None:
-    """Gradients of arguments that require grad are added to their `.grad`."""
-    given = [*_leaf_arguments(args), *(leaf for k in sorted(kwargs) for leaf in _leaf_arguments(kwargs[k]))]
-    for (position, _), g in zip(entry.argument_grads, results[entry.results :], strict=True):
-        tensor = given[position]
-        if tensor._grad is None:
-            tensor._grad = wrap(g)
-        else:
-            tensor._grad = tensor._grad + wrap(g)
-
-
-def _check_sharing(written: list[Tensor], reached: list[Tensor]) -> None:
-    """Kernels assume that different tensors don't overlap where one is written. Raises TraceError."""
-    for tensor in written:
-        for other in reached:
-            if other is not tensor and np.may_share_memory(other._data, tensor._data):
-                raise TraceError(
-                    f"the compiled function changes a tensor of shape {shape_text(tensor.shape)} that shares memory with "
-                    f"another one of shape {shape_text(other.shape)} which it uses",
-                    "use one tensor for both, or a clone()",
-                )
-
-
-def _key_difference(old: tuple[Any, ...], new_key: tuple[Any, ...]) -> list[str]:
-    if len(old) != len(new_key):
-        return [f"{len(new_key)} argument parts instead of {len(old)}"]
-    changes = []
-    for i, (a, b) in enumerate(zip(old, new_key, strict=True)):
-        if a == b:
-            continue
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) == 3:
-            if a[0] != b[0]:
-                changes.append(f"argument {i}: dtype {_dtype(b[0])} instead of {_dtype(a[0])}")
-            if a[1] != b[1]:
-                changes.append(f"argument {i}: shape {shape_text(b[1])} instead of {shape_text(a[1])}")
-            if a[2] != b[2]:
-                changes.append(f"argument {i}: requires_grad {b[2]} instead of {a[2]}")
-        else:
-            changes.append(f"argument {i}: {_value(b)} instead of {_value(a)}")
-    return changes
-
-
-def _dtype(num: int) -> str:
-    return next(str(d) for d in SUPPORTED if d.num == num)
-
-
-def _value(part: Any) -> str:
-    return repr(part[1]) if isinstance(part, tuple) and len(part) == 2 else repr(part)
+    return CompiledFunction(fn)

@@ -1,126 +1,288 @@
-"""What a traced function reaches beside its arguments: globals, closure, modules and optimizers."""
+"""What a function reads from outside: globals, closure cells, attributes, and the modules and optimizers behind them.
+
+A trace is right as long as all of that is as it was. What can change without a notice - the binding of a name, an attribute
+of a plain object, the members of a list - is compared at every call. Modules, optimizers and tensors count their changes in
+`Structure`; they are compared when it moved.
+"""
 
 from __future__ import annotations
 
+import dis
+import functools
+import inspect
+import os
+import sys
+import sysconfig
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..eager.tensor import Tensor
+import numpy as np
 
-PLAIN = (bool, int, float, str, bytes, type(None))
+from .. import types as sg_types
+from ..eager.tensor import Tensor
+from ..errors import PACKAGE_DIR
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
+MANY = 64
+"""Members of a container that are looked at; longer ones are taken for data."""
+FOREIGN = (PACKAGE_DIR, sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("purelib") + os.sep)
+"""Code in these folders does not depend on what a user changes."""
 
 
 class Reach:
-    """The names a function reads from outside, and the structure of the modules and optimizers behind them.
+    """What `fn` reaches beside its array arguments; `arguments` are its others, by name."""
 
-    `current()` is checked at every call and costs a dictionary look-up per name; `holds()` compares structures, after
-    `Structure.changes` moved.
-    """
-
-    def __init__(self, fn: Callable[..., Any]):
-        self.owner = getattr(fn, "__self__", None)
-        plain = getattr(fn, "__func__", fn)
-        code = getattr(plain, "__code__", None)
-        self.names: list[tuple[dict[str, Any], str, Any]] = []
-        self.cells: list[tuple[Any, str, Any]] = []
-        self.roots: list[tuple[str, Any]] = [("self", self.owner)] if self.owner is not None else []
-        if code is None:
-            self.roots.append(("function", fn))
-        else:
-            self._collect(plain, code)
-        self.snapshot: list[tuple[str, Any]] = []
-
-    def _collect(self, fn: Any, code: types.CodeType) -> None:
-        names = set(code.co_names)
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):  # lambdas and comprehensions inside
-                names |= set(constant.co_names)
-        for name in sorted(names):
-            if name in fn.__globals__:
-                value = fn.__globals__[name]
-                if not isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
-                    self.names.append((fn.__globals__, name, value))
-                    self.roots.append((name, value))
-        for cell, name in zip(fn.__closure__ if fn.__closure__ is not None else (), code.co_freevars, strict=True):
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                continue
-            self.cells.append((cell, name, value))
-            self.roots.append((name, value))
+    def __init__(self, fn: Callable[..., Any], arguments: Sequence[tuple[str, Any]] = ()):
+        self.names: list[tuple[Any, Any, Any]] = [
+            (vars(sg_types), "_default_float", sg_types.get_default_dtype()),
+        ]
+        """(scope, name, value): `scope[name]` is still that value."""
+        self.cells: list[tuple[types.CellType, Any]] = []
+        self.members: list[tuple[Any, tuple[Any, ...]]] = []
+        """(list or keys of a dict, its members)"""
+        self.labels: dict[int, list[str]] = {0: ["the default dtype"], 1: [], 2: []}
+        """What the entries of `names`, `cells` and `members` are called."""
+        self.structured: list[tuple[str, Any]] = []
+        """Modules and optimizers."""
+        self.arrays: dict[int, np.ndarray] = {}
+        self._seen: set[int] = set()
+        self._attributes: set[str] = set()
+        """All that follows a dot in the code."""
+        self._holders: list[tuple[str, Any]] = []
+        self._looked: set[tuple[int, str]] = set()
+        self._visit(getattr(fn, "__name__", "function"), fn)
+        for name, value in arguments:
+            self._visit(name, value)
+        done = -1
+        while done != (done := len(self._attributes) + len(self._holders) + len(self._looked)):
+            for label, holder in list(self._holders):
+                self._look(label, holder)
+        self.modules = [(label, x) for label, x in self.structured if not hasattr(x, "param_groups")]
+        self.optimizers = [(label, x) for label, x in self.structured if hasattr(x, "param_groups")]
+        self.snapshot = dict(_facts(self.modules))
 
     def freeze(self) -> None:
-        """Remember the structures as they are after the trace (which makes the optimizer's slots)."""
-        self.snapshot = list(self._structures())
+        """Remember the optimizers as they are after the trace, which makes their slots, and lists that it wrote into."""
+        self.members = [(container, tuple(container)) for container, _ in self.members]
+        self.snapshot.update(_facts(self.optimizers))
+
+    # following ------------------------------------------------------------------------------------------------------
+
+    def _visit(self, label: str, value: Any) -> None:
+        if isinstance(value, PLAIN) or id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            self.arrays[id(value)] = value
+        elif isinstance(value, types.FunctionType):
+            self._function(label, value)
+        elif isinstance(value, types.MethodType):
+            self._visit("self", value.__self__)
+            self._visit(label, value.__func__)
+        elif isinstance(value, functools.partial):
+            self._visit(label, value.func)
+            self._members(label, value.args)
+            self._members(label, value.keywords)
+        elif isinstance(value, (list, tuple, dict, set)):
+            self._members(label, value)
+        elif isinstance(value, Tensor):
+            pass
+        elif hasattr(value, "structure") and hasattr(value, "param_groups"):
+            self.structured.append((label, value))
+        elif hasattr(value, "structure") and hasattr(value, "named_modules"):
+            self.structured.append((label, value))
+            for path, module in value.named_modules():
+                self._seen.add(id(module))
+                self._holders.append((f"{label}.{path}" if path else label, module))
+        elif _is_own(value):
+            self._holders.append((label, value))
+            self._visit(label, getattr(value, "__wrapped__", None))
+
+    def _function(self, label: str, fn: types.FunctionType) -> None:
+        if not _own_code(fn.__code__):
+            return
+        names, attributes = _mentioned(fn.__code__)
+        self._attributes |= attributes
+        for name in sorted(names & fn.__globals__.keys()):
+            self._name(fn.__globals__, fn.__globals__, name, name)
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ if fn.__closure__ else (), strict=True):
+            if not _is_empty(cell):
+                self.cells.append((cell, cell.cell_contents))
+                self.labels[1].append(name)
+                self._visit(name, cell.cell_contents)
+        for value in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
+            self._visit(label, value)
+
+    def _name(self, owner: Any, scope: Any, name: Any, label: str) -> None:
+        """`scope[name]`, where scope is the namespace of `owner`."""
+        if (id(owner), name) in self._looked:
+            return
+        self._looked.add((id(owner), name))
+        value = scope[name]
+        if not isinstance(value, (types.ModuleType, types.BuiltinFunctionType)):
+            self.names.append((scope, name, value))
+            self.labels[0].append(label)
+        self._visit(label, value)
+
+    def _members(self, label: str, value: Any) -> None:
+        if len(value) > MANY:
+            return
+        if isinstance(value, (list, dict, set)):
+            self.members.append((value, tuple(value)))
+            self.labels[2].append(label)
+        if isinstance(value, dict):
+            for key in value:
+                self._name(value, value, key, f"{label}[{key!r}]")
+        else:
+            for i, part in enumerate(value):
+                self._visit(f"{label}[{i}]", part)
+
+    def _look(self, label: str, holder: Any) -> None:
+        """The attributes of an object that the code mentions, and the methods among them."""
+        own = vars(holder)
+        structured = hasattr(holder, "named_modules")
+        for name in sorted(self._attributes & own.keys()):
+            counted = structured and (name in own["_roles"] or isinstance(own[name], (*PLAIN, Tensor)))
+            if not counted:
+                self._name(holder, own, name, f"{label}.{name}")
+        if isinstance(holder, types.ModuleType):
+            return
+        kind = holder if isinstance(holder, type) else type(holder)
+        for name in (*sorted(self._attributes), "forward", "__call__"):
+            found = inspect.getattr_static(kind, name, None)
+            found = found.fget if isinstance(found, property) else found
+            found = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
+            if isinstance(found, types.FunctionType):
+                self._visit(f"{label}.{name}", found)
+
+    # comparing ------------------------------------------------------------------------------------------------------
 
     def current(self) -> bool:
-        """The names still mean the same objects (for plain values: equal ones)."""
-        for scope, name, value in self.names:
-            found = scope.get(name, self)
-            if found is not value and not (isinstance(value, PLAIN) and type(found) is type(value) and found == value):
-                return False
-        for cell, _, value in self.cells:
-            found = cell.cell_contents
-            if found is not value and not (isinstance(value, PLAIN) and type(found) is type(value) and found == value):
-                return False
+        """Whether names, attributes and members are the same objects. It runs at every call."""
+        try:
+            for scope, name, value in self.names:
+                if scope[name] is not value:
+                    return self._equal()
+            for cell, value in self.cells:
+                if cell.cell_contents is not value:
+                    return self._equal()
+        except (KeyError, ValueError):
+            return False
+        for container, members in self.members:
+            if len(container) != len(members) or any(a is not b for a, b in zip(container, members, strict=True)):
+                return self._equal()
         return True
 
+    def _equal(self) -> bool:
+        """As `current`, for plain values that are equal but not the same object; these are remembered instead."""
+        if self._changed() is not None:
+            return False
+        self.names = [(scope, name, scope[name]) for scope, name, _ in self.names]
+        self.cells = [(cell, cell.cell_contents) for cell, _ in self.cells]
+        self.members = [(container, tuple(container)) for container, _ in self.members]
+        return True
+
+    def _changed(self) -> str | None:
+        """What is another thing than it was, in words."""
+        for label, (scope, name, old) in zip(self.labels[0], self.names, strict=True):
+            if name not in scope:
+                return f"{label} is gone"
+            if not _same(old, scope[name]):
+                return _difference(label, old, scope[name])
+        for label, (cell, old) in zip(self.labels[1], self.cells, strict=True):
+            if _is_empty(cell):
+                return f"{label} is gone"
+            if not _same(old, cell.cell_contents):
+                return _difference(label, old, cell.cell_contents)
+        for label, (container, old) in zip(self.labels[2], self.members, strict=True):
+            now = tuple(container)
+            if len(now) != len(old):
+                return f"{label} has {len(now)} members instead of {len(old)}"
+            for i, (a, b) in enumerate(zip(old, now, strict=True)):
+                if not _same(a, b):
+                    return _difference(f"{label}[{i}]", a, b)
+        return None
+
     def holds(self) -> bool:
-        return self.current() and list(self._structures()) == self.snapshot
+        """Whether the structures are as they were, too."""
+        return self.current() and dict(_facts(self.structured)) == self.snapshot
 
-    def _structures(self) -> Iterator[tuple[str, Any]]:
-        seen: set[int] = set()
-        for name, value in self.roots:
-            yield from _structures(name, value, seen, 0)
+    def difference(self) -> str | None:
+        """What has changed since the trace, in words; None for nothing."""
+        changed = self._changed()
+        if changed is not None:
+            return changed
+        now = dict(_facts(self.structured))
+        for label, fact in now.items():
+            if label not in self.snapshot:
+                return f"{label} is new"
+            if self.snapshot[label] != fact:
+                return _difference(label, self.snapshot[label], fact)
+        return next((f"{label} is gone" for label in self.snapshot if label not in now), None)
 
-    def difference(self, other: Reach, facts: list[Any]) -> str:
-        """What has changed since this trace, in words."""
-        for (_, name, old), (_, _, new) in zip(self.names, other.names, strict=False):
-            if old is not new:
-                return f"global {name} is {new!r} instead of {old!r}" if isinstance(old, PLAIN) else f"global {name} is another object"
-        for (_, name, old), (_, _, new) in zip(self.cells, other.cells, strict=False):
-            if old is not new:
-                return f"{name} is {new!r} instead of {old!r}" if isinstance(old, PLAIN) else f"{name} is another object"
-        before, after = dict(self.snapshot), dict(other.snapshot)
-        for name in after:
-            if before.get(name) != after[name]:
-                return f"{name} changed: {_short(before.get(name))} -> {_short(after[name])}"
-        for tensor, tracked, shape, dtype in facts:
-            if tensor._tracked != tracked:
-                return f"requires_grad of {tensor.name if tensor.name else 'a tensor'} is {tensor._tracked} instead of {tracked}"
-            if tensor.shape != shape or tensor.dtype != dtype:
-                return f"a tensor has shape {tensor.shape} {tensor.dtype} instead of {shape} {dtype}"
-        return "the gradients that it starts from are others"
+
+def _facts(structured: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for label, value in structured:
+        for path, fact in value.structure():
+            yield (f"{label}.{path}" if path else label), fact
+
+
+def _same(old: Any, now: Any) -> bool:
+    return now is old or (isinstance(old, PLAIN) and type(now) is type(old) and bool(now == old) and repr(now) == repr(old))
+
+
+def _difference(label: str, old: Any, now: Any) -> str:
+    if isinstance(old, (*PLAIN, tuple)) and isinstance(now, (*PLAIN, tuple)) and _short(old) != _short(now):
+        return f"{label} is {_short(now)} instead of {_short(old)}"
+    return f"{label} is another {type(now).__name__}"
 
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _structures(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[str, Any]]:
-    """(path, structure) of modules, optimizers and tensors behind a value."""
-    if id(value) in seen or isinstance(value, (*PLAIN, types.FunctionType, types.ModuleType, type)):
-        return
-    seen.add(id(value))
-    if isinstance(value, Tensor):
-        yield name, (id(value), value._tracked)
-    elif hasattr(value, "named_modules"):
-        seen.update(id(module) for _, module in value.named_modules())
-        yield from ((f"{name}.{path}" if path else name, fact) for path, fact in value.structure())
-    elif hasattr(value, "structure") and hasattr(value, "param_groups"):
-        yield from ((f"{name}.{path}", fact) for path, fact in value.structure())
-    elif isinstance(value, (list, tuple)):
-        yield f"{name}.length", len(value)
-        for i, part in enumerate(value):
-            yield from _structures(f"{name}[{i}]", part, seen, depth)
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from _structures(f"{name}[{key!r}]", part, seen, depth)
-    elif hasattr(value, "__dict__") and depth < 2 and not callable(value):
-        for key, part in vars(value).items():
-            if isinstance(part, PLAIN):
-                yield f"{name}.{key}", part
-            else:
-                yield from _structures(f"{name}.{key}", part, seen, depth + 1)
+def _is_empty(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False
+
+
+def _is_own(value: Any) -> bool:
+    """An object, class or module of the user, with attributes."""
+    if isinstance(value, types.ModuleType):
+        return _own_file(getattr(value, "__file__", None))
+    kind = value if isinstance(value, type) else type(value)
+    if not isinstance(getattr(value, "__dict__", None), Mapping):
+        return False
+    if getattr(value, "__wrapped__", None) is not None:
+        return True
+    module = sys.modules.get(kind.__module__)
+    return module is None or module.__name__ in ("__main__", "builtins") or _own_file(getattr(module, "__file__", None))
+
+
+def _own_file(file: str | None) -> bool:
+    return file is not None and not file.startswith(FOREIGN) and "site-packages" not in file
+
+
+def _own_code(code: types.CodeType) -> bool:
+    return _own_file(code.co_filename)
+
+
+def _mentioned(code: types.CodeType) -> tuple[set[str], set[str]]:
+    """(global names that the code loads, names that follow a dot), with the code of lambdas and comprehensions inside."""
+    names, attributes = set(), set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            names.add(instruction.argval)
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+            attributes.add(instruction.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner = _mentioned(constant)
+            names |= inner[0]
+            attributes |= inner[1]
+    return names, attributes

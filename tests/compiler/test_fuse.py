@@ -9,8 +9,8 @@ import pytest
 
 from staticgrad.compiler.fuse import MAX_MEMBERS, Group
 from staticgrad.compiler.grad import gradients
-from staticgrad.compiler.space import COL, FULL, ROW, SCALAR, Misfit, classify
 from staticgrad.compiler.layout import Layouts
+from staticgrad.compiler.space import COL, FULL, ROW, SCALAR, Misfit, classify
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench, ops_of, reasons
 

@@ -1,0 +1,212 @@
+"""Arguments taken apart: arrays, which are run-time values, and the rest, which is part of a trace's key."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..eager.tensor import Tensor
+from ..errors import TraceError
+from ..operators import Symbol, as_array
+from ..types import SUPPORTED, shape_text
+from .tracer import Tracer
+
+ndarray = np.ndarray
+
+
+class ArrayKey(NamedTuple):
+    """What a trace depends on in an array. hooks: of the tensor; same: the index of an array that is the same tensor."""
+
+    dtype: int
+    shape: tuple[int, ...]
+    requires_grad: bool
+    hooks: tuple[int, ...] = ()
+    same: int = -1
+
+
+class Call:
+    """The arguments of one call.
+
+    key: what they are to a trace, in parts; arrays: C-contiguous, of supported dtypes; given: the objects that these arrays
+    came from; others: what is neither array nor container, with the number of its part. bound: tensors that are known by
+    identity, by id.
+    """
+
+    def __init__(self, names: Callable[[], list[str]], args: tuple[Any, ...], kwargs: dict[str, Any], bound: Mapping[int, Any]):
+        self.args, self.kwargs = args, kwargs
+        self.names = names
+        self.bound = bound
+        self.parts: list[Hashable] = []
+        self.arrays: list[np.ndarray] = []
+        self.given: list[Any] = []
+        self.others: list[tuple[int, Any]] = []
+        for arg in args:
+            self._add(arg)
+        for name in sorted(kwargs):
+            self.parts.append(name)
+            self._add(kwargs[name])
+        self.key = tuple(self.parts)
+
+    def _add(self, arg: Any) -> None:
+        if isinstance(arg, Tensor):
+            if id(arg) in self.bound:
+                self.parts.append(("tensor", id(arg)))
+            else:
+                self._array(arg, arg._data)
+        elif isinstance(arg, Symbol):
+            raise TraceError(
+                f"a compiled function takes values, got {arg.describe()} of a graph", "run it in a Session, or pass an array"
+            )
+        elif hasattr(arg, "__array__") and not isinstance(arg, np.generic):
+            self._array(arg, as_array(arg))
+        elif isinstance(arg, (list, tuple)):
+            self.parts.append((type(arg), len(arg)))
+            for part in arg:
+                self._add(part)
+        elif isinstance(arg, dict):
+            self.parts.append((type(arg), tuple(arg)))
+            for part in arg.values():
+                self._add(part)
+        elif isinstance(arg, slice):
+            self.parts.append((slice, arg.start, arg.stop, arg.step))
+        elif isinstance(arg, float):
+            self.parts.append((type(arg), repr(float(arg))))  # tells 0.0 from -0.0, and nan is nan
+        else:
+            self.others.append((len(self.parts), arg))
+            self.parts.append((type(arg), arg))
+
+    def _array(self, given: Any, array: np.ndarray) -> None:
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        if isinstance(given, Tensor) and given._tracked:
+            same = next((i for i, other in enumerate(self.given) if other is given), -1)
+            hooks = tuple(given._hooks) if given._hooks else ()
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same))
+        else:
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, False))
+        self.arrays.append(array)
+        self.given.append(given)
+
+    # for tracing ------------------------------------------------------------------------------------------------------
+
+    def labels(self) -> list[str]:
+        """What each part of the key is called: `x`, `batch[0]`, `options['lr']`."""
+        names = self.names()
+        result: list[str] = []
+        for i, arg in enumerate(self.args):
+            _label(arg, names[i] if i < len(names) else f"argument {i}", result)
+        for name in sorted(self.kwargs):
+            result.append(name)
+            _label(self.kwargs[name], name, result)
+        return result
+
+    def reached(self) -> list[tuple[str, Any]]:
+        """Arguments that are neither arrays nor plain values, by name: what they refer to is part of the trace."""
+        labels = self.labels()
+        return [(labels[i], x) for i, x in self.others]
+
+    def symbols(self, tracer: Tracer) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments with placeholders for the arrays, in their order."""
+        arrays = iter(self.arrays)
+        labels = self.names()
+        args = [
+            self._symbol(arg, tracer, arrays, labels[i] if i < len(labels) else f"arg{i}")
+            for i, arg in enumerate(self.args)
+        ]
+        return args, {name: self._symbol(self.kwargs[name], tracer, arrays, name) for name in sorted(self.kwargs)}
+
+    def _symbol(self, arg: Any, tracer: Tracer, arrays: Any, name: str) -> Any:
+        if isinstance(arg, Tensor):
+            return arg if id(arg) in self.bound else tracer.argument(arg, next(arrays), name)
+        if hasattr(arg, "__array__") and not isinstance(arg, np.generic):
+            return tracer.argument(arg, next(arrays), name)
+        if isinstance(arg, (list, tuple)):
+            parts = [self._symbol(part, tracer, arrays, f"{name}_{i}") for i, part in enumerate(arg)]
+            return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
+        if isinstance(arg, dict):
+            parts = {k: self._symbol(part, tracer, arrays, f"{name}_{k}") for k, part in arg.items()}
+            if type(arg) is dict:
+                return parts
+            same_kind = copy.copy(arg)
+            same_kind.update(parts)
+            return same_kind
+        return arg
+
+
+def _label(arg: Any, name: str, result: list[str]) -> None:
+    result.append(name)
+    if isinstance(arg, Tensor) or hasattr(arg, "__array__"):
+        return
+    if isinstance(arg, (list, tuple)):
+        for i, part in enumerate(arg):
+            _label(part, f"{name}[{i}]", result)
+    elif isinstance(arg, dict):
+        for key, part in arg.items():
+            _label(part, f"{name}[{key!r}]", result)
+
+
+def unhashable(call: Call, function: str) -> TraceError:
+    """The error for an argument that can't be part of a key."""
+    for part, label in zip(call.parts, call.labels(), strict=True):
+        try:
+            hash(part)
+        except TypeError:
+            kind = part[0].__name__ if isinstance(part, tuple) else type(part).__name__
+            return TraceError(
+                f"{function}: argument {label} is a {kind}, which is neither an array nor hashable: it can't be part of the "
+                "cache key",
+                "pass numbers, strings, tuples, lists, dicts, or tensors",
+            )
+    raise AssertionError
+
+
+def difference(old: tuple[Any, ...], now: tuple[Any, ...], labels: list[str]) -> list[str]:
+    """How one key differs from another, in words."""
+    if len(old) != len(now):
+        return [f"the arguments have {len(now)} parts instead of {len(old)}"]
+    changes = []
+    for a, b, label in zip(old, now, labels, strict=True):
+        if a == b:
+            continue
+        if isinstance(a, ArrayKey) and isinstance(b, ArrayKey):
+            if a.dtype != b.dtype:
+                changes.append(f"{label}: dtype {_dtype(b.dtype)} instead of {_dtype(a.dtype)}")
+            if a.shape != b.shape:
+                changes.append(f"{label}: shape {shape_text(b.shape)} instead of {shape_text(a.shape)}")
+            if a.requires_grad != b.requires_grad:
+                changes.append(f"{label}: requires_grad {b.requires_grad} instead of {a.requires_grad}")
+            if a.hooks != b.hooks:
+                changes.append(f"{label}: other hooks")
+            if a.same != b.same:
+                changes.append(f"{label}: {'the same tensor twice' if b.same >= 0 else 'a tensor of its own'}")
+        else:
+            changes.append(f"{label}: {_value(b)} instead of {_value(a)}")
+    return changes
+
+
+def _dtype(num: int) -> str:
+    return next(str(d) for d in SUPPORTED if d.num == num)
+
+
+def _value(part: Any) -> str:
+    if isinstance(part, ArrayKey):
+        return f"an array {shape_text(part.shape)} {_dtype(part.dtype)}"
+    if isinstance(part, tuple) and part[0] == "tensor":
+        return "a tensor that the function reaches itself"
+    if isinstance(part, tuple) and len(part) == 2 and part[0] is float:
+        return part[1]
+    if isinstance(part, tuple) and len(part) == 2 and part[0] in (list, tuple, dict):
+        return f"a {part[0].__name__} of {part[1]}"
+    return repr(part[1]) if isinstance(part, tuple) and len(part) == 2 else repr(part)
+
+
+def parameter_names(fn: Callable[..., Any]) -> list[str]:
+    """The names of positional arguments, as far as they have one."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -1,0 +1,409 @@
+"""One trace of a function: its plan, what it relies on, and what has to be done around a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from ..compiler.program import Program
+from ..eager.modes import modes
+from ..eager.tape import tick, touch
+from ..eager.tensor import Structure, Tensor, wrap
+from ..errors import StaticgradError, TraceError
+from ..ir import REGISTRY, Cell, Node
+from ..operators import append
+from ..ops.random import generator
+from ..types import shape_text
+from .arguments import ArrayKey, Call
+from .reach import Reach
+from .results import Results
+from .tracer import Tracer
+
+ndarray = np.ndarray
+
+
+class _Buffers(dict[Cell, np.ndarray]):
+    """The arrays of cells that eager tensors own."""
+
+    def __missing__(self, cell: Cell) -> np.ndarray:
+        return cell.tensor._data
+
+
+BUFFERS = _Buffers()
+
+
+class Home:
+    """The tensor that a step leaves in `holder.grad`; `cell` is where the plan writes it.
+
+    Eager steps make a new tensor each time, so one that somebody still holds must not be written again. It can be got by
+    reading `.grad` only, which `Structure.reads` counts: usually nothing has to be looked at.
+    """
+
+    __slots__ = ("alone", "cell", "holder")
+
+    def __init__(self, holder: Tensor, cell: Cell):
+        self.holder = holder
+        self.cell = cell
+        self.alone: tuple[int, int] | None = None
+        """References to the tensor and to its array when nobody else has one."""
+
+    def held(self) -> bool:
+        """Whether somebody else has the tensor or its array. The first answer, before anybody can have it, is no."""
+        tensor = self.cell.tensor
+        counts = getrefcount(tensor) - (self.holder._grad is tensor), getrefcount(tensor._data)
+        if self.alone is None:
+            self.alone = counts
+        return counts[0] > self.alone[0] or counts[1] > self.alone[1]
+
+    def renew(self) -> Tensor:
+        """Leave the tensor to those who hold it."""
+        old = self.cell.tensor._data
+        self.cell.tensor = wrap(np.empty(old.shape, old.dtype))
+        return self.cell.tensor
+
+
+class Entry:
+    """See the module. It is made while its trace is active; `compile` makes the plan."""
+
+    def __init__(self, call: Call, tracer: Tracer, result: Any, reach: Reach):
+        self.key = call.key
+        self.reach = reach
+        self.grad_mode = modes.now.grad
+        self.grads: list[tuple[Tensor, Tensor | None]] = []
+        """What `.grad` of tensors is after a run."""
+        self.homes: dict[int, Home] = {}
+        """By the position in `grads`."""
+        self.entry_grads: list[tuple[Tensor, Cell | None]] = []
+        """Gradients that the step starts from, and the cells that they are bound to; None for none."""
+        self.given_grads: list[tuple[int, bool]] = []
+        """(number of an argument, whether it has a gradient that is fed)"""
+        self.given_after: list[tuple[int, int | None]] = []
+        """(number of an argument, which fetch becomes its gradient)"""
+        self.written_back: list[tuple[int, int, bool]] = []
+        """(number of an argument, which fetch is written to its memory, whether into its gradient)"""
+        self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
+        self.results = Results(result, self.numbers)
+        self.fetches = list(self.results.fetches)
+        for fetch in self.fetches:
+            tracer.check_active(fetch)
+            tracer.check_view(fetch)
+        self.assigns: list[tuple[Node, Any]] = []
+        feeds = [leaf.origin for _, leaf in tracer.arguments]
+        feeds += self._entry_gradients(tracer)
+        self._final_gradients(tracer)
+        self._changes(tracer)
+        effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
+        fetches = [fetch.node for fetch in self.fetches]
+        self.program = Program(tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws)
+        self.captured = [tensor for tensor, _ in tracer.captured.values()]
+        self.captured_ids = frozenset(map(id, self.captured))
+        self.facts = [_fact(tensor) for tensor in self.captured]
+        self.hooks = [(t._hooks, tuple(t._hooks)) for t in self.captured if t._hooks is not None]
+        self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
+        self.specs = self._specs(call)
+        self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
+        self.single = self.results.single and len(self.fetches) == 1 and not self.uses_given
+        self.changes = self.reads = -1
+        self.clock = 0
+
+    # what the trace left ----------------------------------------------------------------------------------------------
+
+    def _fetch(self, value: Any) -> int:
+        self.fetches.append(value)
+        return len(self.fetches) - 1
+
+    def _entry_gradients(self, tracer: Tracer) -> list[Node]:
+        """Bind or feed the gradients that the step reads at its start; returns the feeds."""
+        feeds = []
+        for key, leaf in tracer.entry.values():
+            if isinstance(key, Tensor):
+                self.entry_grads.append((key, None if leaf is None else leaf.origin.attrs["cell"]))
+                if leaf is not None and leaf.changed:
+                    self.assigns.append((leaf.origin, leaf))
+            elif id(key) in self.numbers:
+                number = self.numbers[id(key)]
+                self.given_grads.append((number, leaf is not None))
+                if leaf is not None:
+                    feeds.append(leaf.origin)
+                    if leaf.changed:
+                        self.written_back.append((number, self._fetch(leaf), True))
+        return feeds
+
+    def _final_gradients(self, tracer: Tracer) -> None:
+        """What becomes of `.grad`: none, a tensor of the user, the one it was, or a home for a new one."""
+        for key, value in tracer.grads.values():
+            if value is not None and value is tracer.entry.get(id(key), (None, None))[1]:
+                continue
+            if not isinstance(key, Tensor):
+                if id(key) in self.numbers:
+                    self.given_after.append((self.numbers[id(key)], None if value is None else self._fetch(value)))
+            elif value is None or isinstance(value, Tensor):
+                self.grads.append((key, value))
+            else:
+                home = wrap(np.zeros(key.shape, key.dtype))
+                variable = tracer.variable(home, f"{key.name if key.name else 'tensor'}.grad").origin
+                self.assigns.append((variable, value))
+                self.homes[len(self.grads)] = Home(key, variable.attrs["cell"])
+                self.grads.append((key, home))
+
+    def _changes(self, tracer: Tracer) -> None:
+        """In-place changes of what the function reached, and of its arguments."""
+        self.assigns += [(leaf.origin, leaf) for _, leaf in tracer.captured.values() if leaf.changed]
+        for number, (given, leaf) in enumerate(tracer.arguments):
+            if leaf.changed:
+                if not isinstance(given, (Tensor, ndarray)):
+                    tracer.refuse(f"a compiled function can't change a {type(given).__name__} in place")
+                self.written_back.append((number, self._fetch(leaf), False))
+
+    def _specs(self, call: Call) -> list[tuple[Any, Any, bool]] | None:
+        """For `accept`: per argument (dtype, shape, requires_grad), or (None, the object itself, False)."""
+        if call.kwargs or len(call.parts) != len(call.args):
+            return None
+        parts = call.parts
+        if sum(isinstance(p, ArrayKey) and p.requires_grad for p in parts) > 1 or self.written_back:
+            return None  # the same tensor may come twice
+        arrays = iter(call.arrays)
+        return [
+            (next(arrays).dtype, part.shape, part.requires_grad) if isinstance(part, ArrayKey) else (None, arg, False)
+            for part, arg in zip(parts, call.args, strict=True)
+        ]
+
+    # before a run -----------------------------------------------------------------------------------------------------
+
+    def compile(self, call: Call) -> None:
+        """Make the plan, and bind it. Raises TraceError when tensors share memory that the step writes."""
+        self.plan = self.program.plan(*self.fed(call.arrays, call.given))
+        self.reach.freeze()
+        self.changes = Structure.changes
+        self.bind()
+
+    def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
+        """The arrays with those of the arguments' gradients."""
+        more = [np.ascontiguousarray(given[number]._grad._data) for number, fed in self.given_grads if fed]
+        return [*arrays, *more] if more else arrays
+
+    def accept(self, args: tuple[Any, ...]) -> list[ndarray] | None:
+        """The arrays of the arguments when all are as in the traced call and need no conversion; else None."""
+        specs = self.specs
+        if specs is None or len(specs) != len(args):
+            return None
+        written = self.memory
+        arrays = []
+        for arg, (dtype, shape, tracked) in zip(args, specs):  # noqa: B905  # of equal length
+            kind = arg.__class__
+            if dtype is None:
+                if arg is not shape:
+                    return None
+                continue
+            if kind is ndarray and not tracked:
+                array = arg
+            elif kind is Tensor and arg._tracked is tracked and not arg._hooks and id(arg) not in self.captured_ids:
+                array = arg._data
+            else:
+                return None
+            if array.dtype is not dtype or array.shape != shape or not array.flags.c_contiguous:
+                return None
+            if written:
+                base = array.base
+                if id(array) in written or (
+                    base is not None and (base.__class__ is not ndarray or base.base is not None or id(base) in written)
+                ):
+                    array = self.apart(array)
+            arrays.append(array)
+        return arrays
+
+    def apart(self, array: ndarray) -> ndarray:
+        """The array, or a copy when it shares memory with what the step writes."""
+        low = array.__array_interface__["data"][0]
+        high = low + array.nbytes
+        return array.copy() if any(low < end and begin < high for begin, end in self.ranges) else array
+
+    def ready(self) -> bool:
+        """Whether what the trace relied on is as it was; binds the plan anew where memory has moved."""
+        rebind = False
+        if self.changes != Structure.changes:
+            changes = Structure.changes
+            if not self.holds():
+                return False
+            self.changes, rebind = changes, True
+        elif not self.reach.current():
+            return False
+        for hooks, keys in self.hooks:
+            if tuple(hooks) != keys:
+                return False
+        for tensor, cell in self.entry_grads:
+            g = tensor._grad
+            if cell is None:
+                if g is not None:
+                    return False
+            elif g is not cell.tensor:
+                if g is None or not _fits(g, cell):
+                    return False
+                cell.tensor, rebind = g, True
+                self.changes = -1  # until it is bound
+        if rebind:
+            changes = Structure.changes
+            self.bind()
+            self.changes = changes
+        return True
+
+    def holds(self) -> bool:
+        """Whether names, structures and tensors are as they were."""
+        return [_fact(tensor) for tensor in self.captured] == self.facts and self.reach.holds()
+
+    def suits(self, given: Sequence[Any]) -> bool:
+        """Whether the arguments are none of the tensors that the function reaches, and have gradients or not as they had."""
+        for x in given:
+            if id(x) in self.captured_ids:
+                return False
+        for number, fed in self.given_grads:
+            g = getattr(given[number], "_grad", None)
+            if (g is not None) is not fed or (g is not None and g._record is not None):
+                return False
+        return True
+
+    def bind(self) -> None:
+        """Point the plan at the tensors' buffers, after something may have moved. Raises TraceError."""
+        self.plan.bind(BUFFERS)
+        written = [cell.tensor for cell in self.written]
+        self.memory = frozenset(id(part) for tensor in written for part in _owners(tensor._data))
+        self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
+        homes = {id(home.cell.tensor) for home in self.homes.values()}
+        self.touched = [tensor for tensor in written if id(tensor) not in homes]
+
+    def _renew_held(self) -> None:
+        """Give gradients that somebody holds to them, and the step others."""
+        self.reads = Structure.reads
+        renewed = False
+        for at, home in self.homes.items():
+            if home.held():
+                self.grads[at] = (home.holder, home.renew())
+                renewed = True
+        if renewed:
+            self.bind()
+
+    # the run ------------------------------------------------------------------------------------------------------------
+
+    def run(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
+        """One run on accepted arguments. Nothing is changed when it raises."""
+        if self.reads != Structure.reads:
+            self._renew_held()
+        plan = self.plan
+        if self.uses_given:
+            arrays = self.fed(arrays, given)
+        try:
+            plan.execute(arrays)
+        except StaticgradError:
+            self._take_back()
+            raise
+        results = plan.results(arrays)
+        now = tick()
+        if now != self.clock + 1:  # records were made meanwhile, which may have read what was written now
+            for tensor in self.touched:
+                now = touch(tensor)
+        self.clock = now
+        for tensor, g in self.grads:
+            if tensor._grad is not g:
+                tensor._grad = g
+        if self.single:
+            return wrap(results[0])
+        tensors = [wrap(array) for array in results]
+        if self.uses_given:
+            self._write_back(tensors, given)
+        return self.results.build(tensors, given)
+
+    def _write_back(self, tensors: list[Tensor], given: Sequence[Any]) -> None:
+        for number, fetch, into_grad in self.written_back:
+            x = given[number]._grad if into_grad else given[number]
+            if isinstance(x, Tensor):
+                x._data[...] = tensors[fetch]._data
+                touch(x)
+            else:
+                x[...] = tensors[fetch]._data
+        for number, position in self.given_after:
+            if isinstance(given[number], Tensor):
+                given[number]._grad = None if position is None else tensors[position]
+
+    def _take_back(self) -> None:
+        """The random numbers of a run that failed are drawn again by the next one."""
+        seed, first = self.plan.builder.generator_state.tolist()
+        with generator.lock:
+            if (generator.seed, generator.draws) == (seed, first + self.plan.draws):
+                generator.draws = first
+
+
+def _fact(tensor: Tensor) -> tuple[Any, ...]:
+    """What a trace relies on in a tensor that it reached."""
+    data = tensor._data
+    hooks = tuple(tensor._hooks) if tensor._hooks else ()
+    return tensor._tracked, data.shape, data.dtype, data.flags.c_contiguous, data.flags.writeable, hooks
+
+
+def difference(entry: Entry) -> str:
+    """Why an entry for the same arguments did not do, in words."""
+    changed = entry.reach.difference()
+    if changed is not None:
+        return changed
+    what = ("requires_grad", "shape", "dtype", "being in row-major order", "being writeable", "hooks")
+    for tensor, old in zip(entry.captured, entry.facts, strict=True):
+        for name, a, b in zip(what, old, _fact(tensor), strict=True):
+            if a != b:
+                label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
+                return f"{label}: {name} {b} instead of {a}" if name != "hooks" else f"{label} has other hooks"
+    if entry.grad_mode is not modes.now.grad:
+        return f"grad mode is {'on' if modes.now.grad else 'off'}"
+    for tensor, cell in entry.entry_grads:
+        if (tensor._grad is None) is not (cell is None):
+            label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
+            return f"{label} has {'a gradient' if cell is None else 'no gradient'} at the start"
+    return "the arguments have other gradients"
+
+
+def _fits(g: Tensor, cell: Cell) -> bool:
+    data, kind = g._data, cell.type
+    return (
+        g._record is None
+        and data.shape == kind.shape
+        and data.dtype == kind.dtype
+        and data.flags.c_contiguous
+        and data.flags.writeable
+    )
+
+
+def _owners(array: Any) -> list[Any]:
+    """An array and the objects whose memory it is a view of."""
+    owners = []
+    while array is not None:
+        owners.append(array)
+        array = getattr(array, "base", None)
+    return owners
+
+
+def _apart(written: list[Tensor], reached: list[Tensor]) -> list[tuple[int, int]]:
+    """The memory that is written: (first, last + 1) byte. Kernels assume that it is nobody else's: raises TraceError."""
+    places: dict[int, tuple[int, int, Tensor]] = {}
+    for tensor in reached:
+        data = tensor._data
+        if data.size:
+            begin = data.__array_interface__["data"][0]
+            places[id(tensor)] = begin, begin + data.nbytes, tensor
+    ids = set(map(id, written))
+    order = sorted(places.values(), key=lambda place: place[:2])
+    furthest: dict[bool, tuple[int, int, Tensor] | None] = {True: None, False: None}
+    for place in order:
+        writes = id(place[2]) in ids
+        for other_writes, other in furthest.items():
+            if other is not None and other[1] > place[0] and (writes or other_writes):
+                raise TraceError(
+                    f"the compiled function changes a tensor of shape {shape_text((place if writes else other)[2].shape)} "
+                    f"that shares memory with another one of shape {shape_text((other if writes else place)[2].shape)} "
+                    "which it uses",
+                    "use one tensor for both, or a clone()",
+                )
+        known = furthest[writes]
+        if known is None or known[1] < place[1]:
+            furthest[writes] = place
+    return [places[id(tensor)][:2] for tensor in written if id(tensor) in places]

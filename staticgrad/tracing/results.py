@@ -1,0 +1,73 @@
+"""Results put together again: what the user's function returned, around the values of a run."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..eager.tensor import Tensor
+from ..operators import Symbol
+from .tracer import Traced
+
+Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
+"""(tensors of the run, what the arguments came from) -> the result."""
+
+
+class Results:
+    """The structure of a result. fetches: the traced tensors in it, each once; build: see `Build`; single: it is one tensor.
+
+    arguments: what was passed, by id of its placeholder; an argument that is returned comes back itself, as it does eagerly.
+    """
+
+    def __init__(self, result: Any, arguments: Mapping[int, int]):
+        self.fetches: list[Traced] = []
+        self.arguments = arguments
+        self.uses_given = False
+        self._known: dict[int, Build] = {}
+        self.build = self._walk(result)
+        self.single = isinstance(result, Traced) and len(self.fetches) == 1
+
+    def _walk(self, part: Any) -> Build:
+        if isinstance(part, Symbol):
+            if id(part) not in self._known:
+                self._known[id(part)] = self._tensor(part)
+            return self._known[id(part)]
+        if isinstance(part, (list, tuple)):
+            parts = [self._walk(p) for p in part]
+            kind = type(part)
+            if hasattr(part, "_fields"):
+                return lambda tensors, given: kind(*[p(tensors, given) for p in parts])
+            return lambda tensors, given: kind([p(tensors, given) for p in parts])
+        if isinstance(part, dict):
+            fields = {k: self._walk(p) for k, p in part.items()}
+            return lambda tensors, given: _dict(part, {k: p(tensors, given) for k, p in fields.items()})
+        if dataclasses.is_dataclass(part) and not isinstance(part, type):
+            fields = {f.name: self._walk(getattr(part, f.name)) for f in dataclasses.fields(part)}
+            return lambda tensors, given: _record(part, {k: p(tensors, given) for k, p in fields.items()})
+        return lambda tensors, given: part
+
+    def _tensor(self, x: Any) -> Build:
+        at = self.arguments.get(id(x))
+        if at is not None:
+            self.uses_given = True
+            return lambda tensors, given: given[at]
+        position = len(self.fetches)
+        self.fetches.append(x)
+        return lambda tensors, given: tensors[position]
+
+
+def _dict(like: dict[Any, Any], items: dict[Any, Any]) -> dict[Any, Any]:
+    if type(like) is dict:
+        return items
+    result = copy.copy(like)
+    result.update(items)
+    return result
+
+
+def _record(like: Any, values: dict[str, Any]) -> Any:
+    result = copy.copy(like)
+    for name, value in values.items():
+        object.__setattr__(result, name, value)
+    return result

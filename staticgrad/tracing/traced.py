@@ -1,0 +1,230 @@
+"""What a traced function computes with: tensors that have a place in a graph, and no value yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..eager import inplace
+from ..eager.tape import Handle
+from ..eager.tensor import Size, Tensor
+from ..errors import DTypeError, GradientError, TraceError
+from ..ir import Graph, Node, View
+from ..operators import NUMPY, F, Symbol
+
+
+class Traced(Symbol):
+    """A tensor of a step that is being traced. It has the eager tensor's methods.
+
+    node: where its value is computed; an in-place change gives it another one.
+    """
+
+    __slots__ = ("tracer",)
+
+    def __init__(self, tracer: Any, node: Node):
+        self.tracer = tracer
+        self.node = node
+
+    @property
+    def graph(self) -> Graph:  # type: ignore[override]
+        """The graph of the trace. Raises TraceError when that is over."""
+        self.tracer.check_active(self)
+        return self.tracer.graph
+
+    def operand(self) -> Node:
+        self.tracer.check_view(self)
+        return self.node
+
+    # the tape -------------------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.node in self.tracer.tracked
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def is_leaf(self) -> bool:
+        return not self.requires_grad or self.node in self.tracer.leaves
+
+    @property
+    def grad(self) -> Any:
+        return self.tracer.get_grad(self)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self.tracer.set_grad(self, value)
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self.tracer.set_data(self, value)
+
+    @property
+    def retains_grad(self) -> bool:
+        return self.node in self.tracer.retained
+
+    def retain_grad(self) -> None:
+        if not self.requires_grad:
+            raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
+        if not self.is_leaf:
+            self.tracer.retained[self.node] = self
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+        """Call `hook` with the symbolic gradient while `backward` is traced; what it returns replaces the gradient."""
+        if not self.requires_grad:
+            raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        return Handle(self.tracer.hooks.setdefault(self.node, {}), hook)
+
+    def detach(self) -> Any:
+        return self.tracer.detach(self)
+
+    def detach_(self) -> Any:
+        self.node = F.stop_gradient(self).node
+        return self
+
+    def requires_grad_(self, value: bool = True) -> Any:
+        """Make a value that doesn't require grad a leaf that does: points at which a network is differentiated."""
+        if bool(value) != self.requires_grad:
+            if not value:
+                self.tracer.refuse("requires_grad can't be switched off inside a compiled function", "use x.detach()")
+            if self.dtype.kind != "f":
+                raise DTypeError(
+                    f"only Tensors of floating point dtype can require gradients, got {self.dtype}",
+                    "cast it first: x.float()",
+                )
+            self.tracer.make_leaf(self)
+        return self
+
+    def backward(
+        self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """As the eager one: gradients are added to `.grad` of the leaves, symbolically."""
+        self.tracer.backward(self, gradient, create_graph, inputs)
+
+    # what has no other meaning than for eager tensors -----------------------------------------------------------------
+
+    @property
+    def size(self) -> Any:
+        size = Size(self.node.type.size)
+        size.extents = self.node.type.shape  # type: ignore[assignment]  # every extent is known while tracing
+        return size
+
+    def contiguous(self) -> Any:
+        return self
+
+    def is_contiguous(self) -> bool:
+        return True
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.kind == "f"
+
+    @property
+    def is_view(self) -> bool:
+        """Shares memory with another tensor in eager mode."""
+        return isinstance(self.node.op.emit, View)
+
+    # Python asks for a value ------------------------------------------------------------------------------------------
+
+    def _no_value(self, what: str, *advice: str) -> NoReturn:
+        raise TraceError(
+            f"{self.describe()} is traced: Python can't have {what} before the compiled function runs", *advice
+        )
+
+    def __bool__(self) -> bool:
+        self._no_value(
+            "its truth value",
+            "use sg.where(condition, a, b) for values, or decide on plain Python arguments",
+        )
+
+    def __float__(self) -> Any:
+        self._no_value("a number", "return it from the compiled function, and ask for the number outside")
+
+    __int__ = __index__ = __complex__ = item = tolist = __float__  # type: ignore[assignment]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        self._no_value("an array", "use the function of the same name in staticgrad, or return the tensor")
+
+    def numpy(self) -> Any:
+        return self.__array__()
+
+    def __str__(self) -> str:
+        self._no_value(
+            "its text",
+            "return it from the compiled function, and print it outside; repr() shows where it was computed",
+        )
+
+    def __format__(self, spec: str) -> str:
+        return self.__str__()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        twin = NUMPY.get(ufunc)
+        if method != "__call__" or twin is None or kwargs:
+            self._no_value(
+                f"an array for numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else ""),
+                "use functions of staticgrad, or compute it outside and pass the result",
+            )
+        return twin(*inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        twin = NUMPY.get(function)
+        if twin is None:
+            self._no_value(
+                f"an array for numpy.{function.__name__}",
+                "use functions of staticgrad, or compute it outside and pass the result",
+            )
+        return twin(*args, **kwargs)
+
+
+for _name in ("to", "type_as", "float", "double", "long", "int", "bool", "view", "clone"):
+    setattr(Traced, _name, vars(Tensor)[_name])
+for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: they end in `Tracer.assign`
+    if getattr(_method, "__module__", "") == inplace.__name__:
+        setattr(Traced, _name, _method)
+
+
+class Leaf(Traced):
+    """What was there before the step: an argument, a tensor that the function reached, a gradient.
+
+    origin: where its value at the start of a run comes from.
+    """
+
+    __slots__ = ("origin",)
+
+    def __init__(self, tracer: Any, node: Node):
+        super().__init__(tracer, node)
+        self.origin = node
+
+    @property
+    def changed(self) -> bool:
+        """An in-place operation gave it another value."""
+        return self.node is not self.origin
+
+
+class Alias(Traced):
+    """`x.detach()`, `x.data`: the memory of `x` without the tape. It sees changes of x, and changes of it change x."""
+
+    __slots__ = ("_fresh", "_seen", "base")
+
+    def __init__(self, tracer: Any, base: Traced):
+        self.base = base
+        self._seen: Node | None = None
+        super().__init__(tracer, base.node)
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        if self.base.node is not self._seen:
+            self._fresh = F.stop_gradient(self.base).node
+            self._seen = self.base.node
+        return self._fresh
+
+    @node.setter
+    def node(self, value: Node) -> None:
+        pass

@@ -1,0 +1,40 @@
+@kernel
+def kernel(buffers, sizes, start, stop):
+    x0 = f32_at(buffers, 0)  # x0 f32[4,5]
+    part1 = f32_at(buffers, 1)  # per chunk: %2 sum f32[]
+    y2 = f32_at(buffers, 2)  # %3 sqrt f32[]
+    rows = sizes[0]
+    chunks = sizes[1]
+    for c in range(start, stop):
+        t0 = f32(0)
+        for i in range(rows * c // chunks, rows * (c + 1) // chunks):
+            a0 = x0[i]
+            v0 = (a0 * a0)  # %1 square
+            t0 = t0 + v0  # %2 sum
+        part1[c] = t0
+    if chunks == 1 or start < 0:  # the last chunk is done
+        w0 = part1[0]
+        for c in range(1, chunks):
+            w0 = w0 + part1[c]
+        v1 = math.sqrt(w0)  # %3 sqrt
+        y2[0] = v1
+
+
+@kernel
+def kernel(buffers, sizes, start, stop):
+    x0 = f32_at(buffers, 0)  # x0 f32[4,5]
+    part1 = f32_at(buffers, 1)  # per chunk: %4 max f32[]
+    y2 = f32_at(buffers, 2)  # %4 max f32[]
+    rows = sizes[0]
+    chunks = sizes[1]
+    for c in range(start, stop):
+        t0 = f32(-np.inf)
+        for i in range(rows * c // chunks, rows * (c + 1) // chunks):
+            a0 = x0[i]
+            t0 = maximum_f32(t0, a0)  # %4 max
+        part1[c] = t0
+    if chunks == 1 or start < 0:  # the last chunk is done
+        w0 = part1[0]
+        for c in range(1, chunks):
+            w0 = maximum_f32(w0, part1[c])
+        y2[0] = w0

@@ -1,0 +1,396 @@
+"""What a trace can't do: a clear error that names the user's line and the way out, and nothing is changed by it."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import functional as F
+from staticgrad import nn, optim
+from staticgrad.eager import generator
+from staticgrad.eager.modes import modes
+from staticgrad.operators import frontends
+from staticgrad.operators import state as dispatch_state
+from tests.tracing.helpers import Program, batch, labels, of, same, state
+
+X, Y = batch(4, 5), labels(4, 3)
+
+
+def training():
+    """A model, its optimizer with some steps behind it, and a step that runs `inside(x, loss)` before the update."""
+    sg.manual_seed(7)
+    net = nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.2), nn.Linear(8, 3))
+    opt = optim.Adam(net.parameters(), lr=0.01)
+
+    def step(x, y, inside=lambda x, loss: None):
+        loss = F.cross_entropy(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        inside(x, loss)
+        return loss
+
+    return Program(step, of(net), (opt,))
+
+
+SCALAR = sg.tensor(3.0)
+
+
+def use_if(x, loss):
+    if loss > 1:  # the line
+        pass
+
+
+def use_while(x, loss):
+    while x.sum() > 0:  # the line
+        x = x - 1
+
+
+def use_and(x, loss):
+    _ = loss > 1 and x  # the line
+
+
+def use_float(x, loss):
+    float(loss)  # the line
+
+
+def use_int(x, loss):
+    int(loss)  # the line
+
+
+def use_item(x, loss):
+    loss.item()  # the line
+
+
+def use_tolist(x, loss):
+    x.tolist()  # the line
+
+
+def use_print(x, loss):
+    print(loss)  # the line
+
+
+def use_format(x, loss):
+    f"{loss:.3f}"  # the line
+
+
+def use_str(x, loss):
+    "loss " + str(loss)  # the line
+
+
+def use_asarray(x, loss):
+    np.asarray(x)  # the line
+
+
+def use_numpy(x, loss):
+    loss.detach().numpy()  # the line
+
+
+def use_numpy_function(x, loss):
+    np.median(x)  # the line
+
+
+def use_ufunc_method(x, loss):
+    np.add.reduce(x)  # the line
+
+
+def use_range(x, loss):
+    range(loss)  # the line
+
+
+def use_in(x, loss):
+    _ = 1.0 in x  # the line
+
+
+def use_max(x, loss):
+    max(x[0, 0], x[0, 1])  # the line
+
+
+def use_reached_item(x, loss):
+    SCALAR.item()  # the line
+
+
+def use_reached_if(x, loss):
+    if SCALAR:  # the line
+        pass
+
+
+def use_reached_numpy(x, loss):
+    SCALAR.numpy()  # the line
+
+
+def set_item(x, loss):
+    y = x * 1
+    y[0] = 1.0  # the line
+
+
+def change_requires_grad(x, loss):
+    SCALAR.requires_grad_(True)  # the line
+
+
+def write_lr(x, loss):
+    dispatch_state.optimizer.lr = 0.5  # the line
+
+
+def step_scheduler(x, loss):
+    optim.lr_scheduler.StepLR(dispatch_state.optimizer, 1).step()  # the line
+
+
+def seed(x, loss):
+    sg.manual_seed(3)  # the line
+
+
+def permute(x, loss):
+    sg.randperm(3)  # the line
+
+
+def change_view(x, loss):
+    (x * 1)[0].add_(1)  # the line
+
+
+def use_old_view(x, loss):
+    y = x * 1
+    row = y[0]
+    y.mul_(2)
+    row + 1  # the line
+
+
+def taped(x, loss):
+    x + TAPED  # the line
+
+
+def unordered(x, loss):
+    x + COLUMNS  # the line
+
+
+def read_only(x, loss):
+    READ_ONLY.add_(1)  # the line
+
+
+TAPED = sg.tensor([1.0], requires_grad=True) * 2
+COLUMNS = sg.tensor(np.asfortranarray(batch(4, 5)))
+READ_ONLY_MEMORY = np.ones(3, np.float32)
+READ_ONLY_MEMORY.flags.writeable = False
+READ_ONLY = sg.from_numpy(READ_ONLY_MEMORY)
+
+VALUE = r"is traced: Python can't have {} before the compiled function runs"
+REACHED = r"a tensor of shape \(\) is read by a compiled function: Python can't have {} of it"
+# inside -> (text, advice)
+REFUSED = {
+    use_if: (VALUE.format("its truth value"), "use sg.where(condition, a, b)"),
+    use_while: (VALUE.format("its truth value"), "use sg.where(condition, a, b)"),
+    use_and: (VALUE.format("its truth value"), "use sg.where(condition, a, b)"),
+    use_float: (VALUE.format("a number"), "return it from the compiled function"),
+    use_int: (VALUE.format("a number"), "return it from the compiled function"),
+    use_item: (VALUE.format("a number"), "return it from the compiled function"),
+    use_tolist: (VALUE.format("a number"), "return it from the compiled function"),
+    use_print: (VALUE.format("its text"), "return it from the compiled function, and print it outside"),
+    use_format: (VALUE.format("its text"), "print it outside"),
+    use_str: (VALUE.format("its text"), "print it outside"),
+    use_asarray: (VALUE.format("an array"), "use the function of the same name in staticgrad"),
+    use_numpy: (VALUE.format("an array"), "or return the tensor"),
+    use_numpy_function: (VALUE.format("an array for numpy.median"), "compute it outside and pass the result"),
+    use_ufunc_method: (VALUE.format("an array for numpy.add.reduce"), "compute it outside and pass the result"),
+    use_range: (VALUE.format("a number"), "return it from the compiled function"),
+    use_in: (VALUE.format("its truth value"), "use sg.where(condition, a, b)"),
+    use_max: (VALUE.format("its truth value"), "use sg.where(condition, a, b)"),
+    use_reached_item: (REACHED.format("a number"), "pass the value as an argument"),
+    use_reached_if: (REACHED.format("its truth value"), "pass the value as an argument"),
+    use_reached_numpy: (REACHED.format("an array"), "pass the value as an argument"),
+    set_item: ("assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x)"),
+    change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
+    write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
+    step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),
+    seed: ("sg.manual_seed can't be traced", "call it outside the compiled function"),
+    permute: ("sg.randperm can't be traced", "call it outside the compiled function"),
+    change_view: ("which shares memory with another tensor, can't be traced", "or change a clone()"),
+    use_old_view: ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
+    taped: (r"with a tape of its own \(MulBackward0\) can't enter a compiled function", "or use x.detach()"),
+    unordered: ("does not lie in memory in row-major order", "x = x.contiguous()"),
+    read_only: ("can't change a tensor whose memory is read-only", "change a clone() of it"),
+}
+
+
+def untouched():
+    """The dispatch is as outside of any trace."""
+    assert frontends.tracing == 0
+    assert dispatch_state.tracer is None
+    assert modes.now.grad
+
+
+@pytest.mark.parametrize(("inside", "text", "advice"), [(k, *v) for k, v in REFUSED.items()], ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.parametrize("first", [True, False], ids=["first call", "later"])
+def test_refusals(inside, text, advice, first, monkeypatch):
+    program = training()
+    monkeypatch.setattr(dispatch_state, "optimizer", program.optimizers[0], raising=False)
+    step = sg.compile(program.step)
+    if not first:
+        step(X, Y)
+    before = state(program)
+    with pytest.raises(sg.TraceError, match=text) as caught:
+        step(X, Y, inside)
+    message = str(caught.value)
+    assert f"test_refusals.py:{line_of(inside)}   " in message
+    assert advice in message
+    same(state(program), before, "state")
+    untouched()
+    assert step.recompiles == ([] if first else ["first call"])
+    twin = training()
+    for _ in range(1 if first else 2):
+        expected = twin.step(X, Y)
+    generator.state = before["generator"]
+    assert step(X, Y).item() == pytest.approx(expected.item(), rel=1e-5)
+    same(state(program), state(twin), "state")
+
+
+def line_of(function):
+    lines, first = inspect.getsourcelines(function)
+    return next(first + i for i, line in enumerate(lines) if line.rstrip().endswith("# the line"))
+
+
+def test_repr_is_for_debuggers():
+    seen = []
+    sg.compile(lambda x: seen.append(repr(x * 2)))(X)
+    assert seen[0].startswith("<sg.Symbol 'mul' f32[4,5] test_refusals.py:")
+
+
+# errors of operations -------------------------------------------------------------------------------------------------
+
+
+def divide(x, y):
+    raise ZeroDivisionError("of the user")
+
+
+def wrong_shape(net):
+    return lambda x, y: F.cross_entropy(net(x) @ sg.ones(4, 4), y)
+
+
+def interrupted(x, y):
+    raise KeyboardInterrupt
+
+
+# (what the step computes, arguments, error, text)
+FAILURES = {
+    "of the user": (lambda net: divide, (X, Y), ZeroDivisionError, "of the user"),
+    "Ctrl-C": (lambda net: interrupted, (X, Y), KeyboardInterrupt, None),
+    "shape": (wrong_shape, (X, Y), sg.ShapeError, r"matmul: inner sizes differ, \(4, 3\) @ \(4, 4\)"),
+    "shape of a layer": (lambda net: lambda x, y: net(x), (X[:, :3], Y), sg.ShapeError, "mat1 and mat2 shapes cannot"),
+    "labels of floats": (
+        lambda net: lambda x, y: F.cross_entropy(net(x), y), (X, Y.astype(np.float32)), sg.DTypeError, "must be integers",
+    ),
+    "more labels": (
+        lambda net: lambda x, y: F.cross_entropy(net(x), y), (X, labels(5, 3)), sg.ShapeError,
+        r"Expected input batch_size \(4\) to match target batch_size \(5\)",
+    ),
+    "no gradient": (lambda net: lambda x, y: sg.tensor(1.0), (X, Y), sg.GradientError, "does not require grad"),
+    "no scalar": (
+        lambda net: lambda x, y: net(x), (X, Y), sg.GradientError,
+        r"grad can be implicitly created only for scalar outputs, this one has shape \(4, 3\)",
+    ),
+    "argument": (lambda net: lambda x, y: net(x).sum(axis=5), (X, Y), sg.ArgumentError, "axis 5 is out of range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("compute", "args", "error", "text"), FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize("first", [True, False], ids=["first call", "later"])
+def test_errors_leave_everything_as_it_was(compute, args, error, text, first):
+    sg.manual_seed(8)
+    net = nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.2), nn.Linear(8, 3))
+    opt = optim.AdamW(net.parameters(), lr=0.01)
+    program = Program(F.relu, of(net), (opt,))
+    now = {"compute": lambda x, y: F.cross_entropy(net(x), y)}
+
+    @sg.compile
+    def step(x, y):
+        opt.zero_grad()
+        if x.shape == X.shape:  # an update before it fails
+            F.cross_entropy(net(x), Y).backward()
+            opt.step()
+        loss = now["compute"](x, y)
+        loss.backward()
+        return loss
+
+    if not first:
+        step(X, Y)
+    before = state(program)
+    now["compute"] = compute(net)
+    with pytest.raises(error, match=text) as caught:
+        step(*args)
+    if isinstance(caught.value, sg.StaticgradError):
+        assert "test_refusals.py:" in str(caught.value)
+    same(state(program), before, "state")
+    untouched()
+    now["compute"] = lambda x, y: F.cross_entropy(net(x), y)
+    step(X, Y)
+    assert all(np.isfinite(p.detach().numpy()).all() for p in net.parameters())
+
+
+def test_a_label_out_of_range_is_found_by_the_run():
+    """Parameters, moments, step count and generator stay, and the next call is right."""
+    programs = []
+    for wrap in (lambda step: step, sg.compile):
+        program = training()
+        step = wrap(program.step)
+        step(X, Y)
+        before = state(program)
+        bad = Y.copy()
+        bad[2] = 3
+        with pytest.raises(sg.IndexRangeError) as caught:
+            step(X, bad)
+        assert "test_refusals.py:" in str(caught.value)
+        if wrap is sg.compile:
+            assert "index 3 is out of range for axis 1 with extent 3" in str(caught.value)
+            same(state(program), before, "state")
+        else:
+            generator.state = before["generator"]
+        step(X, Y)
+        programs.append(program)
+    same(state(programs[1]), state(programs[0]), "state")
+
+
+def test_values_that_leave_the_trace():
+    kept = []
+
+    @sg.compile
+    def step(x):
+        kept.append(x * 2)
+        return x.sum()
+
+    step(X)
+    for use in (lambda y: y + 1, lambda y: sg.exp(y), lambda y: sg.ones(4, 5) * y):
+        with pytest.raises(sg.TraceError, match="a value of the trace of step is used outside of it"):
+            use(kept[0])
+    with pytest.raises(sg.StaticgradError):
+        sg.compile(lambda x: x + kept[0])(X)
+    untouched()
+
+
+def test_symbols_of_a_graph_are_no_arguments():
+    with sg.Graph().as_default():
+        x = sg.placeholder(sg.float32, (2,))
+        with pytest.raises(sg.TraceError, match='a compiled function takes values, got "placeholder"'):
+            sg.compile(lambda x: x)(x)
+
+
+def test_a_graph_that_is_being_built_is_left_alone():
+    with sg.Graph().as_default() as graph, sg.control_dependencies([sg.constant(1.0)]):
+        n = len(graph)
+        np.testing.assert_array_equal(sg.compile(lambda x: x * 2)(X), X * 2)
+        assert len(graph) == n
+
+
+def test_anomalies_are_looked_for_op_by_op():
+    w = sg.tensor([0.0], requires_grad=True)
+
+    @sg.compile
+    def step(x):
+        w.grad = None
+        (sg.sqrt(w) * x).sum().backward()
+
+    step(np.zeros(1, np.float32))
+    assert np.isnan(w.grad.numpy()).all()
+    with sg.detect_anomaly(), pytest.raises(sg.AnomalyError, match="returned nan values"):
+        step(np.zeros(1, np.float32))

@@ -1,0 +1,248 @@
+"""Compiled functions and the world outside: threads, fork, Ctrl-C, garbage."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import functional as F
+from staticgrad import nn, optim
+from staticgrad.operators import frontends
+from tests.tracing.helpers import batch, labels
+
+ROOT = Path(__file__).resolve().parents[2]
+X, Y = batch(16, 5), labels(16, 3)
+
+
+def together(*functions):
+    """Call the functions in threads of their own, at once; returns their results."""
+    barrier = threading.Barrier(len(functions))
+
+    def run(function):
+        barrier.wait()
+        return function()
+
+    with ThreadPoolExecutor(len(functions)) as pool:
+        return [future.result(timeout=60) for future in [pool.submit(run, f) for f in functions]]
+
+
+def run(program, **options):
+    """A program in a fresh interpreter."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)], cwd=ROOT, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
+
+
+def test_one_function_from_several_threads():
+    """Calls take turns: every one of them is a whole step."""
+    count = sg.zeros(64, 64)
+
+    @sg.compile
+    def step(x):
+        count.add_(1)
+        return count * 1, x * 2
+
+    def calls(thread):
+        x = np.full((64, 64), thread, np.float32)
+        return [(int(c.numpy()[0, 0]), c.numpy(), y.numpy()) for c, y in (step(x) for _ in range(50))]
+
+    found = together(*[lambda i=i: calls(i) for i in range(4)])
+    assert sorted(n for calls in found for n, _, _ in calls) == list(range(1, 201))
+    for thread, results in enumerate(found):
+        for n, counts, doubled in results:
+            assert (counts == n).all()
+            assert (doubled == 2 * thread).all()
+    assert step.recompiles == ["first call"]
+
+
+def test_first_calls_of_several_functions_at_once():
+    """Traces of different threads don't see each other."""
+
+    def make(seed):
+        net = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 3))
+        opt = optim.Adam(net.parameters(), lr=0.01)
+
+        def step(x, y):
+            loss = F.cross_entropy(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            return loss
+
+        return step, net.state_dict(), net, opt
+
+    steps = [make(i) for i in range(4)]
+    losses = together(*[lambda s=sg.compile(s[0]): [s(X, Y).item() for _ in range(5)] for s in steps])
+    for (step, initial, net, opt), found in zip(steps, losses, strict=True):
+        net.load_state_dict(initial)
+        opt.state.clear()
+        np.testing.assert_allclose([step(X, Y).item() for _ in range(5)], found, rtol=1e-5)
+    assert frontends.tracing == 0
+
+
+def test_eager_code_beside_a_trace():
+    """While one thread traces, others compute eagerly."""
+    traced, go = threading.Event(), threading.Event()
+
+    @sg.compile
+    def step(x):
+        traced.set()
+        assert go.wait(30)
+        return x * 2
+
+    def eager():
+        assert traced.wait(30)
+        try:
+            w = sg.tensor([1.0, 2.0], requires_grad=True)
+            (w * w).sum().backward()
+            return w.grad.tolist()
+        finally:
+            go.set()
+
+    result, grad = together(lambda: step(X), eager)
+    np.testing.assert_array_equal(result, X * 2)
+    assert grad == [2.0, 4.0]
+
+
+FORK = """
+    import os, sys
+    import numpy as np
+    import staticgrad as sg
+    from staticgrad import functional as F, nn, optim
+
+    sg.manual_seed(0)
+    net = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    opt = optim.SGD(net.parameters(), lr=0.1)
+
+    @sg.compile
+    def step(x, y):
+        loss = F.cross_entropy(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((512, 512)).astype("float32"), rng.integers(0, 10, 512)
+    step(x, y)  # has threads where there is more than one CPU
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        losses = [step(x, y).item() for _ in range(2)] + [step(x[:100], y[:100]).item()]
+        other = sg.compile(lambda a: (a * 2).sum())(x).item()
+        os.write(write, repr(losses + [other]).encode())
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0, status
+    found = eval(os.read(read, 10000))
+    expected = [step(x, y).item() for _ in range(2)] + [step(x[:100], y[:100]).item()]
+    np.testing.assert_allclose(found[:3], expected, rtol=1e-4)
+    print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_of_fork_works():
+    process = run(FORK)
+    out, err = process.communicate(timeout=120)
+    assert out == "done\n", err
+
+
+INTERRUPT = """
+    import sys
+    import numpy as np
+    import staticgrad as sg
+    from staticgrad import functional as F, nn, optim
+
+    sg.manual_seed(0)
+    net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    opt = optim.Adam(net.parameters(), lr=1e-3)
+
+    @sg.compile
+    def step(x, y):
+        loss = F.cross_entropy(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((64, 64)).astype("float32"), rng.integers(0, 10, 64)
+    count = 0
+    while True:
+        try:
+            if not count:
+                step(x, y)
+                print("running", flush=True)
+            while True:
+                step(x, y)
+                count += 1
+        except KeyboardInterrupt:
+            break
+    steps = int(opt.state_dict()["state"][0]["step"].item())
+    assert count + 1 <= steps <= count + 2, (count, steps)
+    assert all(np.isfinite(p.detach().numpy()).all() for p in net.parameters())
+    before = step(x, y).item()
+    for _ in range(20):
+        after = step(x, y).item()
+    assert np.isfinite(after) and after <= before + 1e-3, (before, after)
+    with sg.no_grad():
+        net(sg.tensor(x))
+    print("usable")
+"""
+
+
+def test_ctrl_c_leaves_everything_usable():
+    process = run(INTERRUPT)
+    assert process.stdout.readline() == "running\n", process.stderr.read()
+    threading.Event().wait(0.3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert out == "usable\n", err
+
+
+def test_functions_and_what_they_reach_can_go():
+    net = nn.Linear(5, 3)
+    step = sg.compile(lambda x: net(x).sum())
+    step(X)
+    gone = weakref.ref(net)
+    del net, step
+    gc.collect()
+    assert gone() is None
+
+
+def test_calls_from_within_calls():
+    """A signal handler, or an object's end, may call the function while it runs."""
+    step = sg.compile(lambda x: x * 2)
+    step(X)
+    found = []
+
+    def handler(signum, frame):
+        found.append(step(X + 1).numpy())
+
+    saved = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.001)
+        for _ in range(3000):
+            np.testing.assert_array_equal(step(X), X * 2)
+            if len(found) > 20:
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, saved)
+    assert found
+    for result in found:
+        np.testing.assert_array_equal(result, (X + 1) * 2)
