@@ -134,7 +134,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     Raises DTypeError for anything but an ndarray, and for a dtype or byte order that would need a copy.
     """
     if isinstance(array, Symbol) and frontends.tracing and state.tracer is not None:
-        return array  # type: ignore[return-value]  # an array that was passed to a compiled function
+        return array  # an array that was passed to a compiled function
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected np.ndarray (got {type(array).__name__})", "use sg.as_tensor")
     tensor = Tensor(array)

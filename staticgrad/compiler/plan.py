@@ -60,7 +60,7 @@ class Plan:
         self.segments.append(Segment(first, at))
         self.patches = np.array(b.feed_patches(), np.int64).reshape(-1, 3)
         self.objects = np.zeros(len(self.feeds), np.int64)
-        self.ids = memoryview(self.objects)  # faster to write than the array
+        self.ids = memoryview(self.objects.data)  # faster to write than the array
         self.bound: dict[Cell, np.ndarray] = {}
         sources = [node.attrs["source"] for node in b.argument_nodes]
         self.arguments = [(source.owner, source.key) for source in sources]
@@ -111,10 +111,9 @@ class Plan:
 
     def _take(self, arrays: Sequence[np.ndarray]) -> None:
         """The inputs of one run: arrays, hyper-parameters, random state."""
-        ids, at = self.ids, 0
-        for array in arrays:
+        ids = self.ids
+        for at, array in enumerate(arrays):
             ids[at] = id(array)
-            at += 1
         if self.arguments and (self.writes is None or self.writes != [owner.writes for owner in self.owners]):
             self._read_arguments()
         if self.draws:

@@ -52,6 +52,6 @@ def clear_gradients(parameters: Iterable[Tensor], set_to_none: bool) -> None:
             continue
         with no_grad():
             if g.is_leaf and (not isinstance(g, Tensor) or g._data.flags.writeable):
-                g.zero_()  # type: ignore[attr-defined]
+                g.zero_()
             else:  # recorded by create_graph: another value takes its place
                 p.grad = F.zeros_like(g)

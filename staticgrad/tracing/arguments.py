@@ -127,11 +127,11 @@ class Call:
             parts = [self._symbol(part, tracer, arrays, f"{name}_{i}") for i, part in enumerate(arg)]
             return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
         if isinstance(arg, dict):
-            parts = {k: self._symbol(part, tracer, arrays, f"{name}_{k}") for k, part in arg.items()}
+            fields = {k: self._symbol(part, tracer, arrays, f"{name}_{k}") for k, part in arg.items()}
             if type(arg) is dict:
-                return parts
+                return fields
             same_kind = copy.copy(arg)
-            same_kind.update(parts)
+            same_kind.update(fields)
             return same_kind
         return arg
 

@@ -114,7 +114,7 @@ class Traced(Symbol):
     @property
     def size(self) -> Any:
         size = Size(self.node.type.size)
-        size.extents = self.node.type.shape  # type: ignore[assignment]  # every extent is known while tracing
+        size.extents = self.node.type.shape  # every extent is known while tracing
         return size
 
     def contiguous(self) -> Any:
@@ -147,7 +147,7 @@ class Traced(Symbol):
     def __float__(self) -> Any:
         self._no_value("a number", "return it from the compiled function, and ask for the number outside")
 
-    __int__ = __index__ = __complex__ = item = tolist = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __complex__ = item = tolist = __float__
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         self._no_value("an array", "use the function of the same name in staticgrad, or return the tensor")
@@ -219,7 +219,7 @@ class Alias(Traced):
         super().__init__(tracer, base.node)
 
     @property
-    def node(self) -> Node:  # type: ignore[override]
+    def node(self) -> Node:
         if self.base.node is not self._seen:
             self._fresh = F.stop_gradient(self.base).node
             self._seen = self.base.node

@@ -294,7 +294,7 @@ class Tracer:
                 "set it to None, or to its detach(), before the call",
             )
         if tensor is x:
-            return self.variable(before, f"{x.name if x.name else 'tensor'}.grad")
+            return self.variable(before, f"{tensor.name if tensor.name else 'tensor'}.grad")
         symbol = append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(before._data)}, name=f"{x.name}.grad")
         return Leaf(self, symbol.node)
 
@@ -434,7 +434,7 @@ class Tracer:
                 if not isinstance(replaced, (Tensor, Traced)) or replaced.shape != g.shape:
                     raise GradientError(
                         "a hook must return None or a Tensor of the gradient's shape "
-                        f"{shape_text(g.shape)}, got {replaced!r}"  # type: ignore[arg-type]
+                        f"{shape_text(g.shape)}, got {replaced!r}"
                     )
                 g = F.astype(self._operand(replaced), g.dtype)
             self.differentiating = inside

@@ -195,7 +195,7 @@ CHANGES = {
         "net.1.p is 0.1 instead of 0.5",
     ),
     "frozen": (
-        lambda p: optim.SGD(p, lr=0.1), lambda net, opt: net[0].requires_grad_(False), lambda net, opt: net[0].requires_grad_(True),
+        lambda p: optim.SGD(p, lr=0.1), lambda net, opt: net[0].requires_grad_(False), lambda net, opt: net[0].requires_grad_(True),  # noqa: E501
         "net.0.weight is",
     ),
     "layer": (None, replace_layer, None, "net.0 is"),

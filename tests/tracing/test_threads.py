@@ -216,7 +216,7 @@ def test_ctrl_c_leaves_everything_usable():
 
 def test_functions_and_what_they_reach_can_go():
     net = nn.Linear(5, 3)
-    step = sg.compile(lambda x: net(x).sum())
+    step = sg.compile(lambda x: net(x).sum())  # noqa: F821
     step(X)
     gone = weakref.ref(net)
     del net, step
