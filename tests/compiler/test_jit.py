@@ -1,0 +1,209 @@
+"""From source to machine code: the private folder, what makes a kernel, damage, and how often anything is compiled."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from staticgrad.compiler import jit
+from staticgrad.compiler.jit import Counters
+from staticgrad.errors import CompileError
+
+BODY = """\
+@kernel
+def kernel(buffers, sizes, start, stop):
+    x0 = f64_at(buffers, 0)
+    for i in range(start, stop):
+        x0[i] = x0[i] + f64({number})  # %1 add  model.py:1
+"""
+
+
+def body(number: float = 1.0) -> str:
+    return BODY.format(number=number)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty kernel cache, and a process that has loaded nothing."""
+    folder = tmp_path / "kernels"
+    monkeypatch.setenv("STATICGRAD_CACHE_DIR", str(folder))
+    forget(monkeypatch)
+    return folder
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "_loaded", {})
+
+
+def counted(number: float = 1.0) -> tuple[int, int]:
+    """(compiled, loaded from disk) by one load, whose kernel works."""
+    before = Counters.compiled, Counters.from_disk
+    run(jit.load(body(number))["kernel"], number)
+    return Counters.compiled - before[0], Counters.from_disk - before[1]
+
+
+def run(kernel, number: float) -> None:
+    data = np.zeros(3)
+    buffers, sizes = np.array([data.ctypes.data], np.int64), np.zeros(1, np.int64)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(kernel.address)
+    call(buffers.ctypes.data, sizes.ctypes.data, 0, 2)
+    assert data.tolist() == [number, number, 0]
+
+
+# the folder -------------------------------------------------------------------------------------------------------
+
+
+def test_the_folder_is_private(cache: Path):
+    counted()
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert all(stat.S_IMODE(f.stat().st_mode) == 0o700 for f in cache.iterdir())
+
+
+def test_a_loose_folder_is_closed(cache: Path):
+    cache.mkdir(mode=0o755)
+    os.chmod(cache, 0o755)
+    assert jit.cache_dir() == cache
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+
+
+def test_a_folder_of_somebody_else_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch):
+    uid = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: uid + 1)
+    with pytest.raises(CompileError, match="belongs to another user") as caught:
+        jit.load(body())
+    assert "set STATICGRAD_CACHE_DIR to a folder of yours" in str(caught.value)
+
+
+def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.delenv("STATICGRAD_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert jit.cache_dir() == tmp_path / "staticgrad"
+
+
+def test_files_are_whole(cache: Path):
+    """They are renamed into place: nothing half written or left over."""
+    counted()
+    (folder,) = cache.iterdir()
+    assert sorted(f.suffix for f in folder.iterdir() if f.is_file()) == [".py"]
+    assert (folder / f"{folder.name}.py").read_text() == jit.header(body()) + body()
+
+
+# what makes a kernel ----------------------------------------------------------------------------------------------
+
+
+def test_comments_do_not(cache: Path):
+    assert counted() == (1, 0)
+    before = Counters.compiled + Counters.from_disk
+    again = jit.load(body().replace("model.py:1", "other.py:77"))
+    assert again is jit.load(body())
+    assert Counters.compiled + Counters.from_disk == before
+
+
+def test_code_does(cache: Path):
+    assert counted(1.0) == (1, 0)
+    assert counted(2.0) == (1, 0)
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_the_toolchain_does(cache: Path, monkeypatch: pytest.MonkeyPatch):
+    source = jit.header(body()) + body()
+    before = jit.path_of(source)
+    monkeypatch.setattr(jit, "toolchain", lambda: "another CPU")
+    assert jit.path_of(source) != before
+
+
+def test_random_functions_are_imported_where_they_are_used():
+    assert "philox" not in jit.header(body())
+    assert "philox" in jit.header("    v0 = normal_f32(rng0[0], rng0[1], i)")
+
+
+def test_a_fresh_process_loads_from_disk(cache: Path, monkeypatch: pytest.MonkeyPatch):
+    assert counted() == (1, 0)
+    forget(monkeypatch)
+    assert counted() == (0, 1)
+
+
+def test_two_threads_compile_once(cache: Path):
+    before = Counters.compiled
+    found: list = []
+    workers = [threading.Thread(target=lambda: found.append(jit.load(body()))) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found[0] is found[1]
+    assert Counters.compiled == before + 1
+
+
+# damage -----------------------------------------------------------------------------------------------------------
+
+
+def every(pattern: str, change: Callable[[Path], object]) -> Callable[[Path], None]:
+    def damage(cache: Path) -> None:
+        files = list(cache.rglob(pattern))
+        assert files
+        for file in files:
+            change(file)
+
+    return damage
+
+
+DAMAGE = {
+    "source cut off": every("k*.py", lambda f: f.write_text(f.read_text()[:-40])),
+    "source with other code": every("k*.py", lambda f: f.write_text(f.read_text().replace("1.0", "7.0"))),
+    "source that is no text": every("k*.py", lambda f: f.write_bytes(b"\xff\xfe\x00")),
+    "source gone": every("k*.py", Path.unlink),
+    "index empty": every("*.nbi", lambda f: f.write_bytes(b"")),
+    "index damaged": every("*.nbi", lambda f: f.write_bytes(b"no pickle")),
+    "code damaged": every("*.nbc", lambda f: f.write_bytes(b"no pickle")),
+    "code cut off": every("*.nbc", lambda f: f.write_bytes(f.read_bytes()[:-100])),
+    "code gone": every("*.nbc", Path.unlink),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_repaired(name: str, cache: Path, monkeypatch: pytest.MonkeyPatch):
+    assert counted() == (1, 0)
+    DAMAGE[name](cache)
+    forget(monkeypatch)
+    assert sum(counted()) == 1
+    forget(monkeypatch)
+    assert counted() == (0, 1), "repaired for good"
+
+
+def test_a_source_that_does_not_compile_is_shown(cache: Path):
+    broken = body().replace("x0[i] +", "nonsense(i) +")
+    with pytest.raises(CompileError, match="a kernel does not compile: TypingError") as caught:
+        jit.load(broken)
+    assert "x0[i] = nonsense(i) + f64(1.0)" in str(caught.value)
+    assert not list(cache.iterdir()), "nothing of it is kept"
+
+
+# the library ------------------------------------------------------------------------------------------------------
+
+LIBRARY = [(file, name) for file in ("move", "bounds", "gemm") for name in jit._library(file)[1]]
+
+
+@pytest.mark.parametrize(("file", "name"), LIBRARY)
+def test_every_kernel_of_the_library_compiles(file: str, name: str):
+    assert jit.library(file, name).address
+
+
+def test_a_kernel_of_the_library_brings_its_helpers_alone():
+    common, kernels = jit._library("move")
+    assert "def copied" in common
+    assert "def gathered" in common
+    assert "@kernel" not in common
+    assert all(text.count("@kernel") == 1 for text in kernels.values())
+
+
+def test_modules_of_kernels_do_not_shadow_others():
+    assert all(name.startswith("k") and len(name) == 25 for name in sys.modules if name.startswith("k") and len(name) > 20)
