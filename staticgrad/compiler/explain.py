@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import UninitializedError
 from . import driver
 from .jit import without_comments
 from .rows import Row, Slot
@@ -96,12 +97,17 @@ class Profile:
 
 
 def profile(plan: Plan, repeats: int = 200) -> Profile:
-    """Time each native row by itself on the arrays of the last run; variables are restored afterwards.
+    """Time each native row by itself, on feeds of zeros; variables are restored afterwards.
 
-    A row is called `repeats` times in batches of ten, the median batch counts; host calls are not timed.
+    A row is called `repeats` times in batches of ten, the median batch counts; host calls are not timed. Raises
+    UninitializedError when the plan has not run yet, and so has no variables to run on.
     """
     with plan.lock:
+        if len(plan.bound) < len(plan.builder.cells):
+            raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
         saved = [(array, array.copy()) for array in plan.bound.values()]
+        feeds = [np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds]
+        plan.bind_feeds(feeds)
         cost = _empty_call(plan)
         rows = []
         for i, row in enumerate(plan.native):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import StaticgradError
 from ..ir import REGISTRY, Expand, Graph, Node, Reduction, View
-from ..operators import F, Symbol, apply, lines_of
+from ..operators import F, Symbol, apply, lines_of, located
 from ..types import TensorType
 
 Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
@@ -36,7 +36,7 @@ def copy(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
     try:
         kind = node.op.infer(*(i.type for i in inputs), **node.attrs)
     except StaticgradError as error:
-        raise type(error)(error.summary, *error.details, where=node.where) from None
+        raise located(error, node.op, inputs, node.where) from None
     return new.add(node.op, inputs, node.attrs, kind, node.name, node.where)
 
 

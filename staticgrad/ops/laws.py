@@ -54,7 +54,8 @@ def _scalar(like: Any, value: Any) -> Symbol:
 
 
 def _fold(node: Node, *inputs: Any) -> Any:
-    if not inputs or node.type.size > 64 or any(i.node.op is not constant for i in inputs):
+    """Not repeats of a constant: how many there are is no reason for another kernel."""
+    if not inputs or node.op is REGISTRY["broadcast_to"] or node.type.size > 64 or any(i.node.op is not constant for i in inputs):
         return None
     with np.errstate(all="ignore"):
         value = node.op.eval(*(i.node.attrs["value"].array for i in inputs), **node.attrs)

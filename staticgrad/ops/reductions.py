@@ -262,7 +262,7 @@ def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
 def _softmax_expand(node: Node, x: Any) -> Any:
     """exp(x - max) over its sum. All of a row is NaN where its maximum is infinite, as in PyTorch."""
     axis = node.attrs["axis"]
-    if 0 in x.shape:
+    if any(x.shape[a] == 0 for a in axis):
         return x
     e = F.exp(x - apply(max_op, x, axis=axis, keepdims=True))
     return e / apply(sum_op, e, axis=axis, keepdims=True)
@@ -295,7 +295,7 @@ def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
 
 def _log_softmax_expand(node: Node, x: Any) -> Any:
     axis = node.attrs["axis"]
-    if 0 in x.shape:
+    if any(x.shape[a] == 0 for a in axis):
         return x
     shifted = x - apply(max_op, x, axis=axis, keepdims=True)
     return shifted - F.log(apply(sum_op, F.exp(shifted), axis=axis, keepdims=True))

@@ -13,7 +13,7 @@ from ..eager.modes import modes
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import frontends, state
-from .arguments import Call, parameter_names, unhashable
+from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
 from .entry import Entry
 from .entry import difference as entry_difference
@@ -40,6 +40,7 @@ class CompiledFunction:
         self.recompiles: list[str] = []
         self.latest: Entry | None = None
         self.lock = threading.RLock()
+        self.running = False
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and are reached by the function too, by id."""
         self.methods: dict[int, CompiledFunction] = {}
@@ -63,18 +64,24 @@ class CompiledFunction:
         if frontends.tracing and state.tracer is not None:
             return self.fn(*args, **kwargs)  # inside another trace: a part of it
         mode = modes.now
-        if mode.anomaly:
-            return self.fn(*args, **kwargs)  # watched op by op
-        self.lock.acquire()
-        try:
-            entry = self.latest
-            if entry is not None and not kwargs and entry.grad_mode is mode.grad:
-                arrays = entry.accept(args)
-                if arrays is not None and not entry.uses_given and entry.ready():
-                    return entry.run(arrays, ())
-            return self._call(Call(self._names, args, kwargs, self.bound))
-        finally:
-            self.lock.release()
+        if mode.anomaly:  # watched op by op
+            return self._eager(args, kwargs)
+        with self.lock:
+            if self.running:  # called by a signal handler during a call
+                return self._eager(args, kwargs)
+            self.running = True
+            try:
+                entry = self.latest
+                if entry is not None and not kwargs and entry.grad_mode is mode.grad:
+                    arrays = entry.accept(args)
+                    if arrays is not None and not entry.uses_given and entry.ready():
+                        return entry.run(arrays, ())
+                return self._call(Call(self._names, args, kwargs, self.bound))
+            finally:
+                self.running = False
+
+    def _eager(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.fn(*[as_tensors(arg) for arg in args], **{name: as_tensors(arg) for name, arg in kwargs.items()})
 
     def _names(self) -> list[str]:
         return parameter_names(self.fn)

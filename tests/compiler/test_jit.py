@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -204,6 +203,3 @@ def test_a_kernel_of_the_library_brings_its_helpers_alone():
     assert "@kernel" not in common
     assert all(text.count("@kernel") == 1 for text in kernels.values())
 
-
-def test_modules_of_kernels_do_not_shadow_others():
-    assert all(name.startswith("k") and len(name) == 25 for name in sys.modules if name.startswith("k") and len(name) > 20)

@@ -198,7 +198,7 @@ STRUCTURAL = [
     ("lr", 0.0, 0),
     ("dampening", 0, 0),
     ("params", [], 1),
-    ("initial_lr", 0.1, 1),
+    ("initial_lr", 0.1, 0),
 ]
 
 
