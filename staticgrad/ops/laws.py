@@ -55,7 +55,9 @@ def _scalar(like: Any, value: Any) -> Symbol:
 
 def _fold(node: Node, *inputs: Any) -> Any:
     """Not repeats of a constant: how many there are is no reason for another kernel."""
-    if not inputs or node.op is REGISTRY["broadcast_to"] or node.type.size > 64 or any(i.node.op is not constant for i in inputs):
+    if not inputs or node.op is REGISTRY["broadcast_to"] or node.type.size > 64:
+        return None
+    if any(i.node.op is not constant for i in inputs):
         return None
     with np.errstate(all="ignore"):
         value = node.op.eval(*(i.node.attrs["value"].array for i in inputs), **node.attrs)

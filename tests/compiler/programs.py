@@ -1,7 +1,7 @@
 """Random programs as data: inputs and steps from a table of ops, to be run eagerly, interpreted and compiled.
 
 `random_program(choose)` draws one: `choose(options)` picks an element of a sequence, so hypothesis or `random.Random`
-can drive it. Shapes are valid by construction: each step is executed on NumPy-backed tensors while it is drawn.
+can drive it. Shapes are valid by construction: each step runs eagerly while it is drawn.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ Choose = Callable[[Sequence[Any]], Any]
 
 EXTENTS = (0, 1, 2, 3, 5, 17)
 LARGEST = 700  # elements of a value
+SEED = 7  # of the generator
 F32, F64, I64, I32, U8, BOOL = map(np.dtype, ("f4", "f8", "i8", "i4", "u1", "?"))
 
 
@@ -238,10 +239,6 @@ def index_along(draft: Draft, x: int) -> Any:
     return (index,), (axis,)
 
 
-def classes(draft: Draft, x: int) -> Any:
-    return None
-
-
 def select(draft: Draft, x: int) -> Any:
     other = draft.partner(x, numeric, True)
     if other is None:
@@ -329,6 +326,7 @@ OPS: dict[str, Op] = {
     "take": Op(F.take, anything, index_of),
     "take_along_axis": Op(F.take_along_axis, lambda x: floating(x) or x.dtype == I64, index_along),
     "one_hot": Op(lambda x: F.one_hot(F.clip(x, 0, 3), 4), lambda x: x.dtype in (I64, I32) and x.ndim < 4),
+    "dropout": Op(lambda x: F.dropout(x, 0.5), floating),
     "positions": Op(F.index_along, lambda x: x.ndim > 0, one_axis),
     "stop_gradient": Op(F.stop_gradient, anything),
 }
@@ -474,7 +472,7 @@ def pruned(program: Program) -> Program:
 
 @dataclass
 class Built:
-    """A program as a graph. `leaves`: arrays of all feeds and variables; `store`: of the variables by cell."""
+    """A program as a graph. `leaves`: values of feeds, variables and the generator; `store`: variables by cell."""
 
     graph: Graph
     fetches: list[Node]
@@ -496,6 +494,7 @@ def run_steps(program: Program, values: list[Any]) -> list[Any]:
 
 def run_eagerly(program: Program) -> tuple[list[np.ndarray | None], list[np.ndarray]]:
     """Outputs and gradients, and the values to assign."""
+    sg.manual_seed(SEED)
     values: list[Any] = [None] * len(program.values)
     for i, value in enumerate(program.values):
         if isinstance(value, Input):
@@ -536,6 +535,8 @@ def build(program: Program) -> tuple[Built, list[bool]]:
             built.store[cells[i]] = array
         built.leaves[values[i].node] = array.copy()
     run_steps(program, values)
+    if graph.generator is not None:
+        built.leaves[graph.generator.node] = np.array([SEED, 0])
     results = [values[i] for i in program.outputs]
     exists = []
     if program.grads:
