@@ -11,18 +11,23 @@ from typing import Any
 import numpy as np
 
 from .compiler.jit import Counters
-from .eager import Tensor, generator, grad, no_grad
+from .compiler.plan import Plan
+from .eager import Tensor, generator, grad, manual_seed
+from .eager.inplace import touch
 from .errors import ArgumentError, GradientError, StaticgradError
-from .operators import Symbol
-from .static import Graph, Session, global_variables_initializer, gradients, placeholder
+from .operators import Operators, Symbol
+from .static import Graph, Operation, Session, global_variables_initializer, gradients, placeholder
 from .tracing import CompiledFunction, compile
+from .tracing.arguments import parameter_names
+from .tracing.reach import Reach
 
 MODES = ("eager", "session", "compiled")
 
 
 @dataclass
 class Difference:
-    """How far a value is from the eager one: largest absolute, and largest in units of the last place."""
+    """How far a value is from the eager one: largest absolute, and largest in units of the last place of the eager
+    value. Both are infinite where the shapes differ, or one is NaN or infinite and the other is not."""
 
     what: str
     absolute: float
@@ -31,27 +36,35 @@ class Difference:
 
 @dataclass
 class Mode:
-    """One mode's run. `error` says why it could not be run; the figures are None then.
+    """One mode's run of the function.
 
-    first_ms: the first call, building, tracing and compiling included; call_us: the median of later calls; compiled:
-    kernels that were compiled (0 where the disk cache had them); host_calls, arena_bytes: of the plan.
+    error: why it could not be run; everything else is empty then.
+    values: the floating, integer and boolean results by name, and `w after` for each tensor w that the function changes.
+    gradients: by the name of what they are with respect to; None where nothing depends on it.
+    differences: from the eager mode, for each value and gradient.
+    first_ms: the first call, building, tracing and compiling included; call_us: the median of later calls.
+    compiled, loaded: kernels that were compiled, and those that came from the disk cache.
+    kernels, host_calls, arena_bytes: of the plan: distinct generated kernels, operations without native code, memory for
+    intermediate values. None in eager mode.
     """
 
     name: str
-    values: list[np.ndarray] = field(default_factory=list, repr=False)
-    gradients: list[np.ndarray | None] = field(default_factory=list, repr=False)
+    error: str = ""
+    values: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    gradients: dict[str, np.ndarray | None] = field(default_factory=dict, repr=False)
     differences: list[Difference] = field(default_factory=list)
     first_ms: float | None = None
     call_us: float | None = None
     compiled: int | None = None
+    loaded: int | None = None
+    kernels: int | None = None
     host_calls: int | None = None
     arena_bytes: int | None = None
-    error: str = ""
 
 
 @dataclass
 class Comparison:
-    """What `compare` found. `print` it for a table; `as_dict()` for data."""
+    """What `compare` found. `print` it for tables; `as_dict()` is the data; `comparison["compiled"]` is one mode."""
 
     function: str
     modes: list[Mode]
@@ -60,7 +73,7 @@ class Comparison:
         for mode in self.modes:
             if mode.name == name:
                 return mode
-        raise ArgumentError(f"there is no mode {name!r}", f"use one of {', '.join(MODES)}")
+        raise ArgumentError(f"there is no mode {name!r}", f"use one of {', '.join(mode.name for mode in self.modes)}")
 
     @property
     def ok(self) -> bool:
@@ -68,20 +81,15 @@ class Comparison:
         return not any(mode.error for mode in self.modes)
 
     def agree(self, rtol: float = 1e-5, atol: float = 1e-6) -> bool:
-        """Whether all modes ran, and gave the eager values and gradients within the tolerance (NaN equals NaN)."""
-        reference = self.modes[0]
-        for mode in self.modes:
-            if mode.error:
-                return False
-            pairs = [*zip(mode.values, reference.values, strict=True)]
-            pairs += [
-                (a, b)
-                for a, b in zip(mode.gradients, reference.gradients, strict=True)
-                if a is not None and b is not None
-            ]
-            if not all(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True) for a, b in pairs):
-                return False
-        return True
+        """Whether the modes that could be run gave the eager values and gradients: shapes and dtypes are equal, and
+        differences at most atol + rtol * |eager value| (NaN equals NaN). False when no other mode could be run."""
+        eager, *others = self.modes
+        others = [mode for mode in others if not mode.error]
+        return bool(others) and all(
+            _close(mode.values, eager.values, rtol, atol)
+            and _close(mode.gradients, {name: eager.gradients[name] for name in mode.gradients}, rtol, atol)
+            for mode in others
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as plain data, without the arrays."""
@@ -91,163 +99,310 @@ class Comparison:
         return data
 
     def __str__(self) -> str:
-        names = f"{'mode':10s} {'first ms':>10s} {'call us':>10s} {'kernels':>8s} {'host':>5s} {'arena B':>10s}"
-        head = f"{names}  difference from eager"
-        lines = [f"{self.function}", head]
+        columns = (
+            f"{'mode':10s} {'first call':>12s} {'per call':>12s} {'compiled':>9s} {'loaded':>7s} {'kernels':>8s} "
+            f"{'host':>5s} {'arena':>12s}"
+        )
+        lines = [self.function, "", columns]
         for mode in self.modes:
             if mode.error:
-                lines.append(f"{mode.name:10s} not run: {mode.error}")
+                lines.append(f"{mode.name:10s} could not be run: {mode.error}")
                 continue
-            worst = max(mode.differences, key=lambda d: d.absolute, default=None)
-            said = "-" if worst is None else f"{worst.absolute:.2e} ({worst.ulps:.1f} ULP) at {worst.what}"
             lines.append(
-                f"{mode.name:10s} {_number(mode.first_ms, 10, 2)} {_number(mode.call_us, 10, 1)} "
-                f"{_number(mode.compiled, 8)} {_number(mode.host_calls, 5)} {_number(mode.arena_bytes, 10)}  {said}"
+                f"{mode.name:10s} {_figure(mode.first_ms, 9, 'ms', 2)} {_figure(mode.call_us, 9, 'us', 1)} "
+                f"{_figure(mode.compiled, 9)} {_figure(mode.loaded, 7)} {_figure(mode.kernels, 8)} "
+                f"{_figure(mode.host_calls, 5)} {_figure(mode.arena_bytes, 10, 'B')}"
             )
+        others = [mode for mode in self.modes[1:] if not mode.error]
+        if others and others[0].differences:
+            lines += ["", *_difference_table(others)]
         return "\n".join(lines)
 
 
-def compare(fn: Callable[..., Any], *args: Any, repeats: int = 20, modes: Sequence[str] = MODES) -> Comparison:
-    """Run `fn(*args)` eagerly, through a Session and compiled, and report how values, gradients and times differ.
+def compare(
+    fn: Callable[..., Any],
+    *args: Any,
+    grad: bool = True,
+    repeats: int = 20,
+    seed: int | None = None,
+    modes: Sequence[str] = MODES,
+) -> Comparison:
+    """Run `fn(*args)` eagerly, in a Session and compiled, and report how values, gradients and times differ.
 
-    args: arrays, tensors and numbers become tensors; gradients of the sum of all floating results are taken with
-    respect to the floating arrays and tensors among them. Random draws start from the same generator state in each
-    mode, which is left as it was; tensors that the function changes (a training step) are put back. A mode that can't
-    run the function says why in `error`. repeats: timed calls per mode. Raises ArgumentError for an unknown mode, and
-    whatever `fn` raises eagerly.
+    args: arrays and tensors (of any shape, in lists, tuples and dicts too) become fresh tensors, in a Session placeholders
+    of their shapes; numbers, modules and optimizers are passed as they are.
+    grad: compare gradients: of the sum of all floating results, with respect to the floating arguments and to whatever
+    tensors the function reaches that require grad. For a function that calls `backward` itself, a training step, they
+    are what it leaves in `.grad`, which a Session does not have.
+    repeats: timed calls per mode. seed: of the random draws; all modes start from the same state of the generator,
+    and so draw the same numbers.
+
+    Nothing outlives the comparison: the generator, the tensors that the function changes, their gradients and the state
+    of optimizers are put back after each mode. A mode that can't run the function says why in `error`.
+    Raises ArgumentError for an unknown mode or repeats < 1, and whatever `fn` raises eagerly.
     """
     for name in modes:
         if name not in MODES:
             raise ArgumentError(f"compare: unknown mode {name!r}", f"use one of {', '.join(MODES)}")
-    if repeats < 1:
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise ArgumentError(f"compare: repeats must be at least 1, got {repeats}")
-    arrays = [_array(a) for a in args]
-    try:
-        found = [_eager(fn, arrays, repeats, differentiate=True)]
-    except GradientError:  # the function walks its own tape: a training step
-        found = [_eager(fn, arrays, repeats, differentiate=False)]
-    differentiate = any(g is not None for g in found[0].gradients)
-    for name in modes:
-        if name != "eager":
-            found.append(_attempt(name, fn, arrays, repeats, differentiate))
+    case = Case(getattr(fn, "fn", fn) if isinstance(fn, CompiledFunction) else fn, args, grad)
+    found = []
+    with _restored(case, seed):
+        found.append(_eager(case, repeats))
+    for name, run in (("session", _session), ("compiled", _compiled)):
+        if name in modes:
+            with _restored(case, seed):
+                found.append(_attempt(name, run, case, repeats))
     for mode in found[1:]:
         if not mode.error:
-            mode.differences = _differences(mode, found[0])
-    return Comparison(getattr(fn, "__name__", repr(fn)), found)
+            mode.differences = list(_differences(mode, found[0]))
+    return Comparison(case.name, found)
+
+
+class Case:
+    """What is compared: the function, its arguments by name, and the tensors that it reaches."""
+
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], differentiate: bool):
+        self.fn = fn
+        self.name: str = getattr(fn, "__name__", type(fn).__name__)
+        names = parameter_names(fn)
+        self.args = [(names[i] if i < len(names) else f"argument {i}", arg) for i, arg in enumerate(args)]
+        self.arrays: dict[str, np.ndarray] = {}
+        for name, arg in self.args:
+            _mapped(name, arg, self._keep)
+        self.differentiate = differentiate
+        self.own_gradients = False
+        """The function leaves gradients in `.grad`: it calls `backward` itself. Found out by the eager run."""
+        self.changed: list[str] = []
+        """The tensors that the function changes, found out likewise."""
+        reach = Reach(fn, [(name, arg) for name, arg in self.args if not isinstance(arg, Operators)])
+        self.optimizers = [optimizer for _, optimizer in reach.optimizers]
+        tensors = [*reach.tensors]
+        for label, module in reach.modules:
+            prefix = "" if len(reach.modules) == 1 else f"{label}."
+            tensors += [(prefix + name, t) for name, t in (*module.named_parameters(), *module.named_buffers())]
+        for label, optimizer in reach.optimizers:
+            tensors += [(p.name or f"{label}[{i}]", p) for i, p in enumerate(optimizer.parameters())]
+        self.tensors: dict[str, Tensor] = {}
+        ids: set[int] = set()
+        for name, tensor in tensors:
+            if isinstance(tensor, Tensor) and id(tensor) not in ids and tensor.is_leaf:
+                ids.add(id(tensor))
+                self.tensors[name if name not in self.tensors else f"{name} ({len(ids)})"] = tensor
+
+    def _keep(self, name: str, array: np.ndarray) -> np.ndarray:
+        self.arrays[name] = array
+        return array
+
+    def arguments(self, make: Callable[[str, np.ndarray], Any]) -> list[Any]:
+        """The arguments with `make(name, array)` in place of arrays and tensors."""
+        return [_mapped(name, arg, make) for name, arg in self.args]
+
+    @property
+    def parameters(self) -> dict[str, Tensor]:
+        """What the function reaches and may be differentiated by."""
+        return {name: tensor for name, tensor in self.tensors.items() if tensor.requires_grad}
 
 
 # the modes ------------------------------------------------------------------------------------------------------------
 
 
-def _eager(fn: Callable[..., Any], arrays: list[Any], repeats: int, *, differentiate: bool) -> Mode:
-    def call() -> tuple[list[Any], list[Any]]:
-        tensors = _tensors(arrays)
-        outputs = _leaves(fn(*tensors))
-        wanted = [t for t in tensors if isinstance(t, Tensor) and t.requires_grad]
-        total = _total([o for o in outputs if isinstance(o, Tensor) and o.requires_grad]) if differentiate else None
-        return outputs, _eager_gradients(total, wanted)
+def _fresh(case: Case) -> tuple[list[Any], dict[str, Tensor]]:
+    """The arguments as tensors with memory of their own, and those that gradients are wanted of, by name."""
+    leaves: dict[str, Tensor] = {}
 
-    with _unchanged(fn):
-        (outputs, grads), mode = _timed("eager", call, repeats)
-    mode.values = [_plain(o) for o in outputs]
-    mode.gradients = [None if g is None else _plain(g) for g in grads]
-    return mode
+    def make(name: str, array: np.ndarray) -> Tensor:
+        leaves[name] = Tensor(array.copy(), requires_grad=case.differentiate and array.dtype.kind == "f")
+        return leaves[name]
+
+    args = case.arguments(make)
+    return args, {name: tensor for name, tensor in leaves.items() if tensor.requires_grad}
 
 
-def _attempt(name: str, fn: Callable[..., Any], arrays: list[Any], repeats: int, differentiate: bool) -> Mode:
-    run = _session if name == "session" else _compiled
-    try:
-        with _unchanged(fn):
-            return run(fn, arrays, repeats, differentiate)
-    except StaticgradError as error:
-        return Mode(name, error=f"{type(error).__name__}: {error.summary}")
+def _eager(case: Case, repeats: int) -> Mode:
+    before = {name: tensor._data.copy() for name, tensor in case.tensors.items()}
+    held = {name: tensor._grad for name, tensor in case.tensors.items()}
+    content = {name: None if g is None else g._data.copy() for name, g in held.items()}
+
+    def call() -> tuple[Any, dict[str, Any]]:
+        args, wanted = _fresh(case)
+        result = case.fn(*args)
+        if not case.differentiate:
+            return result, {}
+        own = {name: tensor._grad for name, tensor in (*wanted.items(), *case.parameters.items())}
+        if case.own_gradients or any(not _unchanged(g, held.get(name), content.get(name)) for name, g in own.items()):
+            case.own_gradients = True
+            return result, own
+        wanted = {**wanted, **case.parameters}
+        total = _total([x for _, x in _leaves(result) if isinstance(x, Tensor) and x.requires_grad])
+        if total is None or not wanted:
+            return result, dict.fromkeys(wanted)
+        return result, dict(zip(wanted, grad(total, list(wanted.values()), allow_unused=True), strict=True))
+
+    def values(result: Any) -> dict[str, np.ndarray]:
+        case.changed = [name for name, data in before.items() if not _equal(case.tensors[name]._data, data)]
+        return _values(case, result)
+
+    return _timed("eager", call, values, repeats)
 
 
-def _session(fn: Callable[..., Any], arrays: list[Any], repeats: int, differentiate: bool) -> Mode:
-    before = Counters.compiled
+def _session(case: Case, repeats: int) -> Mode:
     begin = time.perf_counter()
     graph = Graph()
+    inputs: dict[str, Symbol] = {}
+
+    def make(name: str, array: np.ndarray) -> Symbol:
+        inputs[name] = placeholder(array.dtype, array.shape, name=name)
+        return inputs[name]
+
     with graph.as_default():
-        inputs = [
-            placeholder(a.dtype, a.shape, name=f"arg{i}") if isinstance(a, np.ndarray) else a
-            for i, a in enumerate(arrays)
-        ]
-        outputs = _leaves(fn(*inputs))
-        wanted = [i for i in inputs if isinstance(i, Symbol) and i.dtype.kind == "f"]
-        total = _total([o for o in outputs if isinstance(o, Symbol) and o.dtype.kind == "f"])
-        given = differentiate and total is not None and wanted
-        grads = gradients(total, wanted) if given else [None for _ in wanted]
+        result = case.fn(*case.arguments(make))
+        leaves = _leaves(result)
+        symbolic = [x for _, x in leaves if isinstance(x, Symbol)]
+        wanted = {**{name: x for name, x in inputs.items() if x.dtype.kind == "f"}, **case.parameters}
+        found: dict[str, Any] = {}
+        if case.differentiate and not case.own_gradients:
+            total = _total([x for x in symbolic if x.dtype.kind == "f"])
+            known = [None] * len(wanted) if total is None else gradients(total, list(wanted.values()))
+            found = dict(zip(wanted, known, strict=True))
         initializer = global_variables_initializer()
-    fetches = [o for o in outputs if isinstance(o, Symbol)]
-    symbolic = [g for g in grads if g is not None]
-    feeds = {i: a for i, a in zip(inputs, arrays, strict=True) if isinstance(i, Symbol)}
-    with Session(graph=graph) as session:
+    variables = {name: graph.standing_for(tensor) for name, tensor in case.tensors.items() if name in case.changed}
+    if any(node is None for node in variables.values()) or (
+        variables and not any(isinstance(x, Operation) for _, x in leaves)
+    ):
+        raise GradientError(
+            f"it changes {', '.join(case.changed)} in place, which a graph does not run",
+            "return the operation that does: optimizer.minimize(loss), or an assign",
+        )
+    fetches = {
+        "leaves": [x for _, x in leaves if isinstance(x, (Symbol, Operation))],
+        "gradients": {name: g for name, g in found.items() if g is not None},
+    }
+    with Session(graph) as session:
         session.run(initializer)
-        state = generator.state
-        results, mode = _timed("session", lambda: session.run([*fetches, *symbolic], feeds), repeats, begin)
-        generator.state = state
-    mode.compiled = Counters.compiled - before
-    values = iter(results)
-    mode.values = [np.asarray(next(values)) if isinstance(o, Symbol) else _plain(o) for o in outputs]
-    mode.gradients = [None if g is None else np.asarray(next(values)) for g in grads]
-    return mode
+        feeds = {inputs[name]: array for name, array in case.arrays.items()}
+
+        def call() -> tuple[Any, dict[str, Any]]:
+            results = session.run(fetches, feeds)
+            return results["leaves"], {name: results["gradients"].get(name) for name in found}
+
+        def values(results: list[Any]) -> dict[str, np.ndarray]:
+            fetched = iter(results)
+            known = [(name, next(fetched) if isinstance(x, (Symbol, Operation)) else x) for name, x in leaves]
+            after = {f"{name} after": session.run(node) for name, node in variables.items()}
+            return {**{name: _plain(x) for name, x in known if _is_value(x)}, **after}
+
+        mode = _timed("session", call, values, repeats, begin)
+        programs: list[Any] = [getattr(runner.run, "__self__", None) for runner in session._runners.values()]
+        plans = [plan for program in programs if program is not None for plan in program.plans.values()]
+    return _with_plan(mode, max(plans, key=lambda plan: len(plan.rows)) if plans else None)
 
 
-def _compiled(fn: Callable[..., Any], arrays: list[Any], repeats: int, differentiate: bool) -> Mode:
-    def with_gradients(*tensors: Any) -> tuple[Any, Any]:
-        outputs = _leaves(fn(*tensors))
-        wanted = [t for t in tensors if isinstance(t, Symbol) and t.requires_grad]  # type: ignore[attr-defined]
-        total = _total([o for o in outputs if isinstance(o, Symbol) and o.requires_grad])  # type: ignore[attr-defined]
-        if not differentiate or total is None or not wanted:
-            return outputs, [None for _ in wanted]
-        return outputs, list(grad(total, wanted, allow_unused=True))
+def _compiled(case: Case, repeats: int) -> Mode:
+    derive = case.differentiate and not case.own_gradients
 
-    before = Counters.compiled
-    step: CompiledFunction = compile(with_gradients)
-    (outputs, grads), mode = _timed("compiled", lambda: step(*_tensors(arrays)), repeats)
-    mode.compiled = Counters.compiled - before
-    mode.host_calls, mode.arena_bytes = step.plan.host_calls, step.plan.builder.peak
-    mode.values = [_plain(o) for o in outputs]
-    mode.gradients = [None if g is None else _plain(g) for g in grads]
-    return mode
+    def function(*args: Any) -> tuple[Any, list[Any]]:
+        result = case.fn(*args)
+        if not derive:
+            return result, []
+        total = _total([x for _, x in _leaves(result) if getattr(x, "requires_grad", False)])
+        wanted: list[Any] = [x for arg in args for _, x in _leaves(arg) if isinstance(x, Symbol) and x.dtype.kind == "f"]
+        wanted += list(case.parameters.values())
+        if total is None:
+            return result, [None for _ in wanted]
+        return result, list(grad(total, wanted, allow_unused=True))
+
+    function.__name__ = case.name
+    step: CompiledFunction = compile(function)
+
+    def call() -> tuple[Any, dict[str, Any]]:
+        args, wanted = _fresh(case)
+        result, found = step(*args)
+        wanted = {**wanted, **case.parameters}
+        if not derive:
+            return result, {name: tensor._grad for name, tensor in wanted.items()} if case.differentiate else {}
+        return result, dict(zip(wanted, found, strict=True))
+
+    return _with_plan(_timed("compiled", call, lambda result: _values(case, result), repeats), step.plan)
 
 
-def _timed(name: str, call: Callable[[], Any], repeats: int, begin: float | None = None) -> tuple[Any, Mode]:
-    """The first call's result; the time of that call (or since `begin`) and the median of the later ones."""
-    state = generator.state
+def _attempt(name: str, run: Callable[[Case, int], Mode], case: Case, repeats: int) -> Mode:
+    """The mode, or why it can't run the function: an operation that it lacks, Python that needs values."""
+    try:
+        return run(case, repeats)
+    except Exception as error:
+        text = error.summary if isinstance(error, StaticgradError) else str(error)
+        return Mode(name, f"{type(error).__name__}: {text}")
+
+
+def _timed(
+    name: str,
+    call: Callable[[], tuple[Any, dict[str, Any]]],
+    values: Callable[[Any], dict[str, np.ndarray]],
+    repeats: int,
+    begin: float | None = None,
+) -> Mode:
+    """The mode with the values and gradients of the first call, its time (since `begin`), and that of later ones."""
+    compiled, loaded = Counters.compiled, Counters.from_disk
     begin = time.perf_counter() if begin is None else begin
-    result = call()
+    result, found = call()
     mode = Mode(name, first_ms=(time.perf_counter() - begin) * 1e3)
+    mode.values = values(result)
+    mode.gradients = {key: None if g is None else _plain(g) for key, g in found.items()}
+    mode.compiled, mode.loaded = Counters.compiled - compiled, Counters.from_disk - loaded
     times = []
     for _ in range(repeats):
         begin = time.perf_counter()
         call()
         times.append((time.perf_counter() - begin) * 1e6)
     mode.call_us = float(np.median(times))
-    generator.state = state
-    return result, mode
+    return mode
 
 
-# values ---------------------------------------------------------------------------------------------------------------
+def _with_plan(mode: Mode, plan: Plan | None) -> Mode:
+    if plan is not None:
+        mode.kernels, mode.host_calls, mode.arena_bytes = plan.kernels, plan.host_calls, plan.builder.peak
+    return mode
 
 
-def _array(arg: Any) -> Any:
+# values -----------------------------------------------------------------------------------------------------------------
+
+
+def _mapped(name: str, arg: Any, make: Callable[[str, np.ndarray], Any]) -> Any:
+    """An argument with `make(name, array)` in place of arrays and tensors."""
     if isinstance(arg, Tensor):
-        return arg.detach().numpy()
-    return arg if not isinstance(arg, (list, float)) else Tensor(arg).numpy()
+        return make(name, arg._data)
+    if hasattr(arg, "__array__") and not isinstance(arg, np.generic):
+        return make(name, np.asarray(arg))
+    if isinstance(arg, (list, tuple)):
+        parts = [_mapped(f"{name}[{i}]", part, make) for i, part in enumerate(arg)]
+        return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
+    if type(arg) is dict:
+        return {key: _mapped(f"{name}[{key!r}]", part, make) for key, part in arg.items()}
+    return arg
 
 
-def _tensors(arrays: list[Any]) -> list[Any]:
-    """Tensors of their own memory for the arrays; floating ones require grad."""
-    return [Tensor(a.copy(), requires_grad=a.dtype.kind == "f") if isinstance(a, np.ndarray) else a for a in arrays]
-
-
-def _leaves(result: Any) -> list[Any]:
+def _leaves(result: Any, name: str = "result") -> list[tuple[str, Any]]:
+    """What a result consists of, by name."""
     if isinstance(result, dict):
-        return [leaf for part in result.values() for leaf in _leaves(part)]
+        return [leaf for key, part in result.items() for leaf in _leaves(part, f"{name}[{key!r}]")]
     if isinstance(result, (list, tuple)):
-        return [leaf for part in result for leaf in _leaves(part)]
-    return [] if result is None else [result]
+        return [leaf for i, part in enumerate(result) for leaf in _leaves(part, f"{name}[{i}]")]
+    return [(name, result)]
+
+
+def _values(case: Case, result: Any) -> dict[str, np.ndarray]:
+    found = {name: _plain(x) for name, x in _leaves(result) if _is_value(x)}
+    return {**found, **{f"{name} after": _plain(case.tensors[name]) for name in case.changed}}
+
+
+def _is_value(x: Any) -> bool:
+    return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float))
+
+
+def _plain(value: Any) -> np.ndarray:
+    return np.array(value._data if isinstance(value, Tensor) else value)
 
 
 def _total(outputs: list[Any]) -> Any:
@@ -258,81 +413,96 @@ def _total(outputs: list[Any]) -> Any:
     return total
 
 
-def _eager_gradients(total: Any, wanted: list[Tensor]) -> list[Any]:
-    if total is None or not wanted:
-        return [None for _ in wanted]
-    return list(grad(total, wanted, allow_unused=True))
+def _unchanged(g: Tensor | None, before: Tensor | None, content: np.ndarray | None) -> bool:
+    return g is before and (g is None or content is None or _equal(g._data, content))
 
 
-def _plain(value: Any) -> np.ndarray:
-    return np.array(value.detach().numpy()) if isinstance(value, Tensor) else np.asarray(value)
-
-
-def _differences(mode: Mode, reference: Mode) -> list[Difference]:
-    found = []
-    for i, (mine, theirs) in enumerate(zip(mode.values, reference.values, strict=True)):
-        found.append(_difference(f"output {i}", mine, theirs))
-    for i, (g, h) in enumerate(zip(mode.gradients, reference.gradients, strict=True)):
-        if g is not None and h is not None:
-            found.append(_difference(f"gradient {i}", g, h))
-    return found
-
-
-def _difference(what: str, mine: np.ndarray, theirs: np.ndarray) -> Difference:
-    """Where one of them is NaN or infinite and the other differs, the difference is infinite."""
-    a, b = np.atleast_1d(mine).astype(np.float64), np.atleast_1d(theirs).astype(np.float64)
-    if a.shape != b.shape:
-        return Difference(f"{what}, whose shape is {mine.shape} and not {theirs.shape}", np.inf, np.inf)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(all="ignore"):
-        absolute = np.where(same, 0.0, np.abs(a - b))
-        absolute = np.where(np.isnan(absolute), np.inf, absolute)
-        if theirs.dtype.kind == "f":
-            spacing = np.spacing(np.abs(np.atleast_1d(theirs))).astype(np.float64)
-            ulps = np.where(same, 0.0, absolute / spacing)
-            ulps = np.where(np.isnan(ulps), np.inf, ulps)
-        else:
-            ulps = absolute
-    return Difference(what, float(absolute.max(initial=0)), float(ulps.max(initial=0)))
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
 @contextmanager
-def _unchanged(fn: Callable[..., Any]) -> Iterator[None]:
-    """Put back the generator and the tensors that a function reaches and changes."""
-    state = generator.state
-    saved = [(t, t._data.copy(), t._grad) for t in _reached(fn)]
-    optimizers = [(o, o.state_dict()) for o in _roots(fn) if hasattr(o, "param_groups")]
+def _restored(case: Case, seed: int | None) -> Iterator[None]:
+    """Put back the generator, tensors, gradients and the state of optimizers."""
+    generator_state = generator.state
+    data = [(tensor, tensor._data, tensor._data.copy()) for tensor in case.tensors.values()]
+    grads = [(tensor, g, None if g is None else g._data.copy()) for tensor in case.tensors.values() for g in [tensor._grad]]
+    slots = [{p: dict(own) for p, own in optimizer.state.items()} for optimizer in case.optimizers]
+    contents = [(slot, slot._data.copy()) for state in slots for own in state.values() for slot in own.values()]
+    if seed is not None:
+        manual_seed(seed)
     try:
         yield
     finally:
-        generator.state = state
-        with no_grad():
-            for tensor, data, gradient in saved:
-                tensor._data[...] = data
-                tensor._grad = gradient
-        for optimizer, before in optimizers:
-            optimizer.load_state_dict(before)
+        generator.state = generator_state
+        for tensor, array, before in data:
+            if tensor._data is not array:
+                tensor.data = array
+            if array.flags.writeable and not _equal(array, before):
+                array[...] = before
+                touch(tensor)
+        for tensor, g, content in grads:
+            tensor._grad = g
+            if g is not None and g._data.flags.writeable:
+                g._data[...] = content
+        for optimizer, state in zip(case.optimizers, slots, strict=True):
+            optimizer.state = state
+        for slot, content in contents:
+            slot._data[...] = content
 
 
-def _roots(fn: Callable[..., Any]) -> list[Any]:
-    from .tracing.reach import Reach
-
-    reach = Reach(fn)
-    found = [*(value for _, value in reach.structured), *(value for _, _, value in reach.names)]
-    return [*found, *(value for _, value in reach.cells)]
+# differences ------------------------------------------------------------------------------------------------------------
 
 
-def _reached(fn: Callable[..., Any]) -> list[Tensor]:
-    """Tensors behind the names that the function reads: directly, and in modules."""
-    found: dict[int, Tensor] = {}
-    for value in _roots(fn):
-        if isinstance(value, Tensor):
-            found[id(value)] = value
-        elif hasattr(value, "state_dict") and hasattr(value, "parameters"):
-            for tensor in (*value.parameters(), *getattr(value, "buffers", list)()):
-                found[id(tensor)] = tensor
-    return [t for t in found.values() if isinstance(t, Tensor) and t._data.flags.writeable]
+def _differences(mode: Mode, eager: Mode) -> Iterator[Difference]:
+    for what, expected in eager.values.items():
+        yield _difference(what, mode.values.get(what), expected)
+    for name, g in mode.gradients.items():
+        yield _difference(f"gradient of {name}", g, eager.gradients[name])
 
 
-def _number(value: float | None, width: int, digits: int = 0) -> str:
-    return f"{'-':>{width}s}" if value is None else f"{value:>{width},.{digits}f}"
+def _difference(what: str, mine: np.ndarray | None, theirs: np.ndarray | None) -> Difference:
+    if mine is None or theirs is None:
+        far = 0.0 if mine is theirs else np.inf
+        return Difference(what if mine is theirs else f"{what}, which one of them lacks", far, far)
+    if mine.shape != theirs.shape:
+        return Difference(f"{what}, whose shape is {mine.shape} and not {theirs.shape}", np.inf, np.inf)
+    a, b = mine.astype(np.float64), theirs.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(all="ignore"):
+        absolute = np.where(same, 0.0, np.abs(a - b))
+        spacing = np.spacing(np.abs(theirs)).astype(np.float64) if theirs.dtype.kind == "f" else 1.0
+        ulps = np.where(same, 0.0, absolute / spacing)
+    worst = [float(np.where(np.isnan(x), np.inf, x).max(initial=0.0)) for x in (absolute, ulps)]
+    return Difference(what, *worst)
+
+
+def _close(mine: dict[str, Any], theirs: dict[str, Any], rtol: float, atol: float) -> bool:
+    for what, expected in theirs.items():
+        actual = mine.get(what)
+        if actual is None or expected is None:
+            if actual is not expected:
+                return False
+            continue
+        same_kind = actual.shape == expected.shape and actual.dtype == expected.dtype
+        if not same_kind or not np.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True):
+            return False
+    return True
+
+
+# text -------------------------------------------------------------------------------------------------------------------
+
+
+def _figure(value: float | None, width: int, unit: str = "", digits: int = 0) -> str:
+    suffix = f" {unit}" if unit else ""
+    return f"{'-':>{width}s}{' ' * len(suffix)}" if value is None else f"{value:>{width},.{digits}f}{suffix}"
+
+
+def _difference_table(modes: list[Mode]) -> list[str]:
+    names = [difference.what for difference in modes[0].differences]
+    width = max(34, *map(len, names))
+    lines = [f"{'largest difference from eager':{width}s}" + "".join(f"  {mode.name:>22s}" for mode in modes)]
+    for i, name in enumerate(names):
+        cells = [f"{mode.differences[i].absolute:.2e} ({mode.differences[i].ulps:.1f} ULP)" for mode in modes]
+        lines.append(f"{name:{width}s}" + "".join(f"  {cell:>22s}" for cell in cells))
+    return lines

@@ -45,6 +45,8 @@ class Reach:
         """What the entries of `names`, `cells` and `members` are called."""
         self.structured: list[tuple[str, Any]] = []
         """Modules and optimizers."""
+        self.tensors: list[tuple[str, Tensor]] = []
+        """Those that are not in a module."""
         self.arrays: dict[int, np.ndarray] = {}
         self._seen: set[int] = set()
         self._attributes: set[str] = set()
@@ -87,7 +89,7 @@ class Reach:
         elif isinstance(value, (list, tuple, dict, set)):
             self._members(label, value)
         elif isinstance(value, Tensor):
-            pass
+            self.tensors.append((label, value))
         elif hasattr(value, "structure") and hasattr(value, "param_groups"):
             self.structured.append((label, value))
         elif hasattr(value, "structure") and hasattr(value, "named_modules"):

@@ -50,9 +50,7 @@ class Input:
             return rng.integers(low, self.high if self.high else 5, self.shape).astype(self.dtype)
         array = rng.integers(-8, 9, self.shape) / 4
         if self.special:
-            array = np.where(
-                rng.random(self.shape) < 0.15, rng.choice([np.nan, np.inf, -np.inf, -0.0], self.shape), array
-            )
+            array = np.where(rng.random(self.shape) < 0.15, rng.choice([np.nan, np.inf, -np.inf, -0.0], self.shape), array)
         return np.asarray(array, self.dtype)
 
 
@@ -205,9 +203,7 @@ def product(draft: Draft, x: int) -> Any:
     k, n = value.shape[-1], draft.extent()
     batch = value.shape[:-2] if value.ndim > 2 else ()
     known = [
-        i
-        for i in range(len(draft.values))
-        if draft.at(i).ndim == 2 and draft.at(i).shape[0] == k and floating(draft.at(i))
+        i for i in range(len(draft.values)) if draft.at(i).ndim == 2 and draft.at(i).shape[0] == k and floating(draft.at(i))
     ]
     shapes = [(k,), (k, n), (*batch, k, n), (*(1 for _ in batch), k, n), (2, k, n)]
     if known and draft.choose([True, False]):
@@ -248,16 +244,12 @@ def select(draft: Draft, x: int) -> Any:
 
 
 def bounds(draft: Draft, x: int) -> Any:
-    return (), draft.choose(
-        [(-1, 1), (None, 1), (0, None), (-0.5, 0.5)] if floating(draft.at(x)) else [(0, 2), (1, None)]
-    )
+    return (), draft.choose([(-1, 1), (None, 1), (0, None), (-0.5, 0.5)] if floating(draft.at(x)) else [(0, 2), (1, None)])
 
 
 def dtype_of(draft: Draft, x: int) -> Any:
     here = draft.at(x)
-    options = (
-        [F32, F64] if floating(here) else [F32, F64, I64, I32, BOOL, U8] if here.dtype != I64 else [F32, F64, I32, BOOL]
-    )
+    options = [F32, F64] if floating(here) else [F32, F64, I64, I32, BOOL, U8] if here.dtype != I64 else [F32, F64, I32, BOOL]
     return (), (draft.choose(options),)
 
 
@@ -270,9 +262,7 @@ def _binary(*names: str, fits: Callable[[Any], bool] = numeric) -> dict[str, Op]
 
 
 OPS: dict[str, Op] = {
-    **_unary(
-        "exp", "log1p", "expm1", "sin", "cos", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "softplus", "isnan"
-    ),
+    **_unary("exp", "log1p", "expm1", "sin", "cos", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "softplus", "isnan"),
     **_unary("isfinite", "log", "rsqrt"),
     **_unary("neg", "abs", "square", "relu", fits=lambda x: x.dtype not in (BOOL, U8)),
     **_unary("sign", fits=numeric),
@@ -377,9 +367,7 @@ class Draft:
         self.known.append(sg.tensor(leaf.array()))
         return len(self.values) - 1
 
-    def partner(
-        self, x: int, fits: Callable[[Any], bool], same_kind: bool, dtype: np.dtype | None = None
-    ) -> int | None:
+    def partner(self, x: int, fits: Callable[[Any], bool], same_kind: bool, dtype: np.dtype | None = None) -> int | None:
         """A value, known or new, that broadcasts with x."""
         shape = self.at(x).shape
         if self.choose([True, True, False]):
@@ -542,8 +530,7 @@ def build(program: Program) -> tuple[Built, list[bool]]:
     if program.grads:
         roots = [y for y in results if y.dtype.kind == "f"]
         wanted = [values[i] for i in program.grads]
-        seeds = [np.ones(y.shape, y.dtype) for y in roots]
-        found = gradients(roots, wanted, seeds) if roots else [None] * len(wanted)
+        found = gradients(roots, wanted) if roots else [None] * len(wanted)
         exists = [g is not None for g in found]
         results += [g for g in found if g is not None]
     built.fetches = [r.node for r in results]

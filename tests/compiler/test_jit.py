@@ -202,4 +202,3 @@ def test_a_kernel_of_the_library_brings_its_helpers_alone():
     assert "def gathered" in common
     assert "@kernel" not in common
     assert all(text.count("@kernel") == 1 for text in kernels.values())
-

@@ -191,3 +191,14 @@ def test_equal_draws_are_different_numbers():
     first, second = draw_like(uniform_op, rng, x, F32, 0), draw_like(uniform_op, rng, x, F32, 0)
     p = ready(b, first, second, feeds=(x,))
     assert p.fetches[0] is not p.fetches[1]
+
+
+def test_a_given_number_of_draws_keeps_their_numbers():
+    """A traced step draws what its eager text draws, used or not."""
+    b = Bench()
+    x = b.feed(3)
+    rng = append(b.graph, REGISTRY["generator"], (), {"type": rng_op_type})
+    first, _, third = (draw_like(uniform_op, rng, x, F32, i) for i in range(3))
+    p = prepare(b.graph, [(first + third).node], [x.node], draws=3)
+    assert p.draws == 3
+    assert [n.attrs["index"] for n in p.graph.nodes if n.op is uniform_op] == [0, 2]

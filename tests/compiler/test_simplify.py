@@ -46,9 +46,7 @@ ROWS: dict[str, Row] = {
     ),
     "same shape, reshape": Row("same shape", lambda x: F.reshape(x, (2, 3)), ()),
     "nested reshape": Row("nested", lambda x: F.reshape(F.reshape(x, (3, 2)), (6,)), ("reshape",)),
-    "nested broadcast": Row(
-        "nested", lambda x: F.broadcast_to(F.broadcast_to(x, (4, 2, 3)), (5, 4, 2, 3)), ("broadcast_to",)
-    ),
+    "nested broadcast": Row("nested", lambda x: F.broadcast_to(F.broadcast_to(x, (4, 2, 3)), (5, 4, 2, 3)), ("broadcast_to",)),
     "reshape of one": Row(
         "reshape of one",
         lambda x: F.reshape(F.broadcast_to(x[0, 0], (2, 3)), (6,)),
