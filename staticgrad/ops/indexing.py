@@ -156,7 +156,7 @@ def _along_expand(node: Node, x: Any, index: Any) -> Any:
     axis = node.attrs["axis"]
     if index.shape[axis] != 1:
         return None
-    return F.sum(F.where(_match(x, index, axis), x, 0), axis, keepdims=True)
+    return F.astype(F.sum(F.where(_match(x, index, axis), x, 0), axis, keepdims=True), x.dtype)
 
 
 def _along_vjp(g: Any, node: Any, out: Any, x: Any, index: Any) -> Any:

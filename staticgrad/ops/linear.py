@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ def _infer(x: TensorType, y: TensorType) -> TensorType:
 
 def _rows(x: Any) -> Any:
     """All leading axes joined: the shape of one large matrix."""
-    return x.reshape(-1, x.shape[-1])
+    lead = x.shape[:-1]
+    return x.reshape(-1 if None in lead else math.prod(lead), x.shape[-1])
 
 
 def _flattens(x: Any, y: Any) -> bool:

@@ -224,8 +224,11 @@ def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
 def _logsumexp_expand(node: Node, x: Any) -> Any:
     """max, then log of the sum of exp(x - max), plus max: nothing overflows."""
     axis = node.attrs["axis"]
-    top = _safe_top(x, axis)
-    out = F.log(apply(sum_op, F.exp(x - top), axis=axis, keepdims=True)) + top
+    if any(x.shape[a] == 0 for a in axis):  # nothing has no maximum; its sum is 0
+        out = F.log(apply(sum_op, x, axis=axis, keepdims=True))
+    else:
+        top = _safe_top(x, axis)
+        out = F.log(apply(sum_op, F.exp(x - top), axis=axis, keepdims=True)) + top
     return out if node.attrs["keepdims"] else F.squeeze(out, axis)
 
 

@@ -320,3 +320,23 @@ def test_a_debugger_sees_the_text_of_a_kernel():
     with pytest.raises(IndexError, match="element 2 of a buffer of 2") as caught:
         plan.run_unjitted(b.arrays, {})
     assert any("x0[i]" in str(entry.statement) for entry in caught.traceback)
+
+
+# extents of 0, small dtypes -----------------------------------------------------------------------------------------
+
+
+def test_logsumexp_of_nothing():
+    b = Bench()
+    assert b.check(F.logsumexp(b.feed(3, 0), 1)).run(b.arrays, {})[0].tolist() == [-np.inf] * 3
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.uint8])
+def test_take_along_axis_keeps_the_dtype(dtype):
+    b = Bench()
+    b.check(F.take_along_axis(b.feed(3, 4, dtype=dtype), b.feed(value=np.array([[0], [3], [1]])), 1))
+
+
+def test_the_gradient_of_a_product_of_nothing():
+    b = Bench()
+    x, w = b.feed(2, 3, 0), b.feed(0, 4)
+    b.check(*gradients([F.sum(x @ w)], [x, w]))
