@@ -23,8 +23,9 @@ BUFFERS = types.CPointer(types.voidptr)
 SIZES = types.CPointer(types.int64)
 SIGNATURE = types.void(BUFFERS, SIZES, types.int64, types.int64)
 
-REASSOCIATE = {"reassoc", "contract", "arcp", "nsz", "afn"}
-"""No `nnan`, no `ninf`: NaN and infinity keep their meaning."""
+FLAGS = {"contract"}
+"""Products and sums may be one fused operation. Values are what they would be one operation at a time: reassociated,
+(x + x) - x would be x where x is infinite, and not NaN."""
 
 MAX_BUFFERS = 48
 
@@ -34,7 +35,7 @@ f32, f64 = np.float32, np.float64
 
 def kernel(fn: Any) -> Any:
     """Compile for the uniform signature; the result has an `address`. Numba keeps it in its disk cache."""
-    return cfunc(SIGNATURE, error_model="numpy", fastmath=REASSOCIATE, cache=True)(fn)
+    return cfunc(SIGNATURE, error_model="numpy", fastmath=FLAGS, cache=True)(fn)
 
 
 def inline(fn: Any) -> Any:
@@ -108,6 +109,23 @@ i64_at = _reader(types.int64, ir.IntType(64))
 bool_at = u8_at  # NumPy keeps booleans in bytes
 
 
+def _plus(number: Any) -> Any:
+    """One step of a sum. The order of the steps is free, so that a loop of them vectorises."""
+
+    @intrinsic
+    def plus(typingctx, total, x):
+        def codegen(context, builder, sig, args):
+            return builder.fadd(*args, flags=("reassoc", "nsz", "contract"))
+
+        return number(number, number), codegen
+
+    return plus
+
+
+plus_f32 = _plus(types.float32)
+plus_f64 = _plus(types.float64)
+
+
 # Small functions of kernels; the transcendental ones are in `elementary`.
 
 
@@ -139,6 +157,11 @@ def sign_f64(x):
 @inline
 def sign_int(x):
     return 1 if x > 0 else (-1 if x < 0 else 0)
+
+
+@inline
+def plus_int(total, x):
+    return total + x
 
 
 @inline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -76,6 +76,7 @@ class Plan:
             self.patches.ctypes.data, len(self.patches), self.objects.ctypes.data, self.table.ctypes.data, 0,
             len(native), self.status.ctypes.data, self.hold,
         )  # fmt: skip
+        self.reads_numbers = bool(self.arguments or self.draws)
         self.simple = len(self.segments) == 1 and not self.parallel
         fixed = all(slot.root.kind in ("arena", "fixed") for slot in self.fetches)
         self.views = [slot.array(()) for slot in self.fetches] if fixed else None
@@ -101,19 +102,28 @@ class Plan:
 
     def execute(self, arrays: Sequence[np.ndarray]) -> None:
         """Run on bound state. The caller holds the lock."""
-        self._take(arrays)
-        if self.simple:
-            failed = driver.step(*self.call)
-            if failed >= 0:
-                self._fail(failed)
-            return
-        self._segments(arrays)
+        self.place(arrays)
+        self.launch(arrays)
 
-    def _take(self, arrays: Sequence[np.ndarray]) -> None:
-        """The inputs of one run: arrays, hyper-parameters, random state."""
+    def place(self, arrays: Sequence[np.ndarray]) -> None:
+        """Tell the driver which arrays to run on; the caller keeps them alive."""
         ids = self.ids
         for at, array in enumerate(arrays):
             ids[at] = id(array)
+
+    def launch(self, arrays: Sequence[np.ndarray]) -> None:
+        """Run on the arrays that are in place."""
+        if self.reads_numbers:
+            self.read_numbers()
+        if self.simple:
+            failed = driver.step(*self.call)
+            if failed >= 0:
+                self.fail(failed)
+            return
+        self._segments(arrays)
+
+    def read_numbers(self) -> None:
+        """The other inputs of a run: hyper-parameters, random state."""
         if self.arguments and (self.writes is None or self.writes != [owner.writes for owner in self.owners]):
             self._read_arguments()
         if self.draws:
@@ -121,8 +131,7 @@ class Plan:
 
     def bind_feeds(self, arrays: Sequence[np.ndarray]) -> None:
         """Point the rows at these arrays, which the caller keeps alive, and run none of them."""
-        for at, array in enumerate(arrays):
-            self.ids[at] = id(array)
+        self.place(arrays)
         driver.step(*self.call[:4], 0, 0, *self.call[6:])
 
     def _read_arguments(self) -> None:
@@ -140,7 +149,7 @@ class Plan:
         for segment in self.segments:
             failed = step(patches, count, objects, table, segment.first, segment.last, status, hold)
             if failed >= 0:
-                self._fail(failed)
+                self.fail(failed)
             if segment.host is not None:
                 self._host(segment.host, arrays)
             count = 0  # bound by the first segment
@@ -148,7 +157,7 @@ class Plan:
     def run_row(self, number: int) -> None:
         """One native row, on what is bound."""
         if driver.step(0, 0, 0, self.call[3], number, number + 1, self.call[6], self.hold) >= 0:
-            self._fail(number)
+            self.fail(number)
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """`run` with the generated kernels as plain Python, for debuggers and tests; every other row runs natively."""
@@ -156,7 +165,7 @@ class Plan:
 
         with self.lock:
             self.bind(store)
-            self._take(arrays)
+            self.read_numbers()
             self.bind_feeds(arrays)
             at, source = 0, ""
             for row in self.rows:
@@ -183,7 +192,8 @@ class Plan:
             raise type(error)(error.summary, *error.details, where=node.where) from None
         self.builder.array(node, arrays)[...] = value
 
-    def _fail(self, row: int) -> None:
+    def fail(self, row: int) -> NoReturn:
+        """Raises the error that a row reported."""
         _, index, extent, _ = self.status.tolist()
         self.status[0] = 0
         node = self.native[row].node

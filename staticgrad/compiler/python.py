@@ -6,6 +6,7 @@ Buffers are `Pointer`s that refuse what native code would do silently: reading o
 from __future__ import annotations
 
 import linecache
+import operator
 import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -112,6 +113,7 @@ def _draws(op: Any, dtype: np.dtype) -> Callable[[int, int, int], Any]:
 TWINS: dict[str, Callable[..., Any]] = {
     "kernel": _identity,
     "inline": _identity,
+    **{f"plus_{s}": operator.add for s in ("f32", "f64", "int")},
     **{f"relu_{s}": _relu for s in ("f32", "f64", "int")},
     **{f"sign_{s}": _sign for s in ("f32", "f64", "int")},
     **{f"maximum_{s}": max for s in ("int", "bool")},

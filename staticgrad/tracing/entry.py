@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from sys import getrefcount
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..types import shape_text
 from .arguments import ArrayKey, Call
 from .reach import Reach
 from .results import Results
+from .short import miss, short_way
 from .tracer import Tracer
 
 ndarray = np.ndarray
@@ -103,9 +104,9 @@ class Entry:
         self.facts = [_fact(tensor) for tensor in self.captured]
         self.hooks = [(t._hooks, tuple(t._hooks)) for t in self.captured if t._hooks is not None]
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
-        self.specs = self._specs(call)
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
-        self.single = self.results.single and len(self.fetches) == 1 and not self.uses_given
+        self.specs = self._specs(call)
+        self.short: Callable[[tuple[Any, ...]], Any] = miss
         self.changes = self.reads = -1
         self.clock = 0
 
@@ -158,16 +159,16 @@ class Entry:
                     tracer.refuse(f"a compiled function can't change a {type(given).__name__} in place")
                 self.written_back.append((number, self._fetch(leaf), False))
 
-    def _specs(self, call: Call) -> list[tuple[Any, Any, bool]] | None:
-        """For `accept`: per argument (dtype, shape, requires_grad), or (None, the object itself, False)."""
-        if call.kwargs or len(call.parts) != len(call.args):
-            return None
+    def _specs(self, call: Call) -> list[tuple[Any, Any]] | None:
+        """For the short way: per argument (dtype, shape), or (None, the object itself). None for arguments that take more."""
         parts = call.parts
-        if sum(isinstance(p, ArrayKey) and p.requires_grad for p in parts) > 1 or self.written_back:
-            return None  # the same tensor may come twice
+        if call.kwargs or len(parts) != len(call.args) or self.uses_given:
+            return None
+        if any(isinstance(part, ArrayKey) and part.requires_grad for part in parts):
+            return None
         arrays = iter(call.arrays)
         return [
-            (next(arrays).dtype, part.shape, part.requires_grad) if isinstance(part, ArrayKey) else (None, arg, False)
+            (next(arrays).dtype, part.shape) if isinstance(part, ArrayKey) else (None, arg)
             for part, arg in zip(parts, call.args, strict=True)
         ]
 
@@ -177,42 +178,17 @@ class Entry:
         """Make the plan, and bind it. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
         self.reach.freeze()
-        self.changes = Structure.changes
-        self.bind()
+        self.bind(Structure.changes)
 
     def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
         """The arrays with those of the arguments' gradients."""
         more = [np.ascontiguousarray(given[number]._grad._data) for number, fed in self.given_grads if fed]
         return [*arrays, *more] if more else arrays
 
-    def accept(self, args: tuple[Any, ...]) -> list[ndarray] | None:
-        """The arrays of the arguments when all are as in the traced call and need no conversion; else None."""
-        specs = self.specs
-        if specs is None or len(specs) != len(args):
-            return None
-        written = self.memory
-        arrays = []
-        for arg, (dtype, shape, tracked) in zip(args, specs):  # noqa: B905  # of equal length
-            kind = arg.__class__
-            if dtype is None:
-                if arg is not shape:
-                    return None
-                continue
-            if kind is ndarray and not tracked:
-                array = arg
-            elif kind is Tensor and arg._tracked is tracked and not arg._hooks and id(arg) not in self.captured_ids:
-                array = arg._data
-            else:
-                return None
-            if array.dtype is not dtype or array.shape != shape or not array.flags.c_contiguous:
-                return None
-            if written:
-                base = array.base
-                if id(array) in written or (
-                    base is not None and (base.__class__ is not ndarray or base.base is not None or id(base) in written)
-                ):
-                    array = self.apart(array)
-            arrays.append(array)
+    def take(self, call: Call) -> list[ndarray]:
+        """The arrays of any arguments, put in place."""
+        arrays = self.fed([self.apart(array) for array in call.arrays], call.given)
+        self.plan.place(arrays)
         return arrays
 
     def apart(self, array: ndarray) -> ndarray:
@@ -223,14 +199,24 @@ class Entry:
 
     def ready(self) -> bool:
         """Whether what the trace relied on is as it was; binds the plan anew where memory has moved."""
-        rebind = False
-        if self.changes != Structure.changes:
-            changes = Structure.changes
-            if not self.holds():
-                return False
-            self.changes, rebind = changes, True
-        elif not self.reach.current():
+        changes = Structure.changes
+        if not (self.reach.current() if self.changes == changes else self.holds()):
             return False
+        if not self.gradients_ready():
+            return False
+        if self.changes != changes:
+            self.bind(changes)
+        return True
+
+    def unmoved(self) -> bool:
+        """Whether hooks, and the gradients that the step starts from, are those that the plan is bound to."""
+        for hooks, keys in self.hooks:
+            if tuple(hooks) != keys:
+                return False
+        return all(t._grad is (None if cell is None else cell.tensor) for t, cell in self.entry_grads)
+
+    def gradients_ready(self) -> bool:
+        """Whether hooks, and the gradients that the step starts from, are as they were; takes note of other tensors."""
         for hooks, keys in self.hooks:
             if tuple(hooks) != keys:
                 return False
@@ -242,12 +228,9 @@ class Entry:
             elif g is not cell.tensor:
                 if g is None or not _fits(g, cell):
                     return False
-                cell.tensor, rebind = g, True
+                cell.tensor = g
                 self.changes = -1  # until it is bound
-        if rebind:
-            changes = Structure.changes
-            self.bind()
-            self.changes = changes
+                self.short = miss
         return True
 
     def holds(self) -> bool:
@@ -265,14 +248,17 @@ class Entry:
                 return False
         return True
 
-    def bind(self) -> None:
-        """Point the plan at the tensors' buffers, after something may have moved. Raises TraceError."""
+    def bind(self, changes: int) -> None:
+        """Point the plan at the tensors' buffers, which may have moved; `changes`: of `Structure`, when all was found to
+        hold. Raises TraceError for tensors that share memory."""
         self.plan.bind(BUFFERS)
         written = [cell.tensor for cell in self.written]
         self.memory = frozenset(id(part) for tensor in written for part in _owners(tensor._data))
         self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
         homes = {id(home.cell.tensor) for home in self.homes.values()}
         self.touched = [tensor for tensor in written if id(tensor) not in homes]
+        self.changes = changes
+        self.short = short_way(self)
 
     def _renew_held(self) -> None:
         """Give gradients that somebody holds to them, and the step others."""
@@ -283,36 +269,46 @@ class Entry:
                 self.grads[at] = (home.holder, home.renew())
                 renewed = True
         if renewed:
-            self.bind()
+            self.bind(self.changes)
 
     # the run ------------------------------------------------------------------------------------------------------------
 
     def run(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
-        """One run on accepted arguments. Nothing is changed when it raises."""
+        """One run on arrays that are in place; they came from `given`. Nothing is changed when it raises."""
         if self.reads != Structure.reads:
             self._renew_held()
-        plan = self.plan
-        if self.uses_given:
-            arrays = self.fed(arrays, given)
         try:
-            plan.execute(arrays)
+            self.plan.launch(arrays)
         except StaticgradError:
             self._take_back()
             raise
-        results = plan.results(arrays)
-        now = tick()
-        if now != self.clock + 1:  # records were made meanwhile, which may have read what was written now
-            for tensor in self.touched:
-                now = touch(tensor)
-        self.clock = now
+        self.finish()
+        return self.built(arrays, given)
+
+    def fail(self, row: int) -> NoReturn:
+        """A row of the plan reported an error: raises it."""
+        self._take_back()
+        self.plan.fail(row)
+
+    def finish(self) -> None:
+        """Tell the tape what was written, and put the gradients where they belong."""
+        if self.touched:
+            now = tick()
+            if now != self.clock + 1:  # records were made meanwhile, which may have read what was written now
+                for tensor in self.touched:
+                    now = touch(tensor)
+            self.clock = now
         for tensor, g in self.grads:
             if tensor._grad is not g:
                 tensor._grad = g
-        if self.single:
-            return wrap(results[0])
-        tensors = [wrap(array) for array in results]
+
+    def built(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
+        """The results of the run, as the user's function returned them."""
+        tensors = [wrap(array) for array in self.plan.results(arrays)]
         if self.uses_given:
             self._write_back(tensors, given)
+        if self.results.single:
+            return tensors[0]
         return self.results.build(tensors, given)
 
     def _write_back(self, tensors: list[Tensor], given: Sequence[Any]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 from ..eager.modes import modes
@@ -18,6 +20,7 @@ from .arguments import difference as key_difference
 from .entry import Entry
 from .entry import difference as entry_difference
 from .reach import Reach
+from .short import MISS
 from .tracer import Reached, Tracer
 
 OFTEN = 64
@@ -39,8 +42,8 @@ class CompiledFunction:
         self.entries: dict[tuple[Any, ...], list[Entry]] = {}
         self.recompiles: list[str] = []
         self.latest: Entry | None = None
-        self.lock = threading.RLock()
-        self.running = False
+        lock = threading.Lock()
+        self.acquire, self.release = lock.acquire, lock.release
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and are reached by the function too, by id."""
         self.methods: dict[int, CompiledFunction] = {}
@@ -66,19 +69,29 @@ class CompiledFunction:
         mode = modes.now
         if mode.anomaly:  # watched op by op
             return self._eager(args, kwargs)
-        with self.lock:
-            if self.running:  # called by a signal handler during a call
+        if not self.acquire(False):
+            if self._within():  # called by a signal handler during a call
                 return self._eager(args, kwargs)
-            self.running = True
-            try:
-                entry = self.latest
-                if entry is not None and not kwargs and entry.grad_mode is mode.grad:
-                    arrays = entry.accept(args)
-                    if arrays is not None and not entry.uses_given and entry.ready():
-                        return entry.run(arrays, ())
-                return self._call(Call(self._names, args, kwargs, self.bound))
-            finally:
-                self.running = False
+            self.acquire()
+        try:
+            entry = self.latest
+            if entry is not None and not kwargs and entry.grad_mode is mode.grad:
+                result = entry.short(args)
+                if result is not MISS:
+                    return result
+            return self._call(Call(self._names, args, kwargs, self.bound))
+        finally:
+            self.release()
+
+    def _within(self) -> bool:
+        """Whether a call of this function is under way in this very thread."""
+        frame: FrameType | None = sys._getframe(2)
+        code = CompiledFunction.__call__.__code__
+        while frame is not None:
+            if frame.f_code is code and frame.f_locals.get("self") is self:
+                return True
+            frame = frame.f_back
+        return False
 
     def _eager(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.fn(*[as_tensors(arg) for arg in args], **{name: as_tensors(arg) for name, arg in kwargs.items()})
@@ -102,7 +115,7 @@ class CompiledFunction:
                 self.bound[id(reached.tensor)] = reached.tensor
                 return self._call(Call(self._names, call.args, call.kwargs, self.bound))
         self.latest = entry
-        return entry.run([entry.apart(array) for array in call.arrays], call.given)
+        return entry.run(entry.take(call), call.given)
 
     def _trace(self, call: Call) -> Entry:
         why = self._why(call)

@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Reach:
 
     def freeze(self) -> None:
         """Remember the optimizers as they are after the trace, which makes their slots, and lists that it wrote into."""
-        self.members = [(container, tuple(container)) for container, _ in self.members]
+        self.members[:] = [(container, tuple(container)) for container, _ in self.members]
         self.snapshot.update(_facts(self.optimizers))
 
     # following ------------------------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ class Reach:
         except (KeyError, ValueError):
             return False
         for container, members in self.members:
-            if len(container) != len(members) or any(a is not b for a, b in zip(container, members, strict=True)):
+            if len(container) != len(members) or not all(map(is_, container, members)):
                 return self._equal()
         return True
 
@@ -180,9 +181,9 @@ class Reach:
         """As `current`, for plain values that are equal but not the same object; these are remembered instead."""
         if self._changed() is not None:
             return False
-        self.names = [(scope, name, scope[name]) for scope, name, _ in self.names]
-        self.cells = [(cell, cell.cell_contents) for cell, _ in self.cells]
-        self.members = [(container, tuple(container)) for container, _ in self.members]
+        self.names[:] = [(scope, name, scope[name]) for scope, name, _ in self.names]
+        self.cells[:] = [(cell, cell.cell_contents) for cell, _ in self.cells]
+        self.members[:] = [(container, tuple(container)) for container, _ in self.members]
         return True
 
     def _changed(self) -> str | None:

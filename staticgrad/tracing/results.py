@@ -28,6 +28,7 @@ class Results:
         self._known: dict[int, Build] = {}
         self.build = self._walk(result)
         self.single = isinstance(result, Traced) and len(self.fetches) == 1
+        """The result is one tensor of the run."""
 
     def _walk(self, part: Any) -> Build:
         if isinstance(part, Symbol):

@@ -293,7 +293,7 @@ OPS: dict[str, Op] = {
     "norm": Op(F.norm, floating, axes_of),
     "argmax": Op(F.argmax, numeric, nonempty_axis),
     "argmin": Op(F.argmin, numeric, nonempty_axis),
-    "logsumexp": Op(F.logsumexp, floating, nonempty_axes),
+    "logsumexp": Op(F.logsumexp, floating, axes_of),
     "softmax": Op(F.softmax, floating, some_axes),
     "log_softmax": Op(F.log_softmax, floating, some_axes),
     "layer_norm": Op(
@@ -314,7 +314,7 @@ OPS: dict[str, Op] = {
     "matmul": Op(lambda x, y, turn: F.matmul(x, y.T if turn else y), floating, product),
     "gram": Op(lambda x: F.matmul(x, F.swapaxes(x, -1, -2)), lambda x: floating(x) and x.ndim > 1),
     "take": Op(F.take, anything, index_of),
-    "take_along_axis": Op(F.take_along_axis, lambda x: floating(x) or x.dtype == I64, index_along),
+    "take_along_axis": Op(F.take_along_axis, anything, index_along),
     "one_hot": Op(lambda x: F.one_hot(F.clip(x, 0, 3), 4), lambda x: x.dtype in (I64, I32) and x.ndim < 4),
     "dropout": Op(lambda x: F.dropout(x, 0.5), floating),
     "positions": Op(F.index_along, lambda x: x.ndim > 0, one_axis),

@@ -239,3 +239,27 @@ def test_many_levels_in_one_kernel(write: Callable, threads: int, monkeypatch: p
     plan = b.check(*write(b), rtol=1e-4)
     assert plan.kernels == 1
     assert all(row.chunks == threads for row in plan.rows if row.kind == "kernel")
+
+
+# floating-point meaning -------------------------------------------------------------------------------------------
+
+INFINITE = np.array([[1.0, np.inf, -np.inf], [np.nan, -0.0, 3e38]], F32)
+
+EXACT: dict[str, Callable[[Symbol], Symbol]] = {
+    "inf - inf": lambda x: (x + x) - x,
+    "a large number in between": lambda x: (x + 1e10) - 1e10,
+    "overflow": lambda x: (x * 2) / 2,
+    "a quotient of small numbers": lambda x: (x * 1e-40) / np.full((1, 3), 1e-40, F32),
+    "is finite": lambda x: F.isfinite(F.log(F.abs(x)) + x),
+    "is not a number": lambda x: F.isnan(x - x),
+    "negative zero": lambda x: 1 / (x * 0.5),
+    "minus itself": lambda x: x - x,
+    "times zero": lambda x: x * F.mul(x[0, 0], 0.0),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_values_are_not_rearranged(name: str):
+    """Kernels round as NumPy does, one operation at a time; only the steps of a sum have no order."""
+    b = Bench()
+    b.check(EXACT[name](b.feed(value=INFINITE)), rtol=0.0)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -219,6 +223,33 @@ def test_a_forked_process_uses_the_serial_driver(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(threads, "_forked", True)
     monkeypatch.setattr("staticgrad.compiler.driver.parallel_step", lambda: pytest.fail("OpenMP after a fork"))
     close(plan.run(b.arrays, {})[0], expected)
+
+
+FORK = """
+import os
+from staticgrad.compiler import builder
+from staticgrad.operators import F
+from tests.compiler.helpers import Bench
+builder.PARALLEL_WORK, builder.get_num_threads = 0, lambda: 2
+b = Bench()
+plan = b.plan(F.sum(F.exp(b.feed(17, 5)), 0))
+assert plan.parallel
+before = plan.run(b.arrays, {})[0]
+child = os.fork()
+if child == 0:
+    os._exit(0 if (plan.run(b.arrays, {})[0] == before).all() else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert (plan.run(b.arrays, {})[0] == before).all()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_parent_and_child_go_on_after_a_fork():
+    """The parent has started OpenMP's threads by then, which don't survive in the child."""
+    folder = str(Path(__file__).parents[2])
+    subprocess.run(
+        [sys.executable, "-c", FORK], check=True, timeout=60, cwd=folder, env={**os.environ, "PYTHONPATH": folder}
+    )
 
 
 def test_two_threads_run_one_program_at_once():

@@ -28,7 +28,7 @@ def kernel(buffers, sizes, start, stop):
 """
 
 UNARY = ["relu_{s}(x[i])", "sign_{s}(x[i])", "abs(x[i])"]
-BINARY = ["maximum_{s}(x[i], y[i])", "minimum_{s}(x[i], y[i])"]
+BINARY = ["plus_{s}(x[i], y[i])", "maximum_{s}(x[i], y[i])", "minimum_{s}(x[i], y[i])"]
 FLOATING = ["math.sqrt(x[i])", "np.floor(x[i])", "np.rint(x[i])", "{t}(1) / x[i]", "{t}(i)", "exp_{s}(x[i])"]
 DRAWS = ["uniform_{t}(i64(3), i64(5) + 2, i)", "normal_{t}(i64(3), i64(5) + 2, i)"]
 

@@ -16,13 +16,13 @@ def kernel(buffers, sizes, start, stop):
             for j in range(columns):
                 a0 = x0[i * columns + j]
                 v0 = exp_f32(a0)  # %1 exp
-                acc1[c * columns + j] = acc1[c * columns + j] + v0
+                acc1[c * columns + j] = plus_f32(acc1[c * columns + j], v0)
                 acc2[c * columns + j] = maximum_f32(acc2[c * columns + j], v0)
     if chunks == 1 or start < 0:  # the last chunk is done
         for j in range(columns):
             t = acc1[j]
             for c in range(1, chunks):
-                t = t + acc1[c * columns + j]
+                t = plus_f32(t, acc1[c * columns + j])
             y3[j] = t
         for j in range(columns):
             t = acc2[j]

@@ -22,13 +22,13 @@ def kernel(buffers, sizes, start, stop):
                 v1 = (k0 if v0 else f32(0))  # %26 where
                 a1 = x1[i * columns + j]
                 r0 = maximum_f32(r0, a1)  # %2 max
-                r1 = r1 + v1  # %28 sum
+                r1 = plus_f32(r1, v1)  # %28 sum
             r2 = f32(0)
             for j in range(columns):
                 a2 = x1[i * columns + j]
                 v2 = (a2 - r0)  # %4 sub
                 v3 = exp_f32(v2)  # %5 exp
-                r2 = r2 + v3  # %6 sum
+                r2 = plus_f32(r2, v3)  # %6 sum
             v4 = log_f32(r2)  # %8 log
             r3 = f32(0)
             for j in range(columns):
@@ -42,13 +42,13 @@ def kernel(buffers, sizes, start, stop):
                 v11 = (v10 * r1)  # %30 mul
                 v12 = (v9 - v11)  # %31 sub
                 y2[i * columns + j] = v12
-                r3 = r3 + v8  # %17 sum
-            t0 = t0 + r3  # %19 sum
+                r3 = plus_f32(r3, v8)  # %17 sum
+            t0 = plus_f32(t0, r3)  # %19 sum
         part3[c] = t0
     if chunks == 1 or start < 0:  # the last chunk is done
         w0 = part3[0]
         for c in range(1, chunks):
-            w0 = w0 + part3[c]
+            w0 = plus_f32(w0, part3[c])
         v13 = (w0 / k1)  # %22 div
         v14 = (-v13)  # %23 neg
         y4[0] = v14

@@ -59,10 +59,10 @@ def kernel(buffers, sizes, start, stop):
         for i in range(rows * c // chunks, rows * (c + 1) // chunks):
             a0 = x0[i]
             v0 = i64(i64(a0))  # %14 cast
-            t0 = i64(t0 + v0)  # %15 sum
+            t0 = i64(plus_int(t0, v0))  # %15 sum
         part1[c] = t0
     if chunks == 1 or start < 0:  # the last chunk is done
         w0 = part1[0]
         for c in range(1, chunks):
-            w0 = i64(w0 + part1[c])
+            w0 = i64(plus_int(w0, part1[c]))
         y2[0] = w0

@@ -23,7 +23,7 @@ def kernel(buffers, sizes, start, stop):
                 v0 = (a1 - r0)  # %3 sub
                 v1 = exp_f32(v0)  # %4 exp
                 kept0[c * columns + j] = v1
-                r1 = r1 + v1  # %5 sum
+                r1 = plus_f32(r1, v1)  # %5 sum
             r2 = f32(-np.inf)
             for j in range(columns):
                 v2 = kept0[c * columns + j]  # %4 exp
@@ -37,7 +37,7 @@ def kernel(buffers, sizes, start, stop):
                 v6 = (v5 - r2)  # %12 sub
                 v7 = exp_f32(v6)  # %13 exp
                 kept2[c * columns + j] = v7
-                r3 = r3 + v7  # %14 sum
+                r3 = plus_f32(r3, v7)  # %14 sum
             for j in range(columns):
                 v8 = kept2[c * columns + j]  # %13 exp
                 v9 = (v8 / r3)  # %16 div

@@ -14,14 +14,14 @@ def kernel(buffers, sizes, start, stop):
         r0 = f32(0)
         for j in range(columns):
             a0 = x0[i * columns + j]
-            r0 = r0 + a0  # %3 sum
+            r0 = plus_f32(r0, a0)  # %3 sum
         v0 = (r0 / k0)  # %7 div
         r1 = f32(0)
         for j in range(columns):
             a1 = x0[i * columns + j]
             v1 = (a1 - v0)  # %8 sub
             v2 = (v1 * v1)  # %9 square
-            r1 = r1 + v2  # %10 sum
+            r1 = plus_f32(r1, v2)  # %10 sum
         v3 = (r1 / k0)  # %12 div
         v4 = (v3 + n0_f32)  # %14 add
         v5 = math.sqrt(v4)  # %15 sqrt

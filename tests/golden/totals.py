@@ -10,12 +10,12 @@ def kernel(buffers, sizes, start, stop):
         for i in range(rows * c // chunks, rows * (c + 1) // chunks):
             a0 = x0[i]
             v0 = (a0 * a0)  # %1 square
-            t0 = t0 + v0  # %2 sum
+            t0 = plus_f32(t0, v0)  # %2 sum
         part1[c] = t0
     if chunks == 1 or start < 0:  # the last chunk is done
         w0 = part1[0]
         for c in range(1, chunks):
-            w0 = w0 + part1[c]
+            w0 = plus_f32(w0, part1[c])
         v1 = math.sqrt(w0)  # %3 sqrt
         y2[0] = v1
 
