@@ -19,8 +19,8 @@ from .space import inlined
 from .threads import get_num_threads
 
 ALIGN = 64
-PARALLEL_WORK = 300_000
-"""Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 6 us."""
+PARALLEL_WORK = 150_000
+"""Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
 LARGE_GEMM = 60**3  # below it OpenBLAS stays in one thread by itself
 
 
@@ -201,7 +201,8 @@ class Builder:
 
     def _kernel(self, unit: Unit) -> None:
         assert unit.group is not None
-        kernel = body_class(unit.group)(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
+        body = body_class(unit.group, self.layouts)
+        kernel = body(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
         chunks = self._chunks(kernel.work, kernel.rows)
         sizes = list(kernel.sizes)
         if kernel.chunked:

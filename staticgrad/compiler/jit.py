@@ -33,7 +33,7 @@ from staticgrad.compiler.lang import *
 
 """
 
-IMPORTED = ("address", "blas", "lang", "philox", "table")
+IMPORTED = ("address", "blas", "dense", "lang", "philox", "table")
 """The modules beside `elementary` that kernels and drivers import."""
 
 _lock = threading.RLock()
@@ -90,9 +90,10 @@ def load(body: str) -> dict[str, Any]:
 
 
 def header(body: str) -> str:
-    """The imports of a kernel: the random functions only where they are used."""
-    draws = "uniform_" in body or "normal_" in body
-    return HEADER + ("from staticgrad.compiler.philox import *\n\n" if draws else "")
+    """The imports of a kernel: random functions and vector routines only where they are used."""
+    wanted = {"philox": ("uniform_", "normal_"), "dense": ("dot_rows_", "add_rows_")}
+    modules = [name for name, words in wanted.items() if any(word in body for word in words)]
+    return HEADER + "".join(f"from staticgrad.compiler.{name} import *\n\n" for name in modules)
 
 
 def without_comments(source: str) -> str:

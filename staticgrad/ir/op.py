@@ -30,6 +30,8 @@ class Pointwise:
 
     template: str | Callable[[Node], str]
     cost: int = 1
+    product: bool = False
+    """It is the product of its two operands: sums of products have routines of their own."""
 
     def text(self, node: Node) -> str:
         return self.template if isinstance(self.template, str) else self.template(node)
@@ -43,6 +45,8 @@ class Reduction:
     combine: str
     fold: Callable[..., np.ndarray]
     """The NumPy ufunc's reduce over axis 0, which joins the partial results of several threads."""
+    sums: bool = False
+    """It is the sum."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,10 +201,11 @@ def _exp_minus_logsumexp(node: Node, x: Any) -> Any:
     shape = b.type.shape
     while b.op.name in ("reshape", "expand_dims", "broadcast_to", "broadcast_like", "squeeze"):
         b = b.inputs[0]
-    if b.op is not REGISTRY["logsumexp"] or b.inputs[0] is not a or 0 in a.type.shape:
+    if b.op is not REGISTRY["logsumexp"] or b.inputs[0] is not a:
         return None
     axis = b.attrs["axis"]
-    if shape not in (a.type.shape, tuple(1 if i in axis else d for i, d in enumerate(a.type.shape))):
+    kept = tuple(1 if i in axis else d for i, d in enumerate(a.type.shape))
+    if any(a.type.shape[i] == 0 for i in axis) or shape not in (a.type.shape, kept):
         return None
     source = Symbol(x.graph, a)
     e = F.exp(source - safe_top(source, axis))

@@ -30,9 +30,9 @@ CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
 
 
 def _pointwise(name: str, arity: int, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int, promote: Any,
-               infer: Any = elementwise, symbol: str = "", doc: str = "") -> OpDef:  # fmt: skip
+               infer: Any = elementwise, symbol: str = "", doc: str = "", product: bool = False) -> OpDef:  # fmt: skip
     """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    emit = None if template is None else Pointwise(template, cost)
+    emit = None if template is None else Pointwise(template, cost, product)
     op = define(OpDef(name, infer, numpy, vjp, emit, promote, symbol, doc))
     function = unary(op) if arity == 1 else binary(op)
     setattr(F, name, function)
@@ -48,8 +48,11 @@ def _unary(name: str, numpy: Callable[..., Any], template: Any, vjp: Callable[..
 
 
 def _binary(name: str, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int = CHEAP,
-            promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "") -> OpDef:  # fmt: skip
-    return _pointwise(name, 2, numpy, template, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc)
+            promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "",
+            product: bool = False) -> OpDef:  # fmt: skip
+    return _pointwise(
+        name, 2, numpy, template, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc, product=product
+    )
 
 
 def _unless_bool(template: str, on_bool: str) -> Callable[[Node], str]:
@@ -71,7 +74,7 @@ sub = _binary("sub", np.subtract, "({0} - {1})", (
 mul = _binary("mul", np.multiply, _unless_bool("({0} * {1})", "({0} & {1})"), (
     lambda g, node, out, x, y: unbroadcast(g * y, x),
     lambda g, node, out, x, y: unbroadcast(g * x, y),
-), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.")  # fmt: skip
+), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", product=True)  # fmt: skip
 
 div = _binary("div", np.true_divide, "({0} / {1})", (
     lambda g, node, out, x, y: unbroadcast(g / y, x),

@@ -82,7 +82,7 @@ sum_op = define(
         infer=_infer,
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
-        emit=Reduction(lambda dtype: 0, "plus_{s}({acc}, {x})", ADD.reduce),
+        emit=Reduction(lambda dtype: 0, "plus_{s}({acc}, {x})", ADD.reduce, sums=True),
         promote=_widened,
     )
 )

@@ -92,6 +92,19 @@ ROWS: dict[str, Row] = {
         "", lambda x: F.sum(F.broadcast_to(_row(x), (2, 3))), ("slice", "broadcast_to", "sum")
     ),
     "a cast": Row("", lambda x: F.astype(x, np.float64), ("cast",)),
+    "outer product": Row(
+        "outer product", lambda x: F.expand_dims(x[0], 1) @ F.expand_dims(x[1], 0),
+        ("slice", "reshape", "slice", "reshape", "mul"),
+    ),
+    "times a column": Row("times a column", lambda x: x @ F.expand_dims(x[0], 1), None),
+    "turned, times a column": Row("times a column", lambda x: x.T @ F.expand_dims(x[:, 0], 1), None),
+    "row times": Row("row times", lambda x: F.expand_dims(x[:, 0], 1).T @ x, None),
+    "row times, turned": Row("row times", lambda x: F.expand_dims(x[0], 1).T @ x.T, None),
+    "a batch of one": Row("", lambda x: F.expand_dims(x[0], 0) @ x.T, ("slice", "reshape", "permute", "matmul")),
+    "the outer product of a batch of one": Row(
+        "", lambda x: F.expand_dims(x[0], 0).T @ F.expand_dims(x[1], 0),
+        ("slice", "reshape", "permute", "slice", "reshape", "matmul"),
+    ),
     "minus one that broadcasts": Row("", lambda x: _row(x) * -np.ones((2, 1), np.float32), ("slice", "mul")),
 }
 
@@ -101,7 +114,12 @@ STABLE: dict[str, Row] = {
     "log of a sum of exp": Row("log of a sum of exp", lambda x: F.log(F.sum(F.exp(x), 1)), ("logsumexp",)),
     "log1p": Row("log1p", lambda x: F.log(1.0 + x), ("log1p",)),
     "log1p, turned": Row("log1p", lambda x: F.log(x + 1.0), ("log1p",)),
+    "exp of log-softmax": Row("exp of log-softmax", lambda x: F.exp(F.log_softmax(x)), ("softmax",)),
+    "softmax": Row("softmax", lambda x: F.exp(x - F.logsumexp(x, 1, keepdims=True)), None),
+    "softmax, of all": Row("softmax", lambda x: F.exp(x - F.logsumexp(x, (0, 1), keepdims=True)), None),
     # what must not fire
+    "exp of another logsumexp": Row("", lambda x: F.exp(x * 2.0 - F.logsumexp(x, 1, keepdims=True)), None),
+    "exp of one along another axis": Row("", lambda x: F.exp(x - F.logsumexp(x[:, :2], 0, keepdims=True)[:, :1]), None),
     "log of two plus": Row("", lambda x: F.log(2.0 + x), ("add", "log")),
     "log of a sum of squares": Row("", lambda x: F.log(F.sum(F.square(x), 1)), ("square", "sum", "log")),
     "log of a broadcast one plus": Row("", lambda x: F.log(x[0, 0] + np.ones(3, np.float32)), ("slice", "add", "log")),
