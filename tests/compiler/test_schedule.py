@@ -54,7 +54,7 @@ WRITES: dict[str, tuple[Callable[[Bench, Symbol], Symbol], tuple[int, ...], str]
     "a product with itself": (
         lambda b, w: w @ w,
         (5, 5),
-        "copied at the end, because matmul is not a fused kernel",
+        "copied at the end, because matmul reads it while it writes",
     ),
     "read by an earlier kernel": (lambda b, w: w + F.sum(F.exp(w)), (4, 5), f"{IN_PLACE} add"),
     "a feed": (lambda b, w: b.feed(4, 5), (4, 5), "copied at the end, because its value is not computed in this run"),
