@@ -29,7 +29,7 @@ POOLS = {
     "flat": lambda table, index: F.embedding(index.reshape(-1), table)[: index.shape[0]],
     "negative": lambda table, index: table[index - ENTRIES].sum(1),
     "twice": lambda table, index: F.embedding(index, table).sum(1) * F.embedding(index[:, 0], table),
-    "weighted": lambda table, index: (F.embedding(index, table) * sg.astype(index, table.dtype).reshape(6, 5, 1) / ENTRIES).sum(1),
+    "weighted": lambda table, index: (F.embedding(index, table) * sg.astype(index[..., None], table.dtype) / ENTRIES).sum(1),
 }
 
 
