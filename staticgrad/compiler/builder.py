@@ -284,7 +284,7 @@ class Builder:
         node = unit.makes[0]
         for name, extra in unit.calls:
             if name in indexed.CALLS:
-                indexed.CALLS[name](self, node)
+                indexed.CALLS[name](self, node, *extra)
             else:
                 getattr(self, f"_call_{name}")(node, *extra)
 

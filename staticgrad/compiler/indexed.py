@@ -1,4 +1,4 @@
-"""Rows of the table that move elements by position: checks of indices, gathers, scatters, additions to rows."""
+"""Rows of the table that move elements by position: checks of indices, gathers, scatters, additions to rows, scans."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from .builder import Builder
 
 
-def bounded(b: Builder, node: Node) -> None:
-    index, like = node.inputs
+def bounded(b: Builder, node: Node, low: int, extent: int) -> None:
+    index = node.inputs[0]
     kernel = jit.library("bounds", f"bounded_{SHORT[index.type.dtype]}")
-    extent = like.type.shape[node.attrs["axis"]]
-    low = -extent if node.attrs["low"] < 0 else 0
     b.add(
         Row(
             "check", "bounded", node, [b._contiguous(index), (b.slot(node), 0), (b.status, 0)],
@@ -94,5 +92,13 @@ def _grouped(
     return at, [max(group, 1), far, near, math.prod(layout.shape[axis:])]
 
 
-CALLS = {f.__name__: f for f in (bounded, gather, gather_sum, scatter_add, index_add)}
+def running_sum(b: Builder, node: Node) -> None:
+    (values,), axis, shape = node.inputs, node.attrs["axis"], node.type.shape
+    outer, work = math.prod(shape[:axis]), node.type.size
+    kernel = jit.library("scan", f"running_{SHORT[node.type.dtype]}")
+    b.add(Row("scan", "cumsum", node, [b._contiguous(values), (b.slot(node), 0)], [shape[axis], math.prod(shape[axis + 1 :])],
+              kernel.address, 0, outer if work else 0, b._chunks(work, outer), nodes=[node], work=work))  # fmt: skip
+
+
+CALLS = {f.__name__: f for f in (bounded, gather, gather_sum, scatter_add, index_add, running_sum)}
 """By the names that op records use."""

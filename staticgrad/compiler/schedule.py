@@ -111,8 +111,7 @@ def _units(
         emit = node.op.emit
         calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
         if calls is not None:
-            check = any(name == "bounded" for name, _ in calls)
-            priority = CHECKED if check else ORDINARY
+            priority = CHECKED if isinstance(emit, Native) and emit.check is not None else ORDINARY
             units.append(Unit("native", [node], reads, position[node], calls=calls, priority=priority))
         else:
             units.append(Unit("host", [node], reads, position[node], priority=CHECKED))

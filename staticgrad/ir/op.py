@@ -110,11 +110,13 @@ class Index:
 class Native:
     """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
 
-    `inplace`: the operand in whose memory the result may be computed, when nothing else reads it any more.
+    inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
+    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one.
     """
 
     plan: Callable[..., Any]
     inplace: int | None = None
+    check: Callable[..., Exception] | None = None
 
 
 @dataclass(frozen=True, slots=True)

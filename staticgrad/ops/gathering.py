@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, IndexRangeError, ShapeError
-from ..ir import Expand, Index, Native, Node, OpDef, define
-from ..operators import F, apply, public
+from ..ir import REGISTRY, Expand, Index, Native, Node, OpDef, define
+from ..operators import F, append, apply, public
 from ..types import TensorType, broadcast_shapes, int64, shape_text
 from .rules import keep, unbroadcast
+
+ADDED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64))
+"""Dtypes that native routines add up."""
 
 # positions -------------------------------------------------------------------------------------------------------
 
@@ -53,9 +56,23 @@ def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int) -> n
         floor = -n if low < 0 else 0
         if smallest < floor or largest >= n:
             bad = smallest if smallest < floor else largest
-            raise IndexRangeError(f"index {bad} is out of range for axis {axis} with extent {n}")
+            raise IndexRangeError(_bad_text(bad, axis, n))
     index = index.astype(np.int64, copy=False)
     return np.where(index < 0, index + n, index) if low < 0 else index
+
+
+def _bad_text(index: int, axis: int, extent: Any) -> str:
+    return f"index {index} is out of range for axis {axis} with extent {extent}"
+
+
+def _bad_index(node: Node, index: int) -> IndexRangeError:
+    axis = node.attrs["axis"]
+    return IndexRangeError(_bad_text(index, axis, node.inputs[1].type.shape[axis]))
+
+
+def _bounded_plan(node: Node, layouts: Any) -> Any:
+    extent = node.inputs[1].type.shape[node.attrs["axis"]]
+    return [("bounded", (-extent if node.attrs["low"] < 0 else 0, extent))]
 
 
 bounded_op = define(
@@ -64,7 +81,7 @@ bounded_op = define(
         infer=lambda index, like, axis, low: index.with_dtype(int64),
         eval=_bounded_eval,
         vjp=None,
-        emit=Native(lambda node, layouts: [("bounded", ())]),
+        emit=Native(_bounded_plan, check=_bad_index),
         shape_only=(1,),
         promote=keep,
         doc="Indices as int64, checked against the extent of `like`; with low = -1, negative ones count from the end.",
@@ -170,7 +187,7 @@ put_op: OpDef = define(
         infer=lambda g, like, index, axis: g.with_shape(like.shape),
         eval=_scatter_eval,
         vjp=(lambda g, node, out, x, like, index: apply(pick_op, g, index, axis=node.attrs["axis"]), None, None),
-        emit=Native(lambda node, layouts: [("scatter_add", ())]),
+        emit=Native(lambda node, layouts: [("scatter_add", ())] if node.type.dtype in ADDED else None),
         shape_only=(1,),
         sparse=True,
         promote=keep,
@@ -210,7 +227,7 @@ index_add_op = define(
             lambda g, node, out, x, values, index: apply(gather_op, g, index, axis=0),
             None,
         ),
-        emit=Native(lambda node, layouts: [("index_add", ())], inplace=0),
+        emit=Native(lambda node, layouts: [("index_add", ())] if node.type.dtype in ADDED else None, inplace=0),
         promote=lambda operands: [None, None, int64],
         doc="x with values added to the rows that an index names, in place where nobody else reads x.",
     )
@@ -236,7 +253,7 @@ gather_sum_op = define(
         infer=_gather_sum_infer,
         eval=lambda x, index: np.add.reduce(x[index], axis=index.ndim - 1, dtype=x.dtype),
         vjp=(_gather_sum_vjp, None),
-        emit=Native(lambda node, layouts: [("gather_sum", ())]),
+        emit=Native(lambda node, layouts: [("gather_sum", ())] if node.type.dtype in ADDED else None),
         promote=lambda operands: [None, int64],
         doc="The sum of the rows of x that the last axis of an index names: a bag, without its rows in memory.",
     )
@@ -266,8 +283,27 @@ def _along_expand(node: Node, x: Any, index: Any) -> Any:
     """A single position per row is a masked sum, which fuses with what made x."""
     axis = node.attrs["axis"]
     if index.shape[axis] != 1:
-        return None
+        place = _places(x.shape, node.type.shape, F.astype(index, int64), axis)
+        return apply(pick_op, F.reshape(x, (-1,)), place, axis=0)
     return F.astype(F.sum(F.where(_match(x, index, axis), x, 0), axis, keepdims=True), x.dtype)
+
+
+def _places(within: Sequence[int], shape: Sequence[int], index: Any, axis: int) -> Any:
+    """Where in the flattened array each element lies that an index along `axis` names, for a result of this shape."""
+    like = append(index.graph, REGISTRY["shape"], (), {"type": TensorType(tuple(shape), int64)})
+    place: Any = 0
+    for i, n in enumerate(within):
+        step = math.prod(within[i + 1 :])
+        if i == axis:
+            place = place + index * step
+        elif n != 1:
+            place = place + F.index_along(like, i) * step
+    return F.broadcast_to(place, shape)
+
+
+def _scatter_along_expand(node: Node, g: Any, like: Any, index: Any) -> Any:
+    place = _places(like.shape, g.shape, F.astype(index, int64), node.attrs["axis"])
+    return F.reshape(apply(put_op, g, F.reshape(like, (-1,)), place, axis=0), like.shape)
 
 
 def _along_vjp(g: Any, node: Any, out: Any, x: Any, index: Any) -> Any:
@@ -301,6 +337,7 @@ scatter_along_op = define(
         infer=lambda g, like, index, axis: g.with_shape(like.shape),
         eval=_scatter_along_eval,
         vjp=(lambda g, node, out, x, like, index: apply(along_op, g, index, axis=node.attrs["axis"]), None, None),
+        emit=Expand(_scatter_along_expand),
         shape_only=(1,),
         promote=keep,
         doc="Adds values at positions along one axis; the cotangent of take_along_axis.",
