@@ -18,7 +18,7 @@ HALF, ONE = 0.5, 1.0
 @inline
 def rest_of(x, y):
     """The remainder with the sign of y, exact but for the addition of y."""
-    rest = math.fmod(x, y)
+    rest = np.fmod(x, y)
     if y == 0:
         return rest
     if rest == 0:
@@ -31,7 +31,7 @@ def quotient_of(x, y, one, half):
     """floor(x / y) by the exact remainder: x / y may have been rounded up. `one`, `half`: in the dtype of x."""
     if y == 0:
         return x / y
-    rest = math.fmod(x, y)
+    rest = np.fmod(x, y)
     quotient = (x - rest) / y
     if rest != 0 and (y < 0) != (rest < 0):
         quotient = quotient - one

@@ -197,7 +197,7 @@ class Plan:
         self.status[0] = 0
         node = self.native[row].node
         assert node is not None
-        error = node.op.emit.check(node, number)  # type: ignore[union-attr, misc]
+        error = node.op.emit.check(node, number)  # type: ignore[union-attr,misc]
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
     def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StaticgradError
 from ..types import TensorType
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Native:
 
     plan: Callable[..., Any]
     inplace: int | None = None
-    check: Callable[..., Exception] | None = None
+    check: Callable[..., StaticgradError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
