@@ -33,7 +33,14 @@ from staticgrad.compiler.lang import *
 
 """
 
-IMPORTED = ("address", "blas", "dense", "lang", "philox", "table")
+SPECIAL = {
+    "dense": ("dot_rows_", "add_rows_"),
+    "division": ("floor_divide_", "remainder_", "pow_int"),
+    "philox": ("uniform_", "normal_"),
+}
+"""Modules that few kernels need, by what their text has when it needs them."""
+
+IMPORTED = ("address", "blas", "lang", "table", *SPECIAL)
 """The modules beside `elementary` that kernels and drivers import."""
 
 _lock = threading.RLock()
@@ -90,10 +97,9 @@ def load(body: str) -> dict[str, Any]:
 
 
 def header(body: str) -> str:
-    """The imports of a kernel: random functions and vector routines only where they are used."""
-    wanted = {"philox": ("uniform_", "normal_"), "dense": ("dot_rows_", "add_rows_")}
-    modules = [name for name, words in wanted.items() if any(word in body for word in words)]
-    return HEADER + "".join(f"from staticgrad.compiler.{name} import *\n\n" for name in modules)
+    """The imports of a kernel: each costs compile time, so the special ones only where they are used."""
+    needed = [module for module, names in SPECIAL.items() if any(name in body for name in names)]
+    return HEADER + "".join(f"from staticgrad.compiler.{module} import *\n\n" for module in needed)
 
 
 def without_comments(source: str) -> str:

@@ -130,7 +130,10 @@ TWINS: dict[str, Callable[..., Any]] = {
     **{f"sign_{s}": _sign for s in ("f32", "f64", "int")},
     **{f"maximum_{s}": max for s in ("int", "bool")},
     **{f"minimum_{s}": min for s in ("int", "bool")},
+    **{f"floor_divide_{s}": np.floor_divide for s in ("f32", "f64", "int")},
+    **{f"remainder_{s}": np.remainder for s in ("f32", "f64", "int")},
+    "pow_int": np.power,
     **{f"uniform_{SHORT[d]}": _draws(uniform_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
     **{f"normal_{SHORT[d]}": _draws(normal_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
 }
-"""Python's meaning of the small functions of `lang`, `dense` and `philox`."""
+"""Python's meaning of the small functions of `lang`, `dense`, `division` and `philox`."""

@@ -20,8 +20,9 @@ def _turned(x: Any) -> Any:
 
 def _weight(x: Any) -> bool:
     """Extents of variables and constants are never those of a batch."""
-    source = _turned(x)
-    return (x if source is None else source).node.op.leaf in ("variable", "constant")
+    inner = _turned(x)
+    source = x if inner is None else inner
+    return source.node.op.leaf in ("variable", "constant")
 
 
 def outer_product(node: Node, a: Any, b: Any) -> Any:

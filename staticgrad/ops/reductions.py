@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Expand, Extent, Node, OpDef, Reduction, define
+from ..ir import Expand, Extent, Native, Node, OpDef, Reduction, define
 from ..operators import F, Operators, apply, numpy_twin, public
 from ..types import (
     TensorType,
@@ -451,6 +451,7 @@ cumsum_op = define(
         infer=lambda x, axis: x,
         eval=lambda x, axis: ADD.accumulate(x, axis=axis, dtype=x.dtype),
         vjp=(_cumsum_vjp,),
+        emit=Native(lambda node, layouts: [("running_sum", ())]),
         promote=_widened,
     )
 )
