@@ -14,6 +14,9 @@ step = _native.step
 """step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see
 `library/driver.py`."""
 
+call = _native.call
+"""The C function of gates, with its `address`; see `gate.py`."""
+
 
 @cache
 def parallel_step() -> Any:
