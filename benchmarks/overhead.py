@@ -17,16 +17,19 @@ def measure(case: Case, progress: Any, *, rounds: int, steps: int) -> dict[str, 
     job.step()
     step, plan = job.compiled, job.compiled.plan
     batch = data["x"][0], data["y"][0]
-    kept = plan.stage(batch)  # what "native" runs on, between the others
+    other = IMPLEMENTATIONS[case.name, "compiled"](data)
+    other.step()
+    bare = other.compiled.plan
+    kept = bare.stage(batch)
     jobs = {
         "loss": Job(lambda: float(step(*batch))),
         "call": Job(lambda: step(*batch)),
         "execute": Job(lambda: plan.execute(batch)),
-        "native": Job(lambda: driver.step(*plan.call)),
+        "native": Job(lambda: driver.step(*bare.call)),
         "nothing": Job(lambda: None),
     }
-    del kept
     times = {name: t.median for name, t in interleaved(jobs, progress, rounds=rounds, steps=steps).items()}
+    del kept
     empty = times.pop("nothing")
     times = {name: us - empty for name, us in times.items()}
     return {

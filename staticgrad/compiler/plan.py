@@ -22,6 +22,8 @@ from .rows import Row, Slot
 
 LONG = 1_000_000
 """Cost units (some 0.02 ns) from which a plan lets other threads run meanwhile, which itself costs 0.1 us."""
+UNINTERRUPTED = 256
+"""Elements up to which NumPy surely copies without letting other threads run."""
 
 
 @dataclass
@@ -82,7 +84,7 @@ class Plan:
             len(native), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.reads_numbers = bool(self.arguments or self.draws)
-        self.simple = len(self.segments) == 1 and not self.parallel
+        self.simple = len(self.segments) == 1
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
@@ -96,16 +98,16 @@ class Plan:
         control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, count, objects
         control[t.TABLE], control[t.ROWS], control[t.STATUS], control[t.HOLD] = table, rows, status, hold
         control[t.RUNS], control[t.FAILED] = self.simple, -1
-        control[t.RELEASES] = sum(row.work for row in self.native) >= LONG
+        control[t.RELEASES] = self.parallel or sum(row.work for row in self.native) >= LONG
         control[t.RESULTS], control[t.FETCHED] = address(results.block), len(self.fetches)
         return control
 
     @property
     def atomic(self) -> bool:
         """A gate's call is one action for other threads: nothing lets them run, and nothing is left in the plan's memory."""
-        small = all(view.size < 256 for _, view in self.results.copies)  # NumPy lets others run while it copies more
+        small = all(view.size <= UNINTERRUPTED for _, view in self.results.copies)
         alone = self.simple and not self.control[t.RELEASES] and not self.reads_numbers
-        return bool(alone and small and not self.results.late and not self.builder.cells)
+        return bool(alone and small and not self.results.late)
 
     # running --------------------------------------------------------------------------------------------------------
 
@@ -190,12 +192,10 @@ class Plan:
         self.writes = [owner.writes for owner in self.owners] if counted and plain else None
 
     def finish(self, arrays: Sequence[np.ndarray]) -> None:
-        """Run a plan that is not simple on the arrays that are in place, feeds and outputs: native rows and host calls in
-        turn, or native rows over several threads."""
-        step = driver.parallel_step() if self.parallel and threads.usable() else driver.step
+        """Run a plan with host calls on the arrays that are in place, feeds and outputs: native rows and host calls in turn."""
         patches, count, objects, table, _, _, status, hold = self.call
         for segment in self.segments:
-            failed = step(patches, count, objects, table, segment.first, segment.last, status, hold)
+            failed = driver.step(patches, count, objects, table, segment.first, segment.last, status, hold)
             if failed >= 0:
                 self.fail(failed)
             if segment.host is not None:

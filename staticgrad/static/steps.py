@@ -93,7 +93,7 @@ class Runner:
     def _way(self, plan: Plan) -> Way:
         """For a plan that is bound."""
         specs = [Spec(feed.dtype, node.type.shape) for feed, node in zip(self.feeds, plan.feeds, strict=True)]
-        return Way(direct(plan, specs, list.__setitem__), plan.atomic and not plan.builder.cells)
+        return Way(direct(plan, specs), plan.atomic and not plan.builder.cells)
 
     def close(self) -> None:
         self.ready, self.way = False, NO_WAY

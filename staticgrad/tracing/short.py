@@ -59,7 +59,7 @@ def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
     checks = [check for check, needed in more.items() if needed]
     single, plain = entry.results.single, entry.results.single or entry.results.flat
     call = direct(
-        plan, specs, _fill, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
+        plan, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
         container=None if single else tuple,
     )  # fmt: skip
     homes, finish = entry.homes, entry.finish if entry.touched or entry.grads else None
@@ -90,7 +90,3 @@ def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
         return result if plain else build(result, ())
 
     return run
-
-
-def _fill(result: Any, i: int, array: np.ndarray) -> None:
-    (result[i] if result.__class__ is tuple else result)._data = array
