@@ -72,7 +72,7 @@ class Plan:
         sources = [node.attrs["source"] for node in b.argument_nodes]
         self.arguments = [(source.owner, source.key) for source in sources]
         self.owners = list({id(source.owner): source.owner for source in sources}.values())
-        self.writes: list[int] | None = None
+        self.known: list[tuple[Any, int]] | None = None if sources else []
         """The owners' counts of writes when their numbers were last read; None to read them at every run."""
         self.parallel = any(row.chunks > 1 for row in native)
         self.blas = any(row.large_gemm for row in native)
@@ -161,8 +161,13 @@ class Plan:
 
     def read_numbers(self) -> None:
         """The other inputs of a run: hyper-parameters, random state."""
-        if self.arguments and (self.writes is None or self.writes != [owner.writes for owner in self.owners]):
+        if self.known is None:
             self._read_arguments()
+        else:
+            for owner, writes in self.known:
+                if owner.writes != writes:
+                    self._read_arguments()
+                    break
         if self.draws:
             self.builder.generator_state[:] = generator.take(self.draws)
 
@@ -189,7 +194,7 @@ class Plan:
         self.builder.argument_values[:] = values
         counted = all(hasattr(owner, "writes") for owner in self.owners)
         plain = all(isinstance(value, (int, float)) for value in values)
-        self.writes = [owner.writes for owner in self.owners] if counted and plain else None
+        self.known = [(owner, owner.writes) for owner in self.owners] if counted and plain else None
 
     def finish(self, arrays: Sequence[np.ndarray]) -> None:
         """Run a plan with host calls on the arrays that are in place, feeds and outputs: native rows and host calls in turn."""
