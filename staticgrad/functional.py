@@ -13,8 +13,10 @@ import numpy as np
 
 from .errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from .operators import F, Operators, Symbol, apply, as_array
+from .ops.convolution import conv1d, conv2d, conv_transpose2d
 from .ops.indexing import along_op, bounded, gather_op, one_hot
 from .ops.pointwise import softplus
+from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from .ops.reductions import log_softmax, softmax
 from .ops.shaping import flatten
 from .types import Shape, shape_text
@@ -243,7 +245,13 @@ def binary_cross_entropy_with_logits(input: Any, target: Any, reduction: str = "
 
 
 __all__ = [
+    "adaptive_avg_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
     "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv_transpose2d",
     "cross_entropy",
     "dropout",
     "erf",
@@ -254,6 +262,8 @@ __all__ = [
     "log",
     "log_softmax",
     "logsumexp",
+    "max_pool1d",
+    "max_pool2d",
     "mse_loss",
     "nll_loss",
     "one_hot",

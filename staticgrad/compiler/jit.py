@@ -33,7 +33,7 @@ from staticgrad.compiler.lang import *
 
 """
 
-IMPORTED = ("address", "blas", "lang", "philox", "table")
+IMPORTED = ("address", "blas", "lang", "philox", "table", "vector")
 """The modules beside `elementary` that kernels and drivers import."""
 
 _lock = threading.RLock()

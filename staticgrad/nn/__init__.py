@@ -20,20 +20,38 @@ from .losses import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLos
 from .module import Module
 from .parameter import Parameter
 from .state import IncompatibleKeys, StateDictError
+from .windows import (
+    AdaptiveAvgPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    Conv1d,
+    Conv2d,
+    ConvTranspose2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 
 __all__ = [
-    "GELU",
+    "AdaptiveAvgPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
     "BCEWithLogitsLoss",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
     "Flatten",
+    "GELU",
     "Identity",
     "IncompatibleKeys",
     "L1Loss",
     "LayerNorm",
     "Linear",
     "MSELoss",
+    "MaxPool1d",
+    "MaxPool2d",
     "Module",
     "ModuleList",
     "NLLLoss",

@@ -17,6 +17,7 @@ import staticgrad as sg
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
 from tests.helpers import Arg, boolean, integer, positive, real
+from tests.ops import window_cases
 
 Sample = tuple[Arg, ...]
 
@@ -547,7 +548,7 @@ def linear() -> list[Case]:
     ]
 
 
-CASES = [*elementwise(), *reductions(), *shaping(), *indexing(), *linear()]
+CASES = [*elementwise(), *reductions(), *shaping(), *indexing(), *linear(), *window_cases.rows(Case)]
 
 EXEMPT = {
     "placeholder": "a leaf: it is fed in every symbolic test",
