@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .attention import scaled_dot_product_attention
 from .errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from .normalization import batch_norm, group_norm, rms_norm
 from .operators import F, Operators, Symbol, apply, as_array
 from .ops.convolution import conv1d, conv2d, conv_transpose2d
 from .ops.indexing import along_op, bounded, gather_op, one_hot
@@ -248,16 +250,21 @@ __all__ = [
     "adaptive_avg_pool2d",
     "avg_pool1d",
     "avg_pool2d",
+    "batch_norm",
     "binary_cross_entropy_with_logits",
     "conv1d",
     "conv2d",
     "conv_transpose2d",
     "cross_entropy",
     "dropout",
+    "embedding",
     "erf",
     "exp",
     "flatten",
+    "gelu",
+    "group_norm",
     "l1_loss",
+    "layer_norm",
     "linear",
     "log",
     "log_softmax",
@@ -268,7 +275,10 @@ __all__ = [
     "nll_loss",
     "one_hot",
     "relu",
+    "rms_norm",
+    "scaled_dot_product_attention",
     "sigmoid",
+    "silu",
     "softmax",
     "softplus",
     "tanh",

@@ -13,6 +13,7 @@ import numpy as np
 from .eager import Tensor, dropout
 from .errors import DTypeError
 from .operators import F, Symbol, frontends, state
+from .ops.einsum import einsum
 from .ops.indexing import getitem, index_along, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
 from .ops.pointwise import (
@@ -164,6 +165,7 @@ __all__ = [
     "div",
     "dot",
     "dropout",
+    "einsum",
     "eq",
     "erf",
     "exp",

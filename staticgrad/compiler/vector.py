@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-EIGHT = 8
+EIGHT, SIXTEEN = 8, 16
 I64 = ir.IntType(64)
 I32 = ir.IntType(32)
 
@@ -173,3 +173,45 @@ def transpose_block(typingctx, like, source, pitch, out, out_pitch):
 
     i = types.int64
     return types.void(like, i, i, i, i), codegen
+
+
+@intrinsic
+def top_of(typingctx, like, address, vectors):
+    """The largest of `vectors` times SIXTEEN elements, -inf for none; a NaN among numbers may go unnoticed."""
+    llvm, size = _element(like)
+
+    def codegen(context, builder, sig, args):
+        vector = ir.VectorType(llvm, SIXTEEN)
+        entry = builder.block
+        test, body, done = (builder.append_basic_block(name) for name in ("top.test", "top.body", "top.done"))
+        builder.branch(test)
+        builder.position_at_end(test)
+        i, best = builder.phi(I64), builder.phi(vector)
+        i.add_incoming(I64(0), entry)
+        best.add_incoming(ir.Constant(vector, [float("-inf")] * SIXTEEN), entry)
+        builder.cbranch(builder.icmp_signed("<", i, args[2]), body, done)
+        builder.position_at_end(body)
+        x = _load(builder, builder.add(args[1], builder.mul(i, I64(SIXTEEN * size))), vector, size)
+        best.add_incoming(builder.select(builder.fcmp_ordered(">", x, best), x, best), body)
+        i.add_incoming(builder.add(i, I64(1)), body)
+        builder.branch(test)
+        builder.position_at_end(done)
+        folded, width = best, SIXTEEN
+        while width > 1:
+            width //= 2
+            other = _shuffle(builder, folded, folded, list(range(width, 2 * width)))
+            own = _shuffle(builder, folded, folded, list(range(width)))
+            folded = builder.select(builder.fcmp_ordered(">", other, own), other, own)
+        return builder.extract_element(folded, I32(0))
+
+    return like.dtype(like, types.int64, types.int64), codegen
+
+
+@intrinsic
+def as_float(typingctx, bits):
+    """The float64 whose bits an integer has: how a real number reaches a kernel among its sizes."""
+
+    def codegen(context, builder, sig, args):
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), codegen

@@ -1,7 +1,8 @@
 """Modules: what holds parameters, and the layers and losses made of them."""
 
 from . import init
-from .containers import ModuleList, Sequential
+from .attention import MultiheadAttention, TransformerEncoderLayer
+from .containers import ModuleDict, ModuleList, Sequential
 from .layers import (
     GELU,
     Dropout,
@@ -18,6 +19,7 @@ from .layers import (
 )
 from .losses import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from .module import Module
+from .normalization import BatchNorm1d, BatchNorm2d, GroupNorm, RMSNorm
 from .parameter import Parameter
 from .state import IncompatibleKeys, StateDictError
 from .windows import (
@@ -36,6 +38,8 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "BCEWithLogitsLoss",
+    "BatchNorm1d",
+    "BatchNorm2d",
     "Conv1d",
     "Conv2d",
     "ConvTranspose2d",
@@ -44,6 +48,7 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GELU",
+    "GroupNorm",
     "Identity",
     "IncompatibleKeys",
     "L1Loss",
@@ -53,9 +58,12 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "Module",
+    "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "NLLLoss",
     "Parameter",
+    "RMSNorm",
     "ReLU",
     "Sequential",
     "SiLU",
@@ -63,5 +71,6 @@ __all__ = [
     "Softmax",
     "StateDictError",
     "Tanh",
+    "TransformerEncoderLayer",
     "init",
 ]
