@@ -1,0 +1,148 @@
+"""A chain of 200 tanh layers of width 16, batch 8, float32: a fresh batch in, the loss out, gradients left for all layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..frameworks import JAX, OURS, SESSION, TORCH, batches, jax_for, session, torch_compiled, torch_for
+from ..registry import Arrays, Case, Job, add_cases, implements
+
+LAYERS, BATCH, WIDTH = 200, 8, 16
+
+
+def arrays() -> Arrays:
+    """x (16, 8, 16), w (200, 16, 16), b (200, 16)"""
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((LAYERS, WIDTH, WIDTH)) / np.sqrt(WIDTH)
+    return {
+        "x": rng.standard_normal((16, BATCH, WIDTH), np.float32),
+        "w": w.astype(np.float32),
+        "b": (0.1 * rng.standard_normal((LAYERS, WIDTH))).astype(np.float32),
+    }
+
+
+CASES = add_cases(Case("chain", "chain of 200 tanh layers 16-16, batch 8, forward and backward, float32", arrays, target=2.0))
+
+
+@implements(CASES, *OURS)
+def ours(data: Arrays, backend: str, variant: str) -> Job:
+    import staticgrad as sg
+
+    weights = [sg.tensor(w, requires_grad=True) for w in data["w"]]
+    biases = [sg.tensor(b, requires_grad=True) for b in data["b"]]
+
+    def run(x: Any) -> Any:
+        for p in (*weights, *biases):
+            p.grad = None
+        h = x
+        for w, b in zip(weights, biases, strict=True):
+            h = sg.tanh(h @ w + b)
+        loss = (h * h).mean()
+        loss.backward()
+        return loss
+
+    batch = batches(data, "x")
+    step = sg.compile(run) if backend == "compiled" else lambda x: run(sg.from_numpy(x))
+    return Job(lambda: float(step(*batch())), lambda: _gradients([p.grad for p in weights], [p.grad for p in biases]))
+
+
+def _gradients(dw: Any, db: Any) -> Arrays:
+    return {"dw": np.stack([np.asarray(g) for g in dw]), "db": np.stack([np.asarray(g) for g in db])}
+
+
+@implements(CASES, "session", variants=SESSION)
+def in_session(data: Arrays, backend: str, variant: str) -> Job:
+    """Gradients are fetched: a session leaves none behind."""
+    import staticgrad as sg
+
+    graph = sg.Graph()
+    with graph.as_default():
+        x = sg.placeholder("float32", (None, WIDTH))
+        weights, biases = ([sg.Variable(p.copy()) for p in data[name]] for name in "wb")
+        h = x
+        for w, b in zip(weights, biases, strict=True):
+            h = sg.tanh(h @ w + b)
+        loss = sg.mean(h * h)
+        fetches = [loss, *sg.gradients(loss, [*weights, *biases])]
+    _, call = session(graph, fetches, [x], variant)
+    batch = batches(data, "x")
+    last: list[Any] = []
+
+    def step() -> float:
+        last[:] = call(*batch())
+        return float(last[0])
+
+    return Job(step, lambda: _gradients(last[1 : LAYERS + 1], last[LAYERS + 1 :]))
+
+
+@implements(CASES, "jax", variants=(*JAX, "sync, unrolled by 4", "sync, unrolled"))
+def jax(data: Arrays, backend: str, variant: str) -> Job:
+    """`lax.scan` over stacked parameters, several layers an iteration, or no loop at all."""
+    jax, jnp = jax_for(variant)
+    unroll = 4 if variant == "sync, unrolled by 4" else 1
+
+    def layer(h: Any, p: Any) -> Any:
+        return jnp.tanh(h @ p[0] + p[1]), None
+
+    def loss_of(p: Any, x: Any) -> Any:
+        if variant == "sync, unrolled":
+            h = x
+            for i in range(LAYERS):
+                h, _ = layer(h, (p[0][i], p[1][i]))
+        else:
+            h, _ = jax.lax.scan(layer, x, p, unroll=unroll)
+        return jnp.mean(h * h)
+
+    call = jax.jit(jax.value_and_grad(loss_of))
+    parameters = jnp.asarray(data["w"]), jnp.asarray(data["b"])
+    batch = batches(data, "x")
+    last: list[Any] = []
+
+    def step() -> float:
+        loss, last[:] = call(parameters, *batch())
+        return float(loss)
+
+    return Job(step, lambda: {"dw": np.asarray(last[0]), "db": np.asarray(last[1])})
+
+
+@implements(CASES, "torch", variants=TORCH[:1])
+def torch(data: Arrays, backend: str, variant: str) -> Job:
+    torch = torch_for(variant)
+    weights, biases = ([torch.tensor(p, requires_grad=True) for p in data[name]] for name in "wb")
+    batch = batches(data, "x", place=torch.from_numpy)
+
+    def step() -> float:
+        for p in (*weights, *biases):
+            p.grad = None
+        (h,) = batch()
+        for w, b in zip(weights, biases, strict=True):
+            h = torch.addmm(b, h, w).tanh()
+        loss = (h * h).mean()
+        loss.backward()
+        return loss.item()
+
+    return Job(step, lambda: _gradients([p.grad for p in weights], [p.grad for p in biases]))
+
+
+@implements(CASES, "torch.compile", variants=TORCH[:1])
+def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
+    torch = torch_for(variant)
+
+    def loss_of(w: Any, b: Any, x: Any) -> Any:
+        h = x
+        for i in range(LAYERS):
+            h = torch.addmm(b[i], h, w[i]).tanh()
+        return (h * h).mean()
+
+    call = torch_compiled(torch.func.grad_and_value(loss_of, (0, 1)))
+    w, b = torch.from_numpy(data["w"]), torch.from_numpy(data["b"])
+    batch = batches(data, "x", place=torch.from_numpy)
+    last: list[Any] = []
+
+    def step() -> float:
+        last[:], loss = call(w, b, *batch())
+        return loss.item()
+
+    return Job(step, lambda: {"dw": last[0].numpy(), "db": last[1].numpy()})
