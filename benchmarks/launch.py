@@ -95,7 +95,7 @@ class Launcher:
         before = load()
         arguments = [str(self.arrays(case)), repr(time.monotonic()), str(self.seconds)]
         try:
-            done = self.run([*command, *arguments], self.caches(cache) | MALLOC[entry.malloc])
+            done = self.run([*command, *arguments], self.caches(cache) | case.environment | MALLOC[entry.malloc])
         except subprocess.TimeoutExpired:
             return {"error": f"no result after {LIMIT} s", "load": before}
         lines = done.stderr.strip().splitlines()

@@ -7,7 +7,7 @@ which import their framework when they are called. What is added there appears i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ class Case:
     much, so that the case is measured with malloc's own settings and with thresholds raised. traffic: bytes that a step
     has to move at least, for cases bound by memory; bandwidth: the share of the machine's that is to be reached.
     products: the matrix products of a step, for cases bound by them; blas: the share of the step that they are to take.
+    environment: for all backends alike.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Case:
     bandwidth: float | None = None
     products: tuple[Product, ...] = ()
     blas: float | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
