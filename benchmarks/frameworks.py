@@ -87,6 +87,34 @@ def pytensor_function(inputs: list[Any], outputs: Any, **options: Any) -> Any:
     return function
 
 
+def pytensor_training(
+    data: Arrays, names: tuple[str, ...], inputs: list[Any], loss_of: Callable[..., Any], rate: float
+) -> tuple[Callable[..., Any], Callable[[], Arrays]]:
+    """Adam in PyTensor: parameters and moments are shared variables. loss_of(parameters, *inputs), parameters by name.
+
+    Returns the step and the parameters as they are.
+    """
+    import pytensor
+    import pytensor.tensor as pt
+
+    def scalar(value: float) -> Any:
+        return pt.constant(value, dtype="float32")
+
+    w = {name: pytensor.shared(data[name].copy(), name=name) for name in names}
+    loss = loss_of(w, *inputs)
+    t = pytensor.shared(np.zeros((), np.float32))
+    updates = {t: t + scalar(1)}
+    size = scalar(rate) / -pt.expm1(updates[t] * scalar(math.log(BETA1)))
+    scale = scalar(1) / pt.sqrt(-pt.expm1(updates[t] * scalar(math.log(BETA2))))
+    for p, g in zip(w.values(), pt.grad(loss, list(w.values())), strict=True):
+        m, v = (pytensor.shared(np.zeros_like(p.get_value())) for _ in range(2))
+        updates[m] = scalar(BETA1) * m + scalar(1 - BETA1) * g
+        updates[v] = scalar(BETA2) * v + scalar(1 - BETA2) * g * g
+        updates[p] = p - size * updates[m] / (pt.sqrt(updates[v]) * scale + scalar(EPSILON))
+    step = pytensor_function(inputs, loss, updates=updates)
+    return step, lambda: {name: p.get_value() for name, p in w.items()}
+
+
 def jax_training(
     data: Arrays, names: tuple[str, ...], loss_of: Callable[..., Any], rate: float, variant: str
 ) -> tuple[Callable[..., float], Callable[[], Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, SESSION, TORCH, batches, jax_for, session, torch_compiled, torch_for
+from ..frameworks import JAX, OURS, SESSION, TORCH, batches, jax_for, pytensor_function, session, torch_compiled, torch_for
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 WORDS, WIDTH, BAG, BATCH, CLASSES, RATE = 10_000, 64, 32, 64, 10, 0.1
@@ -166,6 +166,23 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
             return compiled(*batch()).item()
 
     return Job(step, lambda: dict(zip(PARAMETERS, (p.numpy() for p in parameters), strict=True)))
+
+
+@implements(CASES, "pytensor")
+def pytensor(data: Arrays, backend: str, variant: str) -> Job:
+    import pytensor
+    import pytensor.tensor as pt
+
+    table, w, b = parameters = [pytensor.shared(data[name].copy()) for name in PARAMETERS]
+    bags, y = pt.matrix("bags", dtype="int32"), pt.vector("y", dtype="int32")
+    rows, rate = table[bags], pt.constant(RATE, dtype="float32")
+    z = rows.mean(1) @ w + b
+    loss = -pt.mean(pt.special.log_softmax(z, axis=1)[pt.arange(y.shape[0]), y])
+    dr, dw, db = pt.grad(loss, [rows, w, b])
+    updates = {table: pt.inc_subtensor(rows, -rate * dr), w: w - rate * dw, b: b - rate * db}
+    call = pytensor_function([bags, y], loss, updates=updates)
+    batch = batches(data, "bags", "y")
+    return Job(lambda: float(call(*batch())), lambda: {n: p.get_value() for n, p in zip(PARAMETERS, parameters, strict=True)})
 
 
 @implements(CASES, "numpy")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, SESSION, TORCH, jax_for, mode, session, torch_compiled, torch_for
+from ..frameworks import JAX, OURS, SESSION, TORCH, jax_for, mode, pytensor_function, session, torch_compiled, torch_for
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 NAMES = ("x", "weight", "bias", "g")
@@ -119,6 +119,20 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
 
     call = torch_compiled(value_and_pullback)
     return Job(lambda: [value.numpy() for value in call(*map(torch.from_numpy, inputs))])
+
+
+@implements(CASES, "pytensor")
+def pytensor(data: Arrays, backend: str, variant: str) -> Job:
+    import pytensor.tensor as pt
+
+    x, g = pt.matrix("x", dtype="float32"), pt.matrix("g", dtype="float32")
+    weight, bias = pt.vector("weight", dtype="float32"), pt.vector("bias", dtype="float32")
+    centred = x - x.mean(1, keepdims=True)
+    variance = (centred * centred).mean(1, keepdims=True)
+    y = centred / pt.sqrt(variance + np.float32(EPSILON)) * weight + bias
+    gradients = pt.grad(None, [x, weight, bias], known_grads={y: g})
+    call, inputs = pytensor_function([x, weight, bias, g], [y, *gradients]), _inputs(data)
+    return Job(lambda: call(*inputs))
 
 
 @implements(CASES, "numpy")

@@ -16,6 +16,7 @@ from ..frameworks import (
     batches,
     jax_for,
     jax_training,
+    pytensor_training,
     session,
     torch_compiled_adam,
     torch_for,
@@ -180,6 +181,20 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     train = torch_compiled_adam(parameters, loss_of, RATE)
     batch = batches(data | {"y": data["y"].astype(np.int64)}, "x", "y", place=torch.from_numpy)
     return Job(lambda: train(*batch()), lambda: {name: p.numpy() for name, p in parameters.items()})
+
+
+@implements(CASES, "pytensor")
+def pytensor(data: Arrays, backend: str, variant: str) -> Job:
+    import pytensor.tensor as pt
+
+    def loss_of(p: Any, x: Any, y: Any) -> Any:
+        z = pt.maximum(x @ p["0.weight"].T + p["0.bias"], np.float32(0)) @ p["2.weight"].T + p["2.bias"]
+        return -pt.mean(pt.special.log_softmax(z, axis=1)[pt.arange(y.shape[0]), y])
+
+    inputs = [pt.matrix("x", dtype="float32"), pt.vector("y", dtype="int32")]
+    call, state = pytensor_training(data, PARAMETERS, inputs, loss_of, RATE)
+    batch = batches(data, "x", "y")
+    return Job(lambda: float(call(*batch())), state)
 
 
 @implements(CASES, "numpy")

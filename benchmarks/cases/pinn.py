@@ -16,6 +16,7 @@ from ..frameworks import (
     batches,
     jax_for,
     jax_training,
+    pytensor_training,
     session,
     torch_compiled_adam,
     torch_for,
@@ -161,3 +162,20 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     train = torch_compiled_adam(parameters, loss_of, RATE)
     batch = batches(data, "x", "f", place=torch.from_numpy)
     return Job(lambda: train(*batch()), lambda: {name: p.numpy() for name, p in parameters.items()})
+
+
+@implements(CASES, "pytensor")
+def pytensor(data: Arrays, backend: str, variant: str) -> Job:
+    import pytensor.tensor as pt
+
+    def loss_of(p: Any, x: Any, f: Any) -> Any:
+        h = pt.tanh(x @ p["0.weight"].T + p["0.bias"])
+        h = pt.tanh(h @ p["2.weight"].T + p["2.bias"])
+        u = x * (np.float32(1) - x) * (h @ p["4.weight"].T + p["4.bias"])
+        d2u = pt.grad(pt.grad(u.sum(), x).sum(), x)
+        return ((d2u + f) ** 2).mean()
+
+    inputs = [pt.tensor(name, dtype="float32", shape=(None, 1)) for name in "xf"]
+    call, state = pytensor_training(data, PARAMETERS, inputs, loss_of, RATE)
+    batch = batches(data, "x", "f")
+    return Job(lambda: float(call(*batch())), state)
