@@ -10,13 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from .registry import Arrays
+from .registry import Arrays, Case
 
 OURS = ("compiled", "eager")
 JAX = ("sync", "async")
 """Variants of JAX: with `jax_cpu_enable_async_dispatch` off, and as it comes."""
-TORCH = ("1 thread", "2 threads")
+THREADS = ("1 thread", "2 threads")
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+
+def torch_variants(case: Case) -> tuple[str, ...]:
+    """Threads only cost where arrays are small."""
+    return THREADS if case.large else THREADS[:1]
+
+
+def session_variants(case: Case) -> tuple[str, ...]:
+    """The call only matters where steps are short."""
+    return ("run",) if case.large else ("run", "callable")
 
 
 def batches(data: Arrays, *names: str, place: Callable[[Any], Any] = np.asarray) -> Callable[[], tuple[Any, ...]]:
@@ -46,9 +56,6 @@ def session(graph: Any, fetches: Any, feeds: list[Any], variant: str) -> tuple[A
     if variant == "callable":
         return sess, sess.make_callable(fetches, feeds)
     return sess, lambda *values: sess.run(fetches, dict(zip(feeds, values, strict=True)))
-
-
-SESSION = ("run", "callable")
 
 
 def jax_for(variant: str, *, float64: bool = False) -> tuple[Any, Any]:

@@ -90,7 +90,7 @@ class Launcher:
 
     def measure(self, case: Case, entry: Entry, cold: bool) -> dict[str, Any]:
         """One process: what the worker tells, or the `error` it ended with; and the machine's load before it."""
-        cache = "-".join(filter(None, (*entry,))).replace(" ", "").replace(",", "_")
+        cache = "-".join((entry.case, entry.backend, entry.variant.replace(", ", "-")))
         command = [self.python(entry.backend), "-m", f"{__package__}.worker", case.name, entry.backend, entry.variant]
         before = load()
         arguments = [str(self.arrays(case)), repr(time.monotonic()), str(self.seconds)]
@@ -105,7 +105,10 @@ class Launcher:
 
 
 def measure_case(launcher: Launcher, case: Case, backends: Iterable[str], rounds: int, progress: Any) -> list[Any]:
-    """Results of all entries of a case: `{case, backend, variant, malloc, runs}`. An entry that failed is left alone."""
+    """Results of all entries of a case: `{case, backend, variant, malloc, runs}`. An entry that failed is left alone.
+
+    Settings of malloc share a cache.
+    """
     entries = list(entries_of(case, backends))
     runs: dict[Entry, list[dict[str, Any]]] = {entry: [] for entry in entries}
     with progress(total=rounds * len(entries), desc=case.name) as bar:
@@ -113,7 +116,7 @@ def measure_case(launcher: Launcher, case: Case, backends: Iterable[str], rounds
             for entry, done in runs.items():
                 bar.set_postfix_str(f"{entry.backend} {entry.variant} {entry.malloc}".strip())
                 if not (done and "error" in done[-1]):
-                    done.append(launcher.measure(case, entry, cold=number == 0))
+                    done.append(launcher.measure(case, entry, cold=number == 0 and not entry.malloc))
                 bar.update()
     launcher.arrays(case).unlink()
     return [{**entry._asdict(), "runs": done} for entry, done in runs.items()]

@@ -106,15 +106,18 @@ def add_cases(*cases: Case) -> tuple[Case, ...]:
     return cases
 
 
-def implements(
-    cases: Iterable[Case], *backends: str, variants: tuple[str, ...] = ("",)
-) -> Callable[[Any], Callable[[Arrays, str, str], Job]]:
+Variants = tuple[str, ...] | Callable[[Case], tuple[str, ...]]
+"""The same for all cases of a family, or by case."""
+
+
+def implements(cases: Iterable[Case], *backends: str, variants: Variants = ("",)) -> Callable[[Any], Any]:
     """Register `function(arrays, backend, variant) -> Job`. variants: settings of which the fastest counts."""
 
     def register(function: Any) -> Any:
         for case in cases:
             for backend in backends:
-                IMPLEMENTATIONS[case.name, backend] = Implementation(function, variants)
+                chosen = variants(case) if callable(variants) else variants
+                IMPLEMENTATIONS[case.name, backend] = Implementation(function, chosen)
         return function
 
     return register

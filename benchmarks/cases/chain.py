@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, SESSION, TORCH, batches, jax_for, session, torch_compiled, torch_for
+from ..frameworks import JAX, OURS, batches, jax_for, session, session_variants, torch_compiled, torch_for, torch_variants
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 LAYERS, BATCH, WIDTH = 200, 8, 16
@@ -52,7 +52,7 @@ def _gradients(dw: Any, db: Any) -> Arrays:
     return {"dw": np.stack([np.asarray(g) for g in dw]), "db": np.stack([np.asarray(g) for g in db])}
 
 
-@implements(CASES, "session", variants=SESSION)
+@implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
     """Gradients are assigned to variables: a session leaves none behind, and fetches copies."""
     import staticgrad as sg
@@ -108,7 +108,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step, lambda: {"dw": np.asarray(last[0]), "db": np.asarray(last[1])})
 
 
-@implements(CASES, "torch", variants=TORCH[:1])
+@implements(CASES, "torch", variants=torch_variants)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     weights, biases = ([torch.tensor(p, requires_grad=True) for p in data[name]] for name in "wb")
@@ -127,7 +127,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step, lambda: _gradients([p.grad for p in weights], [p.grad for p in biases]))
 
 
-@implements(CASES, "torch.compile", variants=TORCH[:1])
+@implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
 

@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, SESSION, TORCH, jax_for, mode, pytensor_function, session, torch_compiled, torch_for
+from ..frameworks import (
+    JAX,
+    OURS,
+    jax_for,
+    mode,
+    pytensor_function,
+    session,
+    session_variants,
+    torch_compiled,
+    torch_for,
+    torch_variants,
+)
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 
@@ -55,7 +66,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step)
 
 
-@implements(CASES, "session", variants=SESSION)
+@implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
     import staticgrad as sg
     import staticgrad.functional as F
@@ -90,7 +101,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step)
 
 
-@implements(CASES, "torch", variants=TORCH)
+@implements(CASES, "torch", variants=torch_variants)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     labels = torch.from_numpy(data["labels"]).long()
@@ -104,7 +115,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step)
 
 
-@implements(CASES, "torch.compile", variants=TORCH)
+@implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     labels = torch.from_numpy(data["labels"]).long()

@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, SESSION, TORCH, jax_for, mode, pytensor_function, session, torch_compiled, torch_for
+from ..frameworks import (
+    JAX,
+    OURS,
+    jax_for,
+    mode,
+    pytensor_function,
+    session,
+    session_variants,
+    torch_compiled,
+    torch_for,
+    torch_variants,
+)
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 SIZES = {"1e2": 100, "1e4": 10_000, "1e6": 1_000_000, "1e7": 10_000_000}
@@ -71,12 +82,12 @@ def gradient(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: [g.numpy() for g in step(*inputs)])
 
 
-@implements(VALUE, "session", variants=SESSION)
+@implements(VALUE, "session", variants=session_variants)
 def value_session(data: Arrays, backend: str, variant: str) -> Job:
     return _session(data, variant, lambda sg, y, inputs: y)
 
 
-@implements(GRADIENT, "session", variants=SESSION)
+@implements(GRADIENT, "session", variants=session_variants)
 def gradient_session(data: Arrays, backend: str, variant: str) -> Job:
     return _session(data, variant, lambda sg, y, inputs: sg.gradients(sg.sum(y), inputs))
 
@@ -113,7 +124,7 @@ def _torch_function(x: Any, a: Any, b: Any) -> Any:
     return (x * a + b).tanh() * x.sigmoid()
 
 
-@implements(VALUE, "torch", "torch.compile", variants=TORCH)
+@implements(VALUE, "torch", "torch.compile", variants=torch_variants)
 def value_torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     step = torch_compiled(_torch_function) if backend == "torch.compile" else _torch_function
@@ -121,7 +132,7 @@ def value_torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: step(*map(torch.from_numpy, inputs)).numpy())
 
 
-@implements(GRADIENT, "torch", variants=TORCH)
+@implements(GRADIENT, "torch", variants=torch_variants)
 def gradient_torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     inputs = _inputs(data)
@@ -133,7 +144,7 @@ def gradient_torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step)
 
 
-@implements(GRADIENT, "torch.compile", variants=TORCH)
+@implements(GRADIENT, "torch.compile", variants=torch_variants)
 def gradient_torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     inputs = _inputs(data)

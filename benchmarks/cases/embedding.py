@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, SESSION, TORCH, batches, jax_for, pytensor_function, session, torch_compiled, torch_for
+from ..frameworks import (
+    JAX,
+    OURS,
+    batches,
+    jax_for,
+    pytensor_function,
+    session,
+    session_variants,
+    torch_compiled,
+    torch_for,
+    torch_variants,
+)
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 WORDS, WIDTH, BAG, BATCH, CLASSES, RATE = 10_000, 64, 32, 64, 10, 0.1
@@ -61,7 +72,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: float(step(*batch())), state)
 
 
-@implements(CASES, "session", variants=SESSION)
+@implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
     import staticgrad as sg
     import staticgrad.functional as F
@@ -109,7 +120,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step, lambda: dict(zip(PARAMETERS, state, strict=True)))
 
 
-@implements(CASES, "torch", variants=TORCH)
+@implements(CASES, "torch", variants=torch_variants)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     table = torch.nn.EmbeddingBag(WORDS, WIDTH, mode="mean", sparse=True)
@@ -141,7 +152,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step, state)
 
 
-@implements(CASES, "torch.compile", variants=TORCH[:1])
+@implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     table, w, b = parameters = [torch.from_numpy(data[name].copy()) for name in PARAMETERS]

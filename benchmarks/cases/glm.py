@@ -9,15 +9,15 @@ import numpy as np
 from ..frameworks import (
     JAX,
     OURS,
-    SESSION,
-    TORCH,
     batches,
     jax_for,
     mode,
     pytensor_function,
     session,
+    session_variants,
     torch_compiled,
     torch_for,
+    torch_variants,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
 from .logistic import values_of
@@ -50,7 +50,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     return Job(values_of(mode(function, backend), batches(data, "beta")))
 
 
-@implements(CASES, "session", variants=SESSION)
+@implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
     import staticgrad as sg
 
@@ -76,7 +76,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(values_of(jax.jit(jax.value_and_grad(logp_of)), batches(data, "beta")))
 
 
-@implements(CASES, "torch", variants=TORCH[:1])
+@implements(CASES, "torch", variants=torch_variants)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     X, y = torch.from_numpy(data["X"]), torch.from_numpy(data["y"])
@@ -90,7 +90,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(values_of(call, batches(data, "beta")))
 
 
-@implements(CASES, "torch.compile", variants=TORCH[:1])
+@implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     X, y = torch.from_numpy(data["X"]), torch.from_numpy(data["y"])

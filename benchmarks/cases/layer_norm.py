@@ -10,7 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, SESSION, TORCH, jax_for, mode, pytensor_function, session, torch_compiled, torch_for
+from ..frameworks import (
+    JAX,
+    OURS,
+    jax_for,
+    mode,
+    pytensor_function,
+    session,
+    session_variants,
+    torch_compiled,
+    torch_for,
+    torch_variants,
+)
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 NAMES = ("x", "weight", "bias", "g")
@@ -57,7 +68,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: [value.detach().numpy() for value in step(*inputs)])
 
 
-@implements(CASES, "session", variants=SESSION)
+@implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
     import staticgrad as sg
     import staticgrad.functional as F
@@ -91,7 +102,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: [np.asarray(value) for value in call(*inputs)])
 
 
-@implements(CASES, "torch", variants=TORCH)
+@implements(CASES, "torch", variants=torch_variants)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     *inputs, g = _inputs(data)
@@ -105,7 +116,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step)
 
 
-@implements(CASES, "torch.compile", variants=TORCH)
+@implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     inputs = _inputs(data)

@@ -9,13 +9,13 @@ import numpy as np
 from ..frameworks import (
     JAX,
     OURS,
-    SESSION,
-    TORCH,
+    THREADS,
     batches,
     jax_for,
     mode,
     pytensor_function,
     session,
+    session_variants,
     torch_compiled,
     torch_for,
 )
@@ -66,7 +66,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     return Job(values_of(mode(function, backend), batches(data, "w")))
 
 
-@implements(CASES, "session", variants=SESSION)
+@implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
     import staticgrad as sg
 
@@ -93,7 +93,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(values_of(lambda w: call(w, X, y), batches(data, "w")))
 
 
-@implements(CASES, "torch", variants=TORCH)
+@implements(CASES, "torch", variants=THREADS)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     X, y = torch.from_numpy(data["X"]), torch.from_numpy(data["y"])
@@ -107,7 +107,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(values_of(call, batches(data, "w")))
 
 
-@implements(CASES, "torch.compile", variants=TORCH)
+@implements(CASES, "torch.compile", variants=THREADS)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     X, y = torch.from_numpy(data["X"]), torch.from_numpy(data["y"])

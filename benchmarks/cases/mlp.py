@@ -10,14 +10,14 @@ import numpy as np
 from ..frameworks import (
     JAX,
     OURS,
-    SESSION,
-    TORCH,
+    THREADS,
     NumpyAdam,
     batches,
     jax_for,
     jax_training,
     pytensor_training,
     session,
+    session_variants,
     torch_compiled_adam,
     torch_for,
 )
@@ -113,7 +113,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: float(step(*batch())), state, step if backend == "compiled" else None)
 
 
-@implements(CASES, "session", variants=SESSION)
+@implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
     import staticgrad as sg
     import staticgrad.functional as F
@@ -148,7 +148,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: step(*batch()), state)
 
 
-@implements(CASES, "torch", variants=TORCH)
+@implements(CASES, "torch", variants=THREADS)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     n, hidden, out = _sizes(data)
@@ -168,7 +168,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step, lambda: {name: p.detach().numpy() for name, p in model.named_parameters()})
 
 
-@implements(CASES, "torch.compile", variants=TORCH)
+@implements(CASES, "torch.compile", variants=THREADS)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     parameters = {name: torch.from_numpy(data[name].copy()) for name in PARAMETERS}

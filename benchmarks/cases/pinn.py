@@ -11,15 +11,15 @@ import numpy as np
 from ..frameworks import (
     JAX,
     OURS,
-    SESSION,
-    TORCH,
     batches,
     jax_for,
     jax_training,
     pytensor_training,
     session,
+    session_variants,
     torch_compiled_adam,
     torch_for,
+    torch_variants,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
 
@@ -72,7 +72,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: float(step(*batch())), state)
 
 
-@implements(CASES, "session", variants=SESSION)
+@implements(CASES, "session", variants=session_variants)
 def in_session(data: Arrays, backend: str, variant: str) -> Job:
     import staticgrad as sg
 
@@ -119,7 +119,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(lambda: step(*batch()), state)
 
 
-@implements(CASES, "torch", variants=TORCH)
+@implements(CASES, "torch", variants=torch_variants)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     nn, grad = torch.nn, torch.autograd.grad
@@ -143,7 +143,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     return Job(step, lambda: {name: p.detach().numpy() for name, p in model.named_parameters()})
 
 
-@implements(CASES, "torch.compile", variants=TORCH[:1])
+@implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     parameters = {name: torch.from_numpy(data[name].copy()) for name in PARAMETERS}

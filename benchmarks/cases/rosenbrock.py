@@ -11,17 +11,17 @@ import numpy as np
 from ..frameworks import (
     JAX,
     OURS,
-    SESSION,
-    TORCH,
     batches,
     jax_for,
     mode,
     pytensor_function,
     session,
+    session_variants,
     torch_compiled,
     torch_for,
+    torch_variants,
 )
-from ..registry import Arrays, Case, Job, add_cases, implements
+from ..registry import Arrays, Case, Job, Variants, add_cases, implements
 from .logistic import values_of
 
 
@@ -69,7 +69,7 @@ def minimization_of(data: Arrays, call: Function) -> Job:
     return Job(step)
 
 
-def implements_both(*backends: str, variants: tuple[str, ...] = ("",)) -> Callable[[Any], Any]:
+def implements_both(*backends: str, variants: Variants = ("",)) -> Callable[[Any], Any]:
     """Register `function(backend, variant) -> Function` for both cases."""
 
     def register(function: Any) -> Any:
@@ -101,7 +101,7 @@ def ours(backend: str, variant: str) -> Function:
     return mode(function, backend)
 
 
-@implements_both("session", variants=SESSION)
+@implements_both("session", variants=session_variants)
 def in_session(backend: str, variant: str) -> Function:
     import staticgrad as sg
 
@@ -119,7 +119,7 @@ def jax(backend: str, variant: str) -> Function:
     return jax.jit(jax.value_and_grad(rosenbrock))
 
 
-@implements_both("torch", variants=TORCH[:1])
+@implements_both("torch", variants=torch_variants)
 def torch(backend: str, variant: str) -> Function:
     torch = torch_for(variant)
 
@@ -131,7 +131,7 @@ def torch(backend: str, variant: str) -> Function:
     return call
 
 
-@implements_both("torch.compile", variants=TORCH[:1])
+@implements_both("torch.compile", variants=torch_variants)
 def torch_compile(backend: str, variant: str) -> Function:
     torch = torch_for(variant)
     compiled = torch_compiled(torch.func.grad_and_value(rosenbrock))
