@@ -73,7 +73,7 @@ def in_session(data: Arrays, backend: str, variant: str) -> Job:
 
     def state() -> Arrays:
         values = sess.run(kept)
-        return _gradients(values[:LAYERS], values[LAYERS:])
+        return _gradients(values[: len(weights)], values[len(weights) :])
 
     return Job(lambda: float(call(*batch())[0]), state)
 
@@ -90,7 +90,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     def loss_of(p: Any, x: Any) -> Any:
         if variant == "sync, unrolled":
             h = x
-            for i in range(LAYERS):
+            for i in range(len(data["w"])):
                 h, _ = layer(h, (p[0][i], p[1][i]))
         else:
             h, _ = jax.lax.scan(layer, x, p, unroll=unroll)
@@ -133,7 +133,7 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
 
     def loss_of(w: Any, b: Any, x: Any) -> Any:
         h = x
-        for i in range(LAYERS):
+        for i in range(len(data["w"])):
             h = torch.addmm(b[i], h, w[i]).tanh()
         return (h * h).mean()
 
