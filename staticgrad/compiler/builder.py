@@ -11,7 +11,7 @@ from ..ir import Cell, Graph, Layout, Node
 from ..types import SHORT
 from . import jit, pool
 from .arguments import BufferRef, KernelSource
-from .emit import Body
+from .blocks import body_class
 from .layout import Layouts
 from .rows import Row, Slot
 from .schedule import Schedule, Unit
@@ -201,7 +201,7 @@ class Builder:
 
     def _kernel(self, unit: Unit) -> None:
         assert unit.group is not None
-        kernel = Body(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
+        kernel = body_class(unit.group)(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
         chunks = self._chunks(kernel.work, kernel.rows)
         sizes = list(kernel.sizes)
         if kernel.chunked:
