@@ -37,13 +37,13 @@ class Launcher:
         return self.pythons.get(backend, sys.executable)
 
     def versions(self, backends: Iterable[str]) -> dict[str, str]:
-        """Of the packages of the backends, as their interpreters have them."""
+        """Of NumPy and the packages of the backends, as their interpreters have them."""
         found = {}
-        code = "import sys; from importlib import metadata; print(metadata.version(sys.argv[1]))"
-        for backend in backends:
-            for package in {name.split(".")[0] for name in BACKENDS[backend].imports}:
-                done = self.run([self.python(backend), "-c", code, package], {})
-                found[package] = done.stdout.strip() if done.returncode == 0 else "unknown"
+        code = "import sys, importlib; print(importlib.import_module(sys.argv[1]).__version__)"
+        packages = {name.split(".")[0]: b for b in backends for name in BACKENDS[b].imports}
+        for package, backend in ({"numpy": "numpy"} | packages).items():
+            done = self.run([self.python(backend), "-c", code, package], {})
+            found[package] = done.stdout.strip() if done.returncode == 0 else "unknown"
         return found
 
     def environment(self, **more: str) -> dict[str, str]:

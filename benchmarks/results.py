@@ -14,13 +14,16 @@ MEAN, LEAST = 2.0, 1.0
 """The geometric mean over cases of the ratio to the fastest peer, and what no case may be below."""
 SESSION = 1.3
 """The step of a Session takes at most this many times that of the compiled step."""
+OUT_OF_CACHE = 40e6
+"""Bytes that a step has to move before the memory's bandwidth is its limit."""
 START = {"cold": 3.0, "warm": 1.0}
 """Seconds from process start to the first result of the compiled digits step: with an empty cache, with a full one."""
 
 
 class Figures(NamedTuple):
     """Medians over the processes of one entry. step: microseconds, the median of the processes' medians; low, high: of
-    all blocks' quartiles; cold, warm: seconds from process start to the first result; memory: MB above the imports."""
+    all blocks' quartiles; cold, warm: seconds from process start to the first result; imports: seconds, memory: MB above
+    the imports, both with a full cache where that was measured."""
 
     backend: str
     variant: str
@@ -109,6 +112,7 @@ def figures(entry: Mapping[str, Any]) -> Figures:
     low, _, high = statistics.quantiles(blocks, n=4)
     starts = {state: [run["total"] for run in runs if run["cold"] == (state == "cold")] for state in ("cold", "warm")}
     warm = [run for run in runs if not run["cold"]]
+    settled = warm if warm else runs
     return Figures(
         entry["backend"],
         entry["variant"],
@@ -116,8 +120,8 @@ def figures(entry: Mapping[str, Any]) -> Figures:
         low,
         high,
         *(statistics.median(seconds) if seconds else None for seconds in starts.values()),
-        statistics.median(run["phases"].get("import", 0.0) for run in runs),
-        statistics.median(run["memory"] for run in (warm if warm else runs)),
+        statistics.median(run["phases"]["import"] for run in settled),
+        statistics.median(run["memory"] for run in settled),
         runs[0]["figures"],
     )
 
@@ -172,8 +176,8 @@ def targets(results: Mapping[str, Any]) -> list[Target]:
 
 
 def bandwidth_share(row: Row, limits: Mapping[str, Any]) -> float | None:
-    """Of the highest bandwidth that was measured; above 1 where the arrays stay in a cache."""
-    if not (row.case.traffic and limits and row.ours):
+    """Of the highest bandwidth that was measured; None where arrays stay in a cache."""
+    if not (row.case.traffic >= OUT_OF_CACHE and limits and row.ours):
         return None
     return row.case.traffic / row.ours.step / 1e3 / max(limits["bandwidth"].values())
 
