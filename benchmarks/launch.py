@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -90,7 +91,7 @@ class Launcher:
 
     def measure(self, case: Case, entry: Entry, cold: bool) -> dict[str, Any]:
         """One process: what the worker tells, or the `error` it ended with; and the machine's load before it."""
-        cache = "-".join((entry.case, entry.backend, entry.variant.replace(", ", "-")))
+        cache = re.sub(r"\W+", "-", "-".join((entry.case, entry.backend, entry.variant)))
         command = [self.python(entry.backend), "-m", f"{__package__}.worker", case.name, entry.backend, entry.variant]
         before = load()
         arguments = [str(self.arrays(case)), repr(time.monotonic()), str(self.seconds)]
@@ -98,10 +99,16 @@ class Launcher:
             done = self.run([*command, *arguments], self.caches(cache) | case.environment | MALLOC[entry.malloc])
         except subprocess.TimeoutExpired:
             return {"error": f"no result after {LIMIT} s", "load": before}
-        lines = done.stderr.strip().splitlines()
         if done.returncode:
-            return {"error": lines[-1] if lines else f"ended with {done.returncode}", "load": before, "stderr": lines[-40:]}
+            return {"error": error_in(done.stderr, done.returncode), "load": before, "stderr": done.stderr[-4000:]}
         return {**json.loads(done.stdout.splitlines()[-1]), "load": before, "cold": cold}
+
+
+def error_in(stderr: str, status: int) -> str:
+    """The line that names the exception a process ended with."""
+    lines = stderr.strip().splitlines()
+    named = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt)\b", line)]
+    return (named or lines or [f"ended with {status}"])[-1]
 
 
 def measure_case(launcher: Launcher, case: Case, backends: Iterable[str], rounds: int, progress: Any) -> list[Any]:
