@@ -25,22 +25,26 @@ from .prepare import Prepared
 from .schedule import schedule
 from .simplify import simplify
 from .specialise import expand, specialise
+from .strict import by_numpy
 
 
 def compile_plan(
     prepared: Prepared,
     known: dict[Node, TensorType],
     inspect: Callable[[str, Graph, Sequence[Node]], None] | None = None,
+    strict: bool = False,
 ) -> Plan:
-    """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there."""
+    """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
+    strict: with eager mode's bits, see `strict.py`."""
     laws: list[tuple[str, str]] = []
     graph, results, feeds = prepared.graph, prepared.results, prepared.feeds
-    for stage, step in (
-        ("specialise", lambda g, r: specialise(g, r, known)),
+    bind = ("specialise", lambda g, r: specialise(g, r, known))
+    fast = (
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
         ("expand", expand),
         ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
-    ):
+    )
+    for stage, step in (bind, ("strict", by_numpy)) if strict else (bind, *fast):
         graph, moved = step(graph, [*results, *(f for f in feeds if f in graph)])
         results = [moved[r] for r in results]
         feeds = [moved.get(f, f) for f in feeds]
@@ -57,7 +61,7 @@ def compile_plan(
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
         graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions, laws,
-        order.notes, feeds, prepared.draws,
+        order.notes, feeds, prepared.draws, strict,
     )  # fmt: skip
 
 

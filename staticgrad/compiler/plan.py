@@ -49,6 +49,8 @@ class Plan:
     notes: list[str]
     feeds: list[Node]
     draws: int
+    strict: bool = False
+    """Host calls work on the arrays that eager mode would have."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
@@ -57,6 +59,8 @@ class Plan:
         self.table = np.array([row.entry() for row in native], np.int64).reshape(-1, t.ROW)
         self.status = np.zeros(4, np.int64)
         b.bind_fixed("status", self.status)
+        self.kept: dict[Node, np.ndarray] = {}
+        """Values of a strict run, as they are."""
         self.segments: list[Segment] = []
         first = at = 0
         for row in self.rows:
@@ -198,6 +202,7 @@ class Plan:
 
     def finish(self, arrays: Sequence[np.ndarray]) -> None:
         """Run a plan with host calls on the arrays that are in place, feeds and outputs: native rows and host calls in turn."""
+        self.kept.clear()  # of a run that failed
         patches, count, objects, table, _, _, status, hold = self.call
         for segment in self.segments:
             failed = driver.step(patches, count, objects, table, segment.first, segment.last, status, hold)
@@ -206,6 +211,7 @@ class Plan:
             if segment.host is not None:
                 self._host(segment.host, arrays)
             count = 0  # bound by the first segment
+        self.kept.clear()
 
     def run_row(self, number: int) -> None:
         """One native row, on what is bound."""
@@ -237,13 +243,16 @@ class Plan:
         """An op without native code: its NumPy meaning, on views of the plan's buffers."""
         node = row.node
         assert node is not None
-        operands = [self.builder.array(i, arrays) for i in node.inputs]
+        kept = self.kept
+        operands = [kept[i] if i in kept else self.builder.array(i, arrays) for i in node.inputs]
         try:
             with np.errstate(all="ignore"):
                 value = node.op.eval(*operands, **node.attrs)
         except StaticgradError as error:
             raise type(error)(error.summary, *error.details, where=node.where) from None
         self.builder.array(node, arrays)[...] = value
+        if self.strict:
+            kept[node] = np.asarray(value)
 
     def fail(self, row: int) -> NoReturn:
         """Raises the error that a row reported."""
