@@ -63,6 +63,7 @@ from .functions import (
     clip,
     clone,
     concatenate,
+    cond,
     cos,
     cumsum,
     div,
@@ -117,6 +118,7 @@ from .functions import (
     reshape,
     round,
     rsqrt,
+    scan,
     sigmoid,
     sign,
     sin,
@@ -139,6 +141,7 @@ from .functions import (
     unsqueeze,
     var,
     where,
+    while_loop,
     zeros_like,
 )
 from .types import bool_, float32, float64, get_default_dtype, int8, int16, int32, int64, set_default_dtype, uint8
@@ -275,6 +278,7 @@ __all__ = [
     "compare",
     "compile",
     "concatenate",
+    "cond",
     "constant",
     "control_dependencies",
     "cos",
@@ -369,6 +373,7 @@ __all__ = [
     "reshape",
     "round",
     "rsqrt",
+    "scan",
     "set_default_dtype",
     "set_grad_enabled",
     "set_num_threads",
@@ -403,6 +408,7 @@ __all__ = [
     "var",
     "variables_initializer",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

@@ -15,6 +15,7 @@ from .errors import DTypeError
 from .operators import F, Symbol, frontends, state
 from .ops.indexing import getitem, index_along, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
+from .ops.loops import cond, scan, while_loop
 from .ops.pointwise import (
     astype,
     clamp,
@@ -159,6 +160,7 @@ __all__ = [
     "clip",
     "clone",
     "concatenate",
+    "cond",
     "cos",
     "cumsum",
     "div",
@@ -213,6 +215,7 @@ __all__ = [
     "reshape",
     "round",
     "rsqrt",
+    "scan",
     "sigmoid",
     "sign",
     "sin",
@@ -235,5 +238,6 @@ __all__ = [
     "unsqueeze",
     "var",
     "where",
+    "while_loop",
     "zeros_like",
 ]

@@ -16,9 +16,12 @@ from .op import (
     OpDef,
     Pointwise,
     Reduction,
+    Region,
+    Result,
     View,
     define,
 )
+from .subgraph import Subgraph
 
 __all__ = [
     "NO_ATTRS",
@@ -38,6 +41,9 @@ __all__ = [
     "OpDef",
     "Pointwise",
     "Reduction",
+    "Region",
+    "Result",
+    "Subgraph",
     "View",
     "define",
     "literal",
