@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
+
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -76,3 +79,70 @@ def call_set(typingctx, address, value):
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def peek_shared(typingctx, address):
+    """The int64 at an address that other threads write; nothing that follows is read before it."""
+
+    def codegen(context, builder, sig, args):
+        return builder.load_atomic(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), "acquire", 8)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def poke_shared(typingctx, address, value):
+    """Write an int64 to an address that other threads read; all that went before is written by then."""
+
+    def codegen(context, builder, sig, args):
+        place = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        builder.store_atomic(args[1], place, "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def exchange(typingctx, address, value):
+    """Put a value to the int64 at an address; returns what it was."""
+
+    def codegen(context, builder, sig, args):
+        place = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("xchg", place, args[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+X86, ARM = ("x86_64", "AMD64", "i386", "i686"), ("aarch64", "arm64")
+
+
+@intrinsic
+def pause(typingctx):
+    """Tell the CPU that this thread waits in a loop."""
+
+    def codegen(context, builder, sig, args):
+        machine, i32 = platform.machine(), ir.IntType(32)
+        if machine in X86:
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
+        elif machine in ARM:
+            kind = ir.FunctionType(ir.VoidType(), [i32])
+            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.aarch64.hint")
+            builder.call(hint, [i32(1)])  # yield
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def call_with(typingctx, address, first, second):
+    """Call `int f(void*, void*)`; a function of one pointer ignores the second."""
+
+    def codegen(context, builder, sig, args):
+        p = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.IntType(32), [p, p])
+        operands = [builder.inttoptr(a, p) for a in args[1:]]
+        return builder.sext(builder.call(builder.inttoptr(args[0], kind.as_pointer()), operands), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64, types.int64), codegen

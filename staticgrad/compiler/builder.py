@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import Cell, Graph, Layout, Node
 from ..types import SHORT
-from . import jit
+from . import jit, pool
 from .arguments import BufferRef, KernelSource
 from .emit import Body
 from .layout import Layouts
@@ -19,8 +19,8 @@ from .space import inlined
 from .threads import get_num_threads
 
 ALIGN = 64
-PARALLEL_WORK = 1_500_000
-"""Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 30 us."""
+PARALLEL_WORK = 300_000
+"""Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 6 us."""
 LARGE_GEMM = 60**3  # below it OpenBLAS stays in one thread by itself
 
 
@@ -188,6 +188,8 @@ class Builder:
         at = len(self.rows)
         for slot, _ in row.buffers:
             slot.last = at
+        if row.chunks > 1:
+            row.pool = pool.ensure(self.threads)
         self.rows.append(row)
         return row
 

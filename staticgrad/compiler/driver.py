@@ -3,24 +3,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 from . import jit
 
-_native = jit.module("driver")
+_native = jit.module("pool", "driver")
 
 step = _native.step
 """step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see
 `library/driver.py`."""
-
-
-@cache
-def parallel_step() -> Any:
-    """`step` with ranges cut over threads; compiled (or loaded) when a plan first wants it."""
-    import numba
-
-    config: Any = numba.config
-    if config.THREADING_LAYER == "default":
-        config.THREADING_LAYER = "omp"  # workqueue aborts under concurrent callers
-    return jit.module("parallel").step

@@ -162,9 +162,9 @@ def _import(file: Path) -> ModuleType:
     return module
 
 
-def module(name: str) -> ModuleType:
-    """A whole file of `library/`, in the kernel cache like every other."""
-    return _module(_text(name))
+def module(*names: str) -> ModuleType:
+    """Whole files of `library/` as one module, in the kernel cache like every other."""
+    return _module("\n\n".join(map(_text, names)))
 
 
 def library(name: str, kernel: str) -> Any:

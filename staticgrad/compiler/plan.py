@@ -77,7 +77,7 @@ class Plan:
             len(native), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.reads_numbers = bool(self.arguments or self.draws)
-        self.simple = len(self.segments) == 1 and not self.parallel
+        self.simple = len(self.segments) == 1
         fixed = all(slot.root.kind in ("arena", "fixed") for slot in self.fetches)
         self.views = [slot.array(()) for slot in self.fetches] if fixed else None
         """Where the results are, unless some lie in memory from outside."""
@@ -143,11 +143,10 @@ class Plan:
         self.writes = [owner.writes for owner in self.owners] if counted and plain else None
 
     def _segments(self, arrays: Sequence[np.ndarray]) -> None:
-        """Native rows and host calls in turn, or native rows over several threads."""
-        step = driver.parallel_step() if self.parallel and threads.usable() else driver.step
+        """Native rows and host calls in turn."""
         patches, count, objects, table, _, _, status, hold = self.call
         for segment in self.segments:
-            failed = step(patches, count, objects, table, segment.first, segment.last, status, hold)
+            failed = driver.step(patches, count, objects, table, segment.first, segment.last, status, hold)
             if failed >= 0:
                 self.fail(failed)
             if segment.host is not None:

@@ -66,6 +66,8 @@ class Row:
     start: int = 0
     stop: int = 0
     chunks: int = 1
+    pool: int = 0
+    """Address of the pool of threads that shares the chunks."""
     check: bool = False
     source: str = ""
     nodes: list[Node] = field(default_factory=list)
@@ -79,5 +81,5 @@ class Row:
     def entry(self) -> list[int]:
         return [
             self.address, self.pointers.ctypes.data, self.size_array.ctypes.data, self.start, self.stop, self.chunks,
-            int(self.check), 0,
+            int(self.check), self.pool,
         ]  # fmt: skip

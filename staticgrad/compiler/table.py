@@ -1,4 +1,5 @@
-"""The form of a plan's table, and where NumPy keeps an array's data: what the driver is compiled against."""
+"""The form of a plan's table and of the pool of threads, and where NumPy keeps an array's data: what the driver is
+compiled against."""
 
 from __future__ import annotations
 
@@ -25,3 +26,17 @@ def data_offset() -> int:
 
 
 DATA_OFFSET = data_offset()
+
+TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, TIME, STOP, CALLS = (64 * line for line in range(9))
+"""Places in a pool, in bytes: each on a cache line of its own; `library/pool.py` says what they are."""
+POOL_BYTES = 64 * 12
+LOCKS = 64 * 10
+"""Where a mutex and, 64 bytes on, a condition lie in it."""
+LINGER = 5_000
+"""Turns (some 20 ns each) for which a worker waits for more before it sleeps: about the pause between two steps."""
+PATIENCE = 500
+"""Turns after which a plan that waits for a worker offers it its CPU."""
+GRACE = 20_000
+"""Nanoseconds that a worker may take longer than the plan's own thread."""
+SHUNNED, LONGEST = 20, 500_000_000
+"""For how many times as long workers are shunned then, and nanoseconds at the most."""

@@ -1,6 +1,7 @@
-"""One pool of threads: how many a plan may use, and BLAS held at one thread while a plan runs.
+"""One pool of threads for kernels and BLAS: how many a plan may use, and BLAS held at one thread while a plan runs.
 
-GNU OpenMP does not survive fork(): a child uses the serial driver.
+A child of fork() has no workers: plans that it inherits run their chunks by themselves, and a plan that it makes starts
+workers of its own.
 """
 
 from __future__ import annotations
@@ -13,16 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-_forked = False
 _count: int | None = None
-
-
-def _child() -> None:
-    global _forked
-    _forked = True
-
-
-os.register_at_fork(after_in_child=_child)
 
 
 def get_num_threads() -> int:
@@ -38,11 +30,6 @@ def set_num_threads(n: int) -> None:
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ArgumentError(f"the number of threads is an integer >= 1, got {n!r}")
     _count = n
-
-
-def usable() -> bool:
-    """Whether this process may start OpenMP threads."""
-    return not _forked
 
 
 @cache

@@ -17,6 +17,7 @@ from ..ir import REGISTRY, Node, Pointwise
 from ..operators import F, Symbol, append
 from ..operators import apply as apply_op
 from .leaves import constant, constant_of
+from .products import outer_product, row_times, times_column
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,12 @@ def _log_of_softmax(node: Node, x: Any) -> Any:
     return F.log_softmax(Symbol(x.graph, x.node.inputs[0]), x.node.attrs["axis"])
 
 
+def _exp_of_log_softmax(node: Node, x: Any) -> Any:
+    if x.node.op is not REGISTRY["log_softmax"]:
+        return None
+    return F.softmax(Symbol(x.graph, x.node.inputs[0]), x.node.attrs["axis"])
+
+
 def _log_of_sigmoid(node: Node, x: Any) -> Any:
     if x.node.op is not REGISTRY["sigmoid"]:
         return None
@@ -210,6 +217,7 @@ def _log_of_sum_of_exp(node: Node, x: Any) -> Any:
 
 STABILISING = (
     Law("log of softmax", "log(softmax(x)) = log_softmax(x), finite where it underflows", ("log",), _log_of_softmax),
+    Law("exp of log-softmax", "exp(log_softmax(x)) = softmax(x), whose exp the forward pass has", ("exp",), _exp_of_log_softmax),
     Law("log of sigmoid", "log(sigmoid(x)) = -softplus(-x), finite where it underflows", ("log",), _log_of_sigmoid),
     Law("log of a sum of exp", "log(sum(exp(x))) = logsumexp(x), which can't overflow", ("log",), _log_of_sum_of_exp),
     Law("log1p", "log(1 + x) = log1p(x), accurate for small x", ("log",), _log_of_one_plus),
@@ -224,6 +232,9 @@ ALGEBRA = (
     Law("reshape of one", "one repeated value has any shape", ("reshape",), _reshape_of_one),
     Law("permute", "two permutations are one, the identity none", ("permute",), _permute_twice),
     Law("transposed product", "(A B)' = B' A'", ("permute",), _transposed_product),
+    Law("outer product", "a column times a row is a product by broadcasting", ("matmul",), outer_product),
+    Law("times a column", "A b = sum over columns of A * b'", ("matmul",), times_column),
+    Law("row times", "a' B = sum over rows of a * B", ("matmul",), row_times),
     Law("sum of repeats", "sum of n equal values = n times the value", ("sum",), _sum_of_broadcast),
     Law("alias", "a node that only marks the forward graph", ("identity", "stop_gradient"), _alias),
     Law("cast", "cast to the dtype it has", ("cast",), _cast),

@@ -1,8 +1,11 @@
 """The native driver: walks a plan's table and calls each row's kernel. The same compiled functions serve every plan.
 
 A row of the table is ROW int64 numbers: kernel address, address of its buffer list, address of its sizes, start,
-stop, number of chunks to cut the range into, whether to look at the status afterwards, and one to spare.
+stop, number of chunks to cut the range into, whether to look at the status afterwards, and the pool of threads that
+shares the chunks. The functions of `pool.py` precede these in one module.
 """
+
+from staticgrad.compiler.library.pool import share
 
 # kernels
 from numba import njit
@@ -13,7 +16,7 @@ from staticgrad.compiler.table import DATA_OFFSET, ROW
 
 @njit("int64(int64, int64, int64, int64, int64, int64, int64, int64)", nogil=True, cache=True)
 def step(patches, count, objects, table, first, last, status, hold):
-    """Bind the caller's arrays, then run rows [first, last) in this thread. Returns the row that reported an error,
+    """Bind the caller's arrays, then run rows [first, last). Returns the row that reported an error,
     or -1.
 
     patches: `count` rows of (which object, address to write, bytes to add), by which the data pointers of the ndarrays
@@ -30,7 +33,11 @@ def step(patches, count, objects, table, first, last, status, hold):
     for r in range(first, last):
         row = table + 8 * ROW * r
         kernel, buffers, sizes, start, stop = peek(row), peek(row + 8), peek(row + 16), peek(row + 24), peek(row + 32)
-        call_kernel(kernel, buffers, sizes, start, stop)
+        chunks = peek(row + 40)
+        if chunks <= 1:
+            call_kernel(kernel, buffers, sizes, start, stop)
+        else:
+            share(peek(row + 56), kernel, buffers, sizes, start, stop, chunks)
         if peek(row + 48) != 0 and peek(status) != 0:
             failed = r
             break

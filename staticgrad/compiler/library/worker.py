@@ -1,0 +1,33 @@
+"""What a thread of the pool runs; see `pool.py`, whose functions precede these in one module."""
+
+from staticgrad.compiler.library.pool import take
+
+# kernels
+from numba import cfunc
+
+from staticgrad.compiler.address import atomic_add, call_with, pause, peek, peek_shared
+from staticgrad.compiler.table import ASLEEP, CALLS, LINGER, STOP, TICKET
+
+
+@cfunc("int64(int64)", error_model="numpy", cache=True)
+def worker(pool):
+    """A thread of the pool: takes chunks, lingers for more, sleeps, until it is told to stop."""
+    idle = 0
+    while peek_shared(pool + STOP) == 0:
+        ticket = peek_shared(pool + TICKET)
+        if (ticket & 0xFFFF) < (ticket >> 16):
+            take(pool)
+            idle = 0
+            continue
+        pause()
+        idle += 1
+        if idle >= LINGER:
+            mutex, condition = peek(pool + CALLS + 40), peek(pool + CALLS + 48)
+            call_with(peek(pool + CALLS), mutex, 0)
+            atomic_add(pool + ASLEEP, 1)
+            if peek_shared(pool + STOP) == 0:
+                call_with(peek(pool + CALLS + 16), condition, mutex)
+            atomic_add(pool + ASLEEP, -1)
+            call_with(peek(pool + CALLS + 8), mutex, 0)
+            idle = 0
+    return 0
