@@ -165,7 +165,7 @@ class OpDef:
 
     name: str
     infer: Callable[..., TensorType]
-    eval: Callable[..., np.ndarray]
+    eval: Callable[..., Any]
     vjp: Any = None
     emit: Emit = None
     promote: Promote | None = None

@@ -45,8 +45,8 @@ class Traced:
     """
 
     def __init__(
-        self, graph: Graph, fn: Callable[..., Any], kinds: Sequence[TensorType], arrange: Callable[[list[Any]], tuple[Any, ...]],
-        what: str, likes: Sequence[Any] = (), *, closed: bool = False,
+        self, graph: Graph, fn: Callable[..., Any], kinds: Sequence[TensorType],
+        arrange: Callable[[list[Any]], tuple[Any, ...]], what: str, likes: Sequence[Any] = (), *, closed: bool = False,
     ):  # fmt: skip
         self.graph, self.what = graph, what
         first = len(graph.nodes)

@@ -8,7 +8,6 @@ stacks), an input (`count`), or decided by `cond`, a subgraph of constants and c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from .leaves import fits
 from .loop_vjp import branch_vjp, loop_vjp
 from .roles import Loop, Parts, trip_count
 from .rules import keep
+
 
 def _flows(i: int) -> Any:
     """Gradients flow to every floating input; `vjp_all` computes them."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import REGISTRY, Node, Pointwise
+from ..ir import REGISTRY, Node, Pointwise, Region
 from ..operators import F, Symbol, append
 from ..operators import apply as apply_op
 from .leaves import constant, constant_of
@@ -56,7 +56,7 @@ def _scalar(like: Any, value: Any) -> Symbol:
 
 def _fold(node: Node, *inputs: Any) -> Any:
     """Not repeats of a constant: how many there are is no reason for another kernel."""
-    if not inputs or node.op is REGISTRY["broadcast_to"] or node.type.size > 64:
+    if not inputs or node.op is REGISTRY["broadcast_to"] or isinstance(node.op.emit, Region) or node.type.size > 64:
         return None
     if any(i.node.op is not constant for i in inputs):
         return None

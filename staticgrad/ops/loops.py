@@ -66,7 +66,7 @@ def _check_carries(what: str, names: Sequence[str], before: Sequence[Any], after
             raise ShapeError(
                 f"The shape for {name} is not an invariant for the loop. It enters the loop with shape "
                 f"{shape_text(a.shape)}, but has shape {shape_text(b.shape)} after one iteration.",
-                f"{what} carries values of one shape from iteration to iteration; to collect values, return them as y of a scan",
+                f"{what} carries values of one shape; to collect values, return them as y of a scan",
             )
         if a.dtype != b.dtype:
             raise DTypeError(
@@ -330,7 +330,7 @@ class _While:
 
         def block(state: list[Any], done: Any) -> tuple[list[Any], Any]:
             limit = every if total is None else F.minimum(np.int64(total) - done, np.int64(every))
-            inner = _While(self.cond, self.body, self.spec, limit)  # type: ignore[arg-type]
+            inner = _While(self.cond, self.body, self.spec, limit)
             return inner.symbolic(graph, state), done + every
 
         def more(state: list[Any], done: Any) -> Any:
@@ -408,7 +408,8 @@ def _check_branches(yes: Traced, no: Traced) -> None:
             )
         if not fits(a.shape, b.shape):
             raise ShapeError(
-                f"Incompatible return shapes of true_fn and false_fn: {name} is {shape_text(a.shape)} and {shape_text(b.shape)}",
+                f"Incompatible return shapes of true_fn and false_fn: {name} is {shape_text(a.shape)} and "
+                f"{shape_text(b.shape)}",
                 "both branches have to give values of one shape",
             )
 

@@ -12,7 +12,8 @@ LEAF = "*"
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
-    """The leaves in order (of a dict: of its sorted keys), and the structure. None is a tree without leaves; anything that is no container is a leaf."""
+    """The leaves in order (of a dict: of its sorted keys), and the structure. None is a tree without leaves; anything that
+    is no container is a leaf."""
     leaves: list[Any] = []
     return leaves, _structure(tree, leaves)
 
