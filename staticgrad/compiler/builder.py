@@ -13,7 +13,7 @@ from ..ir import Cell, Graph, Layout, Node
 from ..types import SHORT
 from . import jit, pool
 from .arguments import BufferRef, KernelSource
-from .emit import Body
+from .blocks import body_class
 from .layout import Layouts
 from .region_rows import Regions
 from .rows import Row, Slot
@@ -239,7 +239,7 @@ class Builder(Regions):
 
     def _kernel(self, unit: Unit) -> None:
         assert unit.group is not None
-        kernel = Body(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
+        kernel = body_class(unit.group)(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
         chunks = self._chunks(kernel.work, kernel.rows)
         sizes = list(kernel.sizes)
         if kernel.chunked:

@@ -18,6 +18,7 @@ from ..operators import F, Symbol, append
 from ..operators import apply as apply_op
 from .leaves import constant, constant_of
 from .products import outer_product, row_times, times_column
+from .reductions import safe_top
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,24 @@ def _exp_of_log_softmax(node: Node, x: Any) -> Any:
     return F.softmax(Symbol(x.graph, x.node.inputs[0]), x.node.attrs["axis"])
 
 
+def _exp_minus_logsumexp(node: Node, x: Any) -> Any:
+    """With the numbers that logsumexp is made of; where they are infinite, the result is what it was."""
+    if x.node.op is not REGISTRY["sub"]:
+        return None
+    a, b = x.node.inputs
+    shape = b.type.shape
+    while b.op.name in ("reshape", "expand_dims", "broadcast_to", "broadcast_like", "squeeze"):
+        b = b.inputs[0]
+    if b.op is not REGISTRY["logsumexp"] or b.inputs[0] is not a or 0 in a.type.shape:
+        return None
+    axis = b.attrs["axis"]
+    if shape not in (a.type.shape, tuple(1 if i in axis else d for i, d in enumerate(a.type.shape))):
+        return None
+    source = Symbol(x.graph, a)
+    e = F.exp(source - safe_top(source, axis))
+    return e * (1 / F.sum(e, axis, keepdims=True))
+
+
 def _log_of_sigmoid(node: Node, x: Any) -> Any:
     if x.node.op is not REGISTRY["sigmoid"]:
         return None
@@ -217,7 +236,8 @@ def _log_of_sum_of_exp(node: Node, x: Any) -> Any:
 
 STABILISING = (
     Law("log of softmax", "log(softmax(x)) = log_softmax(x), finite where it underflows", ("log",), _log_of_softmax),
-    Law("exp of log-softmax", "exp(log_softmax(x)) = softmax(x), whose exp the forward pass has", ("exp",), _exp_of_log_softmax),
+    Law("exp of log-softmax", "exp(log_softmax(x)) = softmax(x), made of known terms", ("exp",), _exp_of_log_softmax),
+    Law("softmax", "exp(x - logsumexp(x)) = exp(x - top) / sum(exp(x - top))", ("exp",), _exp_minus_logsumexp),
     Law("log of sigmoid", "log(sigmoid(x)) = -softplus(-x), finite where it underflows", ("log",), _log_of_sigmoid),
     Law("log of a sum of exp", "log(sum(exp(x))) = logsumexp(x), which can't overflow", ("log",), _log_of_sum_of_exp),
     Law("log1p", "log(1 + x) = log1p(x), accurate for small x", ("log",), _log_of_one_plus),

@@ -227,12 +227,13 @@ def _logsumexp_expand(node: Node, x: Any) -> Any:
     if any(x.shape[a] == 0 for a in axis):  # nothing has no maximum; its sum is 0
         out = F.log(apply(sum_op, x, axis=axis, keepdims=True))
     else:
-        top = _safe_top(x, axis)
+        top = safe_top(x, axis)
         out = F.log(apply(sum_op, F.exp(x - top), axis=axis, keepdims=True)) + top
     return out if node.attrs["keepdims"] else F.squeeze(out, axis)
 
 
-def _safe_top(x: Any, axis: Axes) -> Any:
+def safe_top(x: Any, axis: Axes) -> Any:
+    """The maximum, 0 where it is infinite: what `logsumexp` subtracts before exp."""
     top = apply(max_op, x, axis=axis, keepdims=True)
     return F.where(F.isfinite(top), top, 0)
 
