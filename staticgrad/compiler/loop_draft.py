@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..ir import REGISTRY, Graph, Node, Subgraph
+from ..operators import F, Symbol, lines_of
 from ..ops.bodies import copied, parameter
 from ..ops.roles import Loop
 
@@ -19,6 +20,16 @@ class Carry:
     after: Node
     init: Node
     index: int
+
+
+@dataclass(eq=False)
+class Later:
+    """A value that is computed behind the loop: `combine(*stacks, *fixed)`. stacks: each an operand of the loop, or the
+    number of one of its results."""
+
+    stacks: list[Node | int]
+    fixed: list[Node]
+    combine: Callable[..., Any]
 
 
 class Draft:
@@ -42,6 +53,10 @@ class Draft:
         self.steps = n + len(made)
         self.outs = [(value, n + j) for j, value in enumerate(made)]
         self.places: dict[int, Node] = {}
+        self.later: dict[int, tuple[Node | None, list[Later]]] = {}
+        """Results that come about behind the loop: of a first value, and what is added to it."""
+        self.fresh = self.steps
+        self.wanted: set[int] = set()
 
     def operands(self) -> list[Node]:
         """What the loop reads outside."""
@@ -80,7 +95,7 @@ class Draft:
 
     def prune(self, wanted: Iterable[int]) -> None:
         """Drop results that nobody wants, parameters that nothing reads, and one of two parameters for one operand."""
-        kept = set(wanted)
+        kept = self.wanted = set(wanted)
         self.outs = [(value, index) for value, index in self.outs if index in kept]
         self._invariant(kept)
         carries = self.carries
@@ -107,6 +122,22 @@ class Draft:
             if carry.index in kept:
                 self.places[carry.index] = carry.init
 
+    def stack(self, value: Node) -> Node | int:
+        """The items of all iterations: a stack that comes in, or one that the loop is to make."""
+        for param, operand in self.items:
+            if param is value:
+                return operand
+        for known, index in self.outs:
+            if known is value:
+                return index
+        self.fresh += 1
+        self.outs.append((value, self.fresh))
+        return self.fresh
+
+    def outside(self, value: Node) -> Node:
+        """A value that is the same in every iteration, computed in the graph around the loop."""
+        return copied(self.outer, [value], dict(self.consts))[0]
+
     def build(self, wanted: Iterable[int]) -> dict[int, Node]:
         """The loop in the graph around it; where each wanted result is."""
         params = [*(p for p, _ in self.consts), *(c.param for c in self.carries), *(p for p, _ in self.items)]
@@ -120,8 +151,14 @@ class Draft:
             "length": self.length,
         }  # fmt: skip
         wanted = [index for index in wanted if index not in self.places]
-        if not wanted:
-            return self.places
+        wanted = {i for i in wanted if i not in self.later}
+        wanted |= {s for _, parts in self.later.values() for part in parts for s in part.stacks if isinstance(s, int)}
+        if wanted:
+            self._emit(operands, attrs, wanted)
+        self._finish()
+        return self.places
+
+    def _emit(self, operands: tuple[Node, ...], attrs: dict[str, Any], wanted: set[int]) -> None:
         kind = self.node.op.infer(*(o.type for o in operands), **attrs)
         made = self.outer.add(self.node.op, operands, attrs, kind, self.node.name, self.node.where)
         order = [*(c.index for c in self.carries), *(index for _, index in self.outs)]
@@ -130,7 +167,18 @@ class Draft:
                 self.places[index] = result_of(self.outer, made, i)
         if self.steps in wanted:
             self.places[self.steps] = result_of(self.outer, made, len(order))
-        return self.places
+
+    def _finish(self) -> None:
+        """What comes behind the loop."""
+        for index, (first, parts) in self.later.items():
+            total = None if first is None else Symbol(self.outer, first)
+            for part in parts:
+                stacks = [Symbol(self.outer, self.places[s] if isinstance(s, int) else s) for s in part.stacks]
+                with lines_of(self.node.where):
+                    value = part.combine(*stacks, *(Symbol(self.outer, f) for f in part.fixed))
+                    total = value if total is None else F.add(total, value)
+            assert total is not None
+            self.places[index] = total.node
 
 
 def result_of(graph: Graph, node: Node, index: int) -> Node:

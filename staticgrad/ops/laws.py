@@ -17,6 +17,7 @@ from ..ir import REGISTRY, Node, Pointwise, Region
 from ..operators import F, Symbol, append
 from ..operators import apply as apply_op
 from .leaves import constant, constant_of
+from .loop_laws import parts_of_a_whole
 from .products import outer_product, row_times, times_column
 from .reductions import safe_top
 
@@ -263,5 +264,6 @@ ALGEBRA = (
     Law("plus zero", "x + 0 = x - 0 = x", ("add", "sub"), _minus_zero),
     Law("double negative", "-(-x) = x", ("neg",), _double_negative),
     Law("minus one", "x * -1 = -x", ("mul",), _minus_one),
+    Law("parts", "slices put back into zeros, added up to the whole, are its parts in a row", ("add",), parts_of_a_whole),
     Law("subtraction", "x + (-y) = x - y", ("add",), _times_negative),
 )
