@@ -13,7 +13,9 @@ import numpy as np
 from .eager import Tensor, dropout
 from .errors import DTypeError
 from .operators import F, Symbol, frontends, state
-from .ops.indexing import getitem, index_along, one_hot, take, take_along_axis
+from .ops.einsum import einsum
+from .ops.gathering import index_along
+from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
 from .ops.loops import cond, scan, while_loop
 from .ops.pointwise import (
@@ -166,6 +168,7 @@ __all__ = [
     "div",
     "dot",
     "dropout",
+    "einsum",
     "eq",
     "erf",
     "exp",
@@ -180,6 +183,7 @@ __all__ = [
     "ge",
     "getitem",
     "gt",
+    "index_add",
     "index_along",
     "isfinite",
     "isnan",

@@ -67,6 +67,10 @@ class Frontends:
     """gradients(ys, xs, grad_ys): symbolic reverse mode inside one graph; see `compiler/grad.py`."""
     evaluate: Callable[[Any, Any, Any], Any]
     """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
+    kept: Callable[[Graph, Any], Any]
+    """kept(graph, tensor): the variable of a static graph that stands for a tensor which is state, not trained."""
+    renew: Callable[[Any, Any, Any], None]
+    """renew(x, tensor, value): in x's static graph, assign to that variable whenever a train step needs x."""
     tensor_class: type = type(None)
     tracing = 0
     """Number of threads that trace; 0 keeps eager dispatch on its short path."""

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Cell, Graph, Layout, Node
+from ..ir import Cell, Graph, Layout, Node, Routine
 from ..types import SHORT
-from . import jit, pool
+from . import indexed, jit, pool
 from .arguments import BufferRef, KernelSource
 from .blocks import body_class
-from .layout import Layouts
+from .layout import Layouts, collapse
 from .region_rows import Regions
-from .rows import Row, Slot
+from .rows import PER_RUN, Row, Slot
 from .schedule import Schedule, Unit
 from .space import inlined
 from .threads import get_num_threads
 
 ALIGN = 64
-PARALLEL_WORK = 300_000
-"""Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 6 us."""
+PARALLEL_WORK = 150_000
+"""Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
 LARGE_GEMM = 60**3  # below it OpenBLAS stays in one thread by itself
 
 
@@ -53,6 +53,7 @@ class Builder(Regions):
             getattr(self, f"_{unit.kind}")(unit)
         self.fetches = [self._fetch(node) for node in fetches]
         if outer is None:
+            self.outputs = self._outputs()
             self._arena()
             self._point()
 
@@ -140,6 +141,15 @@ class Builder(Regions):
         base.root.last = len(self.rows)
         return Slot("view", node.type.shape, node.type.dtype, layout=layout, base=base)
 
+    def _outputs(self) -> list[Slot]:
+        """Slots that become arrays of their own: those that one fetch takes whole."""
+        fetched = [slot.root for slot in self.fetches]
+        whole = [slot.root for slot in self.fetches if slot.layout is None]
+        found = [slot for slot in whole if slot.kind == "arena" and fetched.count(slot) == 1]
+        for i, slot in enumerate(found):
+            slot.kind, slot.index = "output", len(self.feed_index) + i
+        return found
+
     def array(self, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """A node's value as a view, for host calls."""
         if node.op.leaf == "shape" or (inlined(node) and self.layouts.base[node] not in self.slots):
@@ -148,14 +158,11 @@ class Builder(Regions):
             return self.inside(node, arrays)
         base = self.slot(self.layouts.base[node])
         view = Slot("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)
-        if self.layouts.base[node] is node and base.kind == "arena":
-            assert base.memory is not None
-            return base.memory
-        return view.array(arrays)
+        return (base if self.layouts.base[node] is node else view).array(arrays)
 
     def _arena(self) -> None:
         """Offsets for all arena slots: largest first, the lowest place free for the whole lifetime (first fit)."""
-        slots = self.made
+        slots = [slot for slot in self.made if slot.kind == "arena"]
         placed: list[Slot] = []
         self.peak = 0
         for slot in sorted(slots, key=lambda s: -s.nbytes):
@@ -183,7 +190,8 @@ class Builder(Regions):
     # pointers -------------------------------------------------------------------------------------------------------
 
     def _point(self) -> None:
-        self._patches: list[list[int]] = []
+        self.patches: list[list[int]] = []
+        """(which of the arrays of a run, address to write its address to, bytes to add)"""
         self._state_uses: dict[Slot, list[tuple[np.ndarray, int, int]]] = {}
         for row in self.rows:
             for i, (part, offset) in enumerate(row.buffers):
@@ -195,17 +203,14 @@ class Builder(Regions):
                     slot.place.move(row.pointers.ctypes.data + 8 * i, slot, add)
                 elif slot.kind == "stack":
                     continue  # a loop looks it up when it begins
-                elif slot.kind == "feed":
-                    self._patches.append([slot.index, row.pointers.ctypes.data + 8 * i, add])
+                elif slot.kind in PER_RUN:
+                    self.patches.append([slot.index, row.pointers.ctypes.data + 8 * i, add])
                 elif slot.memory is None:
                     self._state_uses.setdefault(slot, []).append((row.pointers, i, add))
                 else:
                     row.pointers[i] = slot.memory.ctypes.data + add
         for loop in self.loops:
             loop.finish()
-
-    def feed_patches(self) -> list[list[int]]:
-        return self._patches
 
     def bind_fixed(self, which: str, array: np.ndarray) -> None:
         slot: Slot = getattr(self, which)
@@ -239,7 +244,8 @@ class Builder(Regions):
 
     def _kernel(self, unit: Unit) -> None:
         assert unit.group is not None
-        kernel = body_class(unit.group)(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
+        body = body_class(unit.group, self.layouts)
+        kernel = body(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
         chunks = self._chunks(kernel.work, kernel.rows)
         sizes = list(kernel.sizes)
         if kernel.chunked:
@@ -280,7 +286,7 @@ class Builder(Regions):
         slot, add = self._view(node) if source is None else source[:2]
         at = self.layouts.at[node] if source is None else source[2]
         size = node.type.dtype.itemsize
-        shape, strides_to, strides_from = _collapse(at.shape, layout.strides, at.strides)
+        shape, strides_to, strides_from = collapse(at.shape, layout.strides, at.strides)
         kernel = jit.library("move", f"copy_{size}")
         work = math.prod(shape)
         self.add(
@@ -321,7 +327,27 @@ class Builder(Regions):
     def _native(self, unit: Unit) -> None:
         node = unit.makes[0]
         for name, extra in unit.calls:
-            getattr(self, f"_call_{name}")(node, *extra)
+            if name in indexed.CALLS:
+                indexed.CALLS[name](self, node, *extra)
+            else:
+                getattr(self, f"_call_{name}")(node, *extra)
+
+    def _call_routine(self, node: Node, routine: Routine) -> None:
+        operands = [self._contiguous(x) for p, x in enumerate(node.inputs) if p not in node.op.shape_only]
+        chunks = self._chunks(routine.work, routine.span)
+        buffers = [*operands, (self.slot(node), 0)]
+        if routine.scratch:
+            buffers.append((self.temporary((chunks * routine.scratch,), node.type.dtype), 0))
+        sizes = [routine.span, chunks, *routine.sizes]
+        address = jit.library(routine.module, routine.kernel).address
+        row = Row(
+            "routine", routine.kernel, node, buffers, sizes, address, 0, chunks if routine.span else 0, chunks,
+            nodes=[node], work=routine.work,
+        )  # fmt: skip
+        self.add(row)
+        if routine.join:
+            address = jit.library(routine.module, routine.join).address
+            self.add(Row("routine", routine.join, node, buffers, sizes, address, 0, 1))
 
     def _call_zero(self, node: Node) -> None:
         slot = self.slot(node)
@@ -330,41 +356,6 @@ class Builder(Regions):
 
     def _call_copy(self, node: Node, operand: int, layout: Layout) -> None:
         self._copy_row(node.inputs[operand], self.slot(node), layout)
-
-    def _call_bounded(self, node: Node) -> None:
-        index, like = node.inputs
-        slot, add = self._contiguous(index)
-        kernel = jit.library("bounds", f"bounded_{SHORT[node.type.dtype]}")
-        extent = like.type.shape[node.attrs["axis"]]
-        low = -extent if node.attrs["low"] < 0 else 0
-        self.add(
-            Row(
-                "check", "bounded", node, [(slot, add), (self.slot(node), 0), (self.status, 0)],
-                [extent, low, 0], kernel.address, 0, node.type.size, check=True, nodes=[node], work=node.type.size,
-            )
-        )  # fmt: skip
-
-    def _call_gather(self, node: Node) -> None:
-        values, index = node.inputs
-        axis, shape = node.attrs["axis"], values.type.shape
-        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]
-        operands = [self._contiguous(values), self._index(index), (self.slot(node), 0)]
-        kernel = jit.library("move", f"gather_{node.type.dtype.itemsize}_{_index_name(index)}")
-        self.add(Row("gather", "gather", node, operands, sizes, kernel.address, 0, sizes[0], nodes=[node],
-                     work=node.type.size))  # fmt: skip
-
-    def _call_scatter_add(self, node: Node) -> None:
-        values, like, index = node.inputs
-        axis, shape = node.attrs["axis"], like.type.shape
-        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]
-        operands = [self._contiguous(values), self._index(index), (self.slot(node), 0)]
-        self._call_zero(node)
-        kernel = jit.library("move", f"scatter_{SHORT[node.type.dtype]}_{_index_name(index)}")
-        self.add(Row("scatter", "scatter_add", node, operands, sizes, kernel.address, 0, sizes[0], nodes=[node],
-                     work=values.type.size))  # fmt: skip
-
-    def _index(self, index: Node) -> tuple[Slot, int]:
-        return self._contiguous(index)
 
     def _call_gemm(self, node: Node) -> None:
         left, right = node.inputs
@@ -406,25 +397,6 @@ class Builder(Regions):
         return (slot, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
 
 
-def _index_name(index: Node) -> str:
-    return SHORT[index.type.dtype]
-
-
-def _collapse(
-    shape: Sequence[int], a: Sequence[int], b: Sequence[int]
-) -> tuple[list[int], list[int], list[int]]:
-    """Axes joined where both sides walk them in one stride; at least one axis."""
-    dims: list[list[int]] = []
-    for d, s, t in zip(shape, a, b, strict=True):
-        if d == 1:
-            continue
-        if dims and dims[-1][1] == s * d and dims[-1][2] == t * d:
-            dims[-1] = [dims[-1][0] * d, s, t]
-        else:
-            dims.append([d, s, t])
-    if not dims:
-        dims = [[1 if math.prod(shape) else 0, 1, 1]]
-    return [d[0] for d in dims], [d[1] for d in dims], [d[2] for d in dims]
 
 
 def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:

@@ -134,12 +134,12 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     A row is called `repeats` times in batches of ten, the median batch counts; host calls are not timed. Raises
     UninitializedError when the plan has not run yet, and so has no variables to run on.
     """
-    with plan.lock:
+    with plan.alone():
         if len(plan.bound) < len(plan.builder.cells):
             raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
         saved = [(array, array.copy()) for array in plan.bound.values()]
         feeds = [np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds]
-        plan.bind_feeds(feeds)
+        kept = plan.stage(feeds)
         cost = _empty_call(plan)
         rows = []
         often = trips(plan)
@@ -157,6 +157,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
                 times.append((time.perf_counter_ns() - begin) / 1e4)
             name = row.name if often[i] == 1 else f"{row.name}, {often[i]:,d} times"
             rows.append((row.kind, name, max(float(np.median(times)) - cost, 0.0) * often[i]))
+        del kept
         plan.status[:] = 0
         for array, before in saved:
             array[...] = before

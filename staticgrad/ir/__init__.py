@@ -18,6 +18,7 @@ from .op import (
     Reduction,
     Region,
     Result,
+    Routine,
     View,
     define,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Reduction",
     "Region",
     "Result",
+    "Routine",
     "Subgraph",
     "View",
     "define",

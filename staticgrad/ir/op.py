@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StaticgradError
 from ..types import TensorType
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Pointwise:
 
     template: str | Callable[[Node], str]
     cost: int = 1
+    product: bool = False
+    """It is the product of its two operands: sums of products have routines of their own."""
 
     def text(self, node: Node) -> str:
         return self.template if isinstance(self.template, str) else self.template(node)
@@ -43,6 +45,8 @@ class Reduction:
     combine: str
     fold: Callable[..., np.ndarray]
     """The NumPy ufunc's reduce over axis 0, which joins the partial results of several threads."""
+    sums: bool = False
+    """It is the sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +112,35 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A routine of `compiler/native` does it. `plan(node, layouts)` returns `Call`s, or None to take the host."""
+    """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
+
+    inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
+    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one.
+    """
 
     plan: Callable[..., Any]
+    inplace: int | None = None
+    check: Callable[..., StaticgradError] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A call `("routine", (Routine(...),))` in a native plan: a kernel of `compiler/library/`, run over chunks of `span`.
+
+    Its buffers are the operands (row-major, without those of which only the shape is read), the result and the scratch;
+    its sizes are span, number of chunks, then `sizes`.
+    """
+
+    module: str
+    kernel: str
+    span: int
+    sizes: tuple[int, ...]
+    work: int
+    """In units of one addition, for all of `span`."""
+    scratch: int = 0
+    """Elements per chunk, of the result's dtype."""
+    join: str = ""
+    """The kernel that runs once when all chunks are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +207,8 @@ class OpDef:
     inputs; None where there is none. `vjp` then only says where gradients flow."""
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
+    sparse: bool = False
+    """Most of the result is 0: what it is made of is smaller, and says as much."""
 
     def vjp_for(self, i: int) -> Callable[..., Any] | None:
         """The cotangent function of input `i`, or None when no gradient flows there."""
