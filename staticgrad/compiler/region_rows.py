@@ -69,10 +69,10 @@ class Regions:
         consts = [self._whole(c) for c in loop.consts]
         carries = [self._carry(init, results.get(i)) for i, init in enumerate(loop.inits)]
         first = len(carries)
-        filled = [self._stack(loop, item, results.get(first + j)) for j, item in enumerate(loop.items)]
+        n = -1 if loop.dynamic else node.attrs["length"]
+        filled = [self._stack(n, item, results.get(first + j)) for j, item in enumerate(loop.items)]
         roots = [*(self._contiguous(s) for s in loop.stacks), *((slot, 0) for slot in filled)]
         counted = [self._contiguous(loop.count)] if loop.count is not None else []
-        n = -1 if loop.dynamic else node.attrs["length"]
         row = Row("loop", "while" if n < 0 else f"{n} times", node, [*roots, *counted], [0] * LOOP_WORDS, turn=ENTER)
         turning = Turning(row)
         self.loops.append(turning)
@@ -112,10 +112,10 @@ class Regions:
         self._copy_row(init, to, Layout.contiguous(init.type.shape))
         return to
 
-    def _stack(self: Any, loop: Loop, item: Node, result: Node | None) -> Slot:
-        if not loop.dynamic:
-            assert result is not None, "results that nobody reads are cut"
-            return self.slot(result)
+    def _stack(self: Any, n: int, item: Node, result: Node | None) -> Slot:
+        """The memory of stacked items; laws that fired late may have left nobody who reads them."""
+        if n >= 0:
+            return self.temporary((n, *item.type.shape), item.type.dtype) if result is None else self.slot(result)
         slot = Slot("stack", item.type.shape, item.type.dtype)
         self.homes[slot] = np.zeros(2, np.int64)
         if result is not None:
@@ -125,8 +125,10 @@ class Regions:
     def _grow(self: Any, turning: Turning, roots: Sequence[tuple[Slot, int]], given: int, items: Sequence[Node]) -> None:
         """Stacks begin wherever their memory has got to."""
         for k, ((slot, _), item) in enumerate(zip(roots, items, strict=True)):
-            if slot.root.kind == "stack":
-                home = self.homes[slot.root]
+            while slot.kind == "part" and slot.place is None and slot.base is not None:
+                slot = slot.base
+            if slot.kind == "stack":
+                home = self.homes[slot]
                 turning.growing.append([k, home.ctypes.data, item.type.nbytes, int(k >= given)])
 
     def _until(self: Any, loop: Loop, given: Sequence[Slot]) -> Row | None:
@@ -143,7 +145,10 @@ class Regions:
         then, orelse = node.attrs["then"], node.attrs["orelse"]
         results = {n.attrs["index"]: n for n in unit.makes[1:]}
         operands = [self._whole(i) for i in node.inputs[1:]]
-        targets = [self.slot(results[i]) for i in range(len(then.results))]
+        targets = [
+            self.slot(results[i]) if i in results else self.temporary(r.type.shape, r.type.dtype)
+            for i, r in enumerate(then.results)
+        ]
         unless = self.add(Row("branch", "if", node, [self._contiguous(node.inputs[0])], [0], turn=UNLESS))
         self._frame(then, operands, range(0), targets)
         go = self.add(Row("go", "else", node, [], [0], turn=GO))

@@ -131,7 +131,7 @@ def may_fail(node: Node) -> bool:
     if isinstance(emit, Region):
         bodies = (value for value in node.attrs.values() if isinstance(value, Subgraph))
         return any(may_fail(inner) for body in bodies for inner in body.nodes)
-    return emit is None or (isinstance(emit, Native) and node.type.dtype.kind != "f")
+    return not node.op.leaf and (emit is None or (isinstance(emit, Native) and emit.check is not None))
 
 
 def _assign(
