@@ -12,12 +12,15 @@ is made keeps all but the first.
 
 from __future__ import annotations
 
-from ..ir import Extent, Index, Node, Pointwise, Reduction, Region, Result, View
+from ..ir import Extent, Index, Native, Node, Pointwise, Reduction, Region, Result, View
 from ..operators import Symbol, apply, lines_of
 from ..ops.bodies import parameter
 from ..ops.loop_laws import AT_ONCE, SUMMED, Rule, terms
 from .loop_draft import Carry, Draft, Later
 from .schedule import may_fail
+
+OFTEN = 8
+"""Iterations from which a copy before the loop pays."""
 
 
 def improve(draft: Draft) -> None:
@@ -41,20 +44,24 @@ def _fixed(draft: Draft) -> set[Node]:
 
 
 def _before(draft: Draft) -> None:
-    """Values of constants alone, but for views and numbers, which cost nothing, and checks, which may not be due."""
+    """Values of constants alone, but for views and numbers, which cost nothing, and checks, which may not be due.
+
+    A transposed operand of a product is laid out anew once: products take it faster then.
+    """
     fixed, params = _fixed(draft), {param for param, _ in draft.consts}
     behind: set[Node] = set(params)
     for node in draft.graph.reaching(draft.roots):
         if any(i in behind for i in node.inputs) and node in fixed:
             behind.add(node)
     read = {*draft.roots, *(i for n in draft.graph.reaching(draft.roots) if n not in fixed for i in n.inputs)}
+    turned = _turned(draft) if draft.length is None or draft.length >= OFTEN else set()
     moved: dict[Node, Node] = {}
     stack = [node for node in read if node in behind and node not in params]
     while stack:
         node = stack.pop()
         if node in moved or node in params or node not in behind:
             continue
-        if isinstance(node.op.emit, (Pointwise, Reduction)) or not (may_fail(node) or _free(node)):
+        if isinstance(node.op.emit, (Pointwise, Reduction)) or not (may_fail(node) or _free(node)) or node in turned:
             moved[node] = parameter(draft.graph, node.type, node.name)
         else:
             stack.extend(node.inputs)
@@ -62,6 +69,17 @@ def _before(draft: Draft) -> None:
     draft.consts += hoisted
     if moved:
         draft.replace(moved)
+
+
+def _turned(draft: Draft) -> set[Node]:
+    """Constants that products read in another order than memory's."""
+    products = [n for n in draft.graph.reaching(draft.roots) if isinstance(n.op.emit, Native) and n.type.dtype.kind == "f"]
+    params = {param for param, _ in draft.consts}
+    return {
+        i for node in products for i in node.inputs
+        if isinstance(i.op.emit, View) and not i.op.emit.keeps_order and i.inputs[0] in params
+        and i.type.size == i.inputs[0].type.size
+    }  # fmt: skip
 
 
 def _free(node: Node) -> bool:

@@ -174,10 +174,10 @@ class Regions:
             slots[cells[-1][1]] = targets[k]
         layouts = Layouts(graph)
         variables = {leaf for _, leaf in cells}
-        values = [
-            graph.add(REGISTRY["identity"], (r,), {}, r.type) if layouts.base[r] in variables and r is not leaf else r
-            for r, (_, leaf) in zip(results, cells, strict=True)
-        ]
+        values = []
+        for r, (_, leaf) in zip(results, cells, strict=True):
+            again = (layouts.base[r] in variables and r is not leaf) or r in values  # a store of its own, not a copy later
+            values.append(graph.add(REGISTRY["identity"], (r,), {}, r.type) if again else r)
         layouts = Layouts(graph)
         fuser = Fuser(graph, values, layouts)
         order = schedule(graph, fuser.run(), layouts, [], [(c, v) for (c, _), v in zip(cells, values, strict=True)])

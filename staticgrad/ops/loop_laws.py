@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..ir import REGISTRY, Node
-from ..operators import F, Symbol
+from ..ir import REGISTRY, Node, Pointwise
+from ..operators import F, Symbol, apply
 
 
 class Rule(NamedTuple):
@@ -67,6 +67,30 @@ def terms(node: Node) -> list[Node]:
     if node.op is not REGISTRY["add"]:
         return [node]
     return [term for i in node.inputs for term in (terms(i) if i.type == node.type else [i])]
+
+
+PART = 8
+"""A slice goes before an operation if it takes at least one in so many elements: else slices multiply operations."""
+
+
+def slice_of_elements(node: Node, x: Any) -> Any:
+    """A slice of f(a, b) is f of slices, for a cheap f: what reads it need not wait for the whole."""
+    inner = x.node
+    emit = inner.op.emit
+    if not isinstance(emit, Pointwise) or emit.cost > 1 or inner.op.shape_only or PART * node.type.size < inner.type.size:
+        return None
+    if any(i.type.shape not in ((), inner.type.shape, inner.type.shape[-1:]) for i in inner.inputs):
+        return None
+    slices = node.attrs["slices"]
+    if any(isinstance(s, int) for s in slices):
+        return None
+    return apply(inner.op, *(_sliced(Symbol(x.graph, i), slices, inner.type.ndim) for i in inner.inputs), **inner.attrs)
+
+
+def _sliced(x: Any, slices: Any, ndim: int) -> Any:
+    """A slice of what is broadcast against `ndim` axes."""
+    own = slices[ndim - len(x.shape) :]
+    return apply(REGISTRY["slice"], x, slices=own) if x.shape and own else x
 
 
 def parts_of_a_whole(node: Node, *inputs: Any) -> Any:

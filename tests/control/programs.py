@@ -213,7 +213,7 @@ def drawn(name: str, case: Case, dtype: Any) -> list[np.ndarray]:
 def in_session(case: Case, arrays: Sequence[np.ndarray], *, known: bool = False) -> list[Any]:
     with sg.Graph().as_default():
         inputs = [sg.placeholder(a.dtype, a.shape if known else [None] * a.ndim) for a in arrays]
-        fetches = [f for f in derived(case, inputs)]
+        fetches = derived(case, inputs)
         with sg.Session() as session:
             found = session.run([f for f in fetches if f is not None], dict(zip(inputs, arrays, strict=True)))
     values = iter(found)
