@@ -84,7 +84,7 @@ def test_training_steps(optimizer: str, dtype: Any):
         run = sg.compile(step, numerics="strict") if strict else step
         rng = np.random.default_rng(0)
         losses = [run(rng.integers(0, 20, (7, 5)), rng.integers(0, 3, 7)) for _ in range(5)]
-        state = {name: p for name, p in model.named_parameters()}
+        state = dict(model.named_parameters())
         grads = {f"{name}.grad": p.grad for name, p in model.named_parameters()}
         runs.append({**{f"loss {i}": loss for i, loss in enumerate(losses)}, **state, **grads})
     assert run.plan.kernels == 0
@@ -103,6 +103,25 @@ def test_second_gradients():
         return y, g, h
 
     for a, b in zip(sg.compile(function, numerics="strict")(x), function(x), strict=True):
+        identical(a, b)
+
+
+def test_loops_and_branches():
+    rng = np.random.default_rng(0)
+    w, xs = (rng.standard_normal(shape).astype(np.float32) for shape in ((16, 16), (9, 7, 16)))
+
+    def function(w, xs):
+        def step(h, x):
+            h = sg.tanh(h @ w + x)
+            return h, F.softmax(h, 1)
+
+        last, all_of_them = sg.scan(step, sg.zeros(7, 16), xs)
+        chosen = sg.cond(last.sum() > 0, lambda: sg.exp(last), lambda: sg.sin(last))
+        (g,) = sg.grad((all_of_them * all_of_them).sum() + chosen.sum(), [w])
+        return last, all_of_them, chosen, g
+
+    args = sg.tensor(w, requires_grad=True), sg.tensor(xs)
+    for a, b in zip(sg.compile(function, numerics="strict")(*args), function(*args), strict=True):
         identical(a, b)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from ..errors import ArgumentError
-from ..ir import Graph, Node, OpDef
+from ..ir import Graph, Node, OpDef, Region, Result
 from .specialise import rebuild
 
 MODES = ("fast", "strict")
@@ -30,12 +30,31 @@ def _on_host(op: OpDef) -> OpDef:
     return replace(op, emit=None)
 
 
+@cache
+def _one_result(op: OpDef) -> OpDef:
+    """A loop or branch as an op with one result: `attrs["result"]`."""
+    return replace(
+        op,
+        emit=None,
+        infer=lambda *types, result, **attrs: op.infer(*types, **attrs).parts[result],  # type: ignore[attr-defined]
+        eval=lambda *arrays, result, **attrs: op.eval(*arrays, **attrs)[result],
+    )
+
+
 def by_numpy(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """The graph with every op on the host."""
+    """The graph with every op on the host; a loop or branch runs once for each of its results that is used."""
+    regions: dict[Node, tuple[Node, ...]] = {}
 
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
         if not node.inputs:
             return new.append(node)
+        if isinstance(node.op.emit, Region):
+            regions[node] = inputs
+            return inputs[0]  # its results are made of its operands
+        if isinstance(node.op.emit, Result):
+            region = node.inputs[0]
+            attrs = {**region.attrs, "result": node.attrs["index"]}
+            return new.add(_one_result(region.op), regions[region], attrs, node.type, node.name, node.where)
         return new.add(_on_host(node.op), inputs, node.attrs, node.type, node.name, node.where)
 
     return rebuild(graph, results, rewrite)
