@@ -13,7 +13,8 @@ import numpy as np
 from .eager import Tensor, dropout
 from .errors import DTypeError
 from .operators import F, Symbol, frontends, state
-from .ops.indexing import getitem, index_along, one_hot, take, take_along_axis
+from .ops.gathering import index_along
+from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
 from .ops.pointwise import (
     astype,
@@ -178,6 +179,7 @@ __all__ = [
     "ge",
     "getitem",
     "gt",
+    "index_add",
     "index_along",
     "isfinite",
     "isnan",

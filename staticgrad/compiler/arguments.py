@@ -24,14 +24,14 @@ LITERALS = (0.0, 1.0, -1.0, 2.0, 0.5)
 
 @dataclass(frozen=True)
 class BufferRef:
-    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, partial, numbers."""
+    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, rows, partial, numbers."""
 
     kind: str
     node: Node | None = None
     offset: int = 0
     dtype: np.dtype = float64
     length: int = 0
-    """Elements per chunk, for scratch and partial."""
+    """Elements per chunk, for scratch, rows and partial."""
 
 
 @dataclass
@@ -133,7 +133,7 @@ class Arguments:
             return ", ".join(f"{n:g}" for n in self.numbers)
         assert ref.node is not None
         label = ref.node.name if ref.node.name else f"%{self.number.get(ref.node, 0)} {ref.node.op.name}"
-        kind = {"value": "", "scratch": "one row of ", "partial": "per chunk: "}[ref.kind]
+        kind = {"value": "", "scratch": "one row of ", "rows": "a block of ", "partial": "per chunk: "}[ref.kind]
         return f"{kind}{label} {ref.node.type}"
 
     # operands -----------------------------------------------------------------------------------------------------

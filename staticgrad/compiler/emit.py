@@ -17,13 +17,18 @@ same source. The source is a product: names are short and stable, and each line 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..ir import Index, Node, Pointwise, Reduction
 from ..types import SHORT, bool_
 from .arguments import Arguments, BufferRef, KernelSource, real_extent
+from .dots import Dot
 from .layout import count
 from .space import COL, FULL, ROW, SCALAR, inlined, origin
+
+UNROLLED = 64
+"""Columns up to which their number may be part of the source."""
 
 RECOMPUTE = 12  # a full value cheaper than this (in additions) is computed again rather than kept
 
@@ -42,37 +47,36 @@ class Body(Arguments):
         self.kept: dict[Node, int] = {}
         space = self.group.space
         self.flat = space.columns is None
-        self._levels()
+        self.levels()
         accumulated = [n for n in self.group.members if isinstance(n.op.emit, Reduction) and n in space.post]
         self.totals = [n for n in accumulated if space.kind[n] == SCALAR]
         self.sums = [n for n in accumulated if space.kind[n] == COL]
-        if not self.flat:
-            self.size("columns", real_extent(space, "columns"), "columns")
-        self._choose_scratch()
-        chunked = bool(accumulated or self.kept)
         rows = real_extent(space, "rows")
+        if not self.flat:
+            self._columns()
+        self._choose_scratch()
+        chunked = bool(accumulated or self.kept or self.blocked)
         if chunked:
             self.size("rows", rows, "rows")
             chunks_at = len(self.sizes)
             self.size("chunks", 1, "chunks")
-        loops = self._rows()
+        loops = self.rows()
         body: list[str] = []
         alone = all(space.kind[n] == SCALAR and n not in space.post for n in self.group.members)
         if alone:
             body += self._scalars()
         elif chunked:
             body.append("for c in range(start, stop):")
-            body += _indent(self._open(), 1)
-            body.append("    for i in range(rows * c // chunks, rows * (c + 1) // chunks):")
-            body += _indent(loops, 2)
-            body += _indent(self._close(), 1)
+            body += indent(self._open(), 1)
+            body += indent(self.row_loop(loops), 1)
+            body += indent(self._close(), 1)
         elif loops:
             body.append("for i in range(start, stop):")
-            body += _indent(loops, 1)
+            body += indent(loops, 1)
         body += self._stored_columns()
         if accumulated:
             body.append("if chunks == 1 or start < 0:  # the last chunk is done")
-            body += _indent(self._finish(), 1)
+            body += indent(self._finish(), 1)
         total = rows * (real_extent(space, "columns") if not self.flat else 1)
         return KernelSource(
             name, self._assemble(name, body), self.buffers, self.sizes, self.numbers, 1 if alone else rows, chunked,
@@ -80,9 +84,41 @@ class Body(Arguments):
             sum(cost(n) * (total if space.kind[n] in (FULL, ROW) else 1) for n in self.group.members),
         )  # fmt: skip
 
+    blocked = False
+    """Whether the kernel walks blocks of rows; see `blocks.py`."""
+    kept_at = "c * columns + j"
+    """Where a value that is kept for later levels lies in its scratch."""
+    kept_rows = 1
+    dots: Mapping[Node, Dot] = {}
+    """Sums that routines of their own compute."""
+
+    def _columns(self) -> None:
+        """Few columns, along a weight or a constant, are a number in the source: short loops are unrolled then. Others
+        are an argument."""
+        columns = real_extent(self.group.space, "columns")
+        if 0 < columns <= UNROLLED and self._along_weight(columns):
+            self.known_sizes["columns"] = "columns"
+            self.size_lines.append(f"columns = {columns}")
+        else:
+            self.size("columns", columns, "columns")
+
+    def _along_weight(self, columns: int) -> bool:
+        """Whether the columns are those of a variable or constant, whose extents don't change from call to call."""
+        for node in self.group.members:
+            for seen in node.inputs:
+                base = self.layouts.base[seen]
+                weight = base.op.leaf in ("variable", "constant")
+                if weight and seen.type.shape[-1:] == (columns,) == base.type.shape[-1:]:
+                    return True
+        return False
+
+    def row_loop(self, loops: list[str]) -> list[str]:
+        """The loop over the rows of a chunk."""
+        return ["for i in range(rows * c // chunks, rows * (c + 1) // chunks):", *indent(loops, 1)]
+
     # order ----------------------------------------------------------------------------------------------------------
 
-    def _levels(self) -> None:
+    def levels(self) -> None:
         for node in self.group.members:
             kind = self.group.space.kind[node]
             behind = [self.level[o] for o in map(origin, node.inputs) if o in self.members]
@@ -90,42 +126,42 @@ class Body(Arguments):
             folds = isinstance(node.op.emit, Reduction) and kind == ROW
             self.level[node] = deepest + 1 if folds else deepest
 
-    def _loop_sinks(self, level: int) -> list[Node]:
+    def loop_sinks(self, level: int) -> list[Node]:
         """Full values that the loop of this level has to produce: stored, reduced, accumulated or kept."""
         sinks: dict[Node, None] = {}
         for node in self.group.members:
-            if self._kind(node) == FULL and self.level[node] == level and (node in self.outputs or node in self.kept):
+            if self.kind(node) == FULL and self.level[node] == level and (node in self.outputs or node in self.kept):
                 sinks[node] = None
-            if isinstance(node.op.emit, Reduction):
+            if isinstance(node.op.emit, Reduction) and node not in self.dots:
                 source = origin(node.inputs[0])
-                if source in self.members and self._kind(source) == FULL and self.level[source] == level:
+                if source in self.members and self.kind(source) == FULL and self.level[source] == level:
                     sinks[source] = None
         return list(sinks)
 
-    def _loop_reductions(self, level: int) -> list[Node]:
+    def loop_reductions(self, level: int) -> list[Node]:
         """Reductions folded in the loop of this level."""
         result = []
         for node in self.group.members:
-            if isinstance(node.op.emit, Reduction) and not self.flat:
+            if isinstance(node.op.emit, Reduction) and node not in self.dots and not self.flat:
                 source = origin(node.inputs[0])
                 if source in self.members:
-                    if self._kind(source) == FULL and self.level[source] == level:
+                    if self.kind(source) == FULL and self.level[source] == level:
                         result.append(node)
-                elif level == 0 and self._outside_kind(node) == FULL:
+                elif level == 0 and self.outside_kind(node) == FULL:
                     result.append(node)
         return result
 
-    def _outside_kind(self, node: Node) -> str:
+    def outside_kind(self, node: Node) -> str:
         """The kind of a reduction's operand that lies in memory."""
         if self.flat:
             return ROW
-        kind = self._kind(node)
+        kind = self.kind(node)
         if kind in (ROW, COL):
             return FULL
         size = count(node.inputs[0].type.shape)
         return FULL if size == self.group.space.rows * self.group.space.columns else ROW  # type: ignore[operator]
 
-    def _kind(self, node: Node) -> str:
+    def kind(self, node: Node) -> str:
         return self.group.space.kind[node]
 
     def _choose_scratch(self) -> None:
@@ -134,26 +170,27 @@ class Body(Arguments):
             return
         price: dict[Node, int] = {}
         for node in self.group.members:
-            if self._kind(node) == FULL:
+            if self.kind(node) == FULL:
                 behind = [price.get(o, 0) for o in map(origin, node.inputs) if self._unstored(o)]
                 price[node] = cost(node) + sum(behind)
         for node in self.group.members:
             for source in map(origin, node.inputs):
-                if source in self.kept or not self._unstored(source) or self._kind(node) != FULL:
+                if source in self.kept or not self._unstored(source) or self.kind(node) != FULL:
                     continue
                 if self.level[node] > self.level[source] and price[source] > RECOMPUTE:
                     self.kept[source] = len(self.kept)
         for source in self.kept:
-            ref = BufferRef("scratch", source, 0, source.type.dtype, real_extent(self.group.space, "columns"))
+            length = self.kept_rows * real_extent(self.group.space, "columns")
+            ref = BufferRef("scratch", source, 0, source.type.dtype, length)
             self.scratch[source] = self.buffer(ref, "kept")
 
     def _unstored(self, node: Node) -> bool:
         """A full value of this kernel that no memory holds."""
-        return node in self.members and self._kind(node) == FULL and node not in self.outputs
+        return node in self.members and self.kind(node) == FULL and node not in self.outputs
 
     # loops ----------------------------------------------------------------------------------------------------------
 
-    def _rows(self) -> list[str]:
+    def rows(self) -> list[str]:
         """The statements for one row."""
         last = max(self.level.values(), default=0)
         lines: list[str] = []
@@ -161,50 +198,54 @@ class Body(Arguments):
         self.late: list[str] = []  # writes to variables, when the old values are read
         for level in range(last + 1):
             for node in self.group.members:
-                if self._kind(node) == ROW and self.level[node] == level and not isinstance(node.op.emit, Reduction):
-                    lines += self._row_value(node)
-                elif self._kind(node) == ROW and self.level[node] == level and node in self.outputs:
-                    self._put(node, self.value[node], "i", lines)
+                if self.kind(node) == ROW and self.level[node] == level and not isinstance(node.op.emit, Reduction):
+                    lines += self.row_value(node)
+                elif self.kind(node) == ROW and self.level[node] == level and node in self.outputs:
+                    self.put(node, self.value[node], "i", lines)
             if self.flat:
                 continue
             lines += self._loop(level)
         return [*lines, *self._row_totals(), *self.late]
 
     def _loop(self, level: int) -> list[str]:
-        sinks, reductions = self._loop_sinks(level), self._loop_reductions(level)
+        sinks, reductions = self.loop_sinks(level), self.loop_reductions(level)
         if not sinks and not reductions:
             return []
+        outer, self.late = self.late, []
+        inside = self.loop_values(sinks, level)
+        before, after = [], []
+        for node in reductions:
+            operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, inside, level)
+            if self.kind(node) == COL:
+                place = f"{self.accumulator(node)}[c * columns + j]"
+                inside.append(f"{place} = {self.combine(node, place, operand)}")
+                continue
+            name = self.value.setdefault(node, f"r{self.next('r')}")
+            before.append(f"{name} = {self.start(node)}")
+            inside.append(self.line(name, self.combine(node, name, operand), node))
+            after += self.reduced(node, name)
+        inside += self.late
+        self.late = outer
+        return [*self.row_loads, *before, "for j in range(columns):", *indent(inside, 1), *after]
+
+    def loop_values(self, sinks: list[Node], level: int) -> list[str]:
+        """What the loop of this level computes and stores, before it reduces."""
         self.inner: dict[Any, str] = {}
         self.row_loads: list[str] = []
         inside: list[str] = []
-        before: list[str] = []
-        outer, self.late = self.late, []
         for node in sinks:
-            self._full(node, level, inside)
+            self.full(node, level, inside)
             if node in self.outputs:
-                self._put(node, self.inner[node], "i * columns + j", inside)
+                self.put(node, self.inner[node], "i * columns + j", inside)
             if node in self.kept:
-                inside.append(f"{self.scratch[node]}[c * columns + j] = {self._stored(node, self.inner[node])}")
-        for node in reductions:
-            operand = self._operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, inside, level)
-            kind = self._kind(node)
-            if kind == COL:
-                pointer = self._accumulator(node)
-                inside.append(
-                    f"{pointer}[c * columns + j] = {self._combine(node, f'{pointer}[c * columns + j]', operand)}"
-                )
-                continue
-            name = self.value.setdefault(node, f"r{self.next('r')}")
-            before.append(f"{name} = {self._start(node)}")
-            inside.append(self.line(name, self._combine(node, name, operand), node))
-        inside += self.late
-        self.late = outer
-        after = []
-        for node in reductions:
-            if self._kind(node) == SCALAR:
-                total = self._total(node)
-                after.append(f"{total} = {self._combine(node, total, self.value[node])}")
-        return [*self.row_loads, *before, "for j in range(columns):", *_indent(inside, 1), *after]
+                inside.append(f"{self.scratch[node]}[{self.kept_at}] = {self.stored(node, self.inner[node])}")
+        return inside
+
+    def reduced(self, node: Node, name: str) -> list[str]:
+        """What follows the loop that reduced a row to `name`."""
+        if self.kind(node) != SCALAR:
+            return []
+        return [f"{self.total(node)} = {self.combine(node, self.total(node), name)}"]
 
     def _row_totals(self) -> list[str]:
         """Accumulation over rows of row values."""
@@ -212,41 +253,41 @@ class Body(Arguments):
         self.row_loads = []
         for node in self.totals:
             source = origin(node.inputs[0])
-            kind = self._kind(source) if source in self.members else self._outside_kind(node)
+            kind = self.kind(source) if source in self.members else self.outside_kind(node)
             if kind == ROW:
-                operand = self._operand(node.inputs[0], node, ROW, node.inputs[0].type.shape, lines, 0)
-                total = self._total(node)
-                lines.append(self.line(total, self._combine(node, total, operand), node))
+                operand = self.operand(node.inputs[0], node, ROW, node.inputs[0].type.shape, lines, 0)
+                total = self.total(node)
+                lines.append(self.line(total, self.combine(node, total, operand), node))
         return [*self.row_loads, *lines]
 
-    def _row_value(self, node: Node) -> list[str]:
+    def row_value(self, node: Node) -> list[str]:
         lines: list[str] = []
         self.row_loads = []
         shape = node.type.shape
-        operands = [self._operand(i, node, ROW, shape, lines, 0) for i in node.inputs]
+        operands = [self.operand(i, node, ROW, shape, lines, 0) for i in node.inputs]
         name = self.value.setdefault(node, f"v{self.next('v')}")
         lines.append(self.line(name, self.expression(node, operands, "i"), node))
         if node in self.outputs:
-            self._put(node, name, "i", lines)
+            self.put(node, name, "i", lines)
         return [*self.row_loads, *lines]
 
-    def _full(self, node: Node, level: int, lines: list[str]) -> str:
+    def full(self, node: Node, level: int, lines: list[str]) -> str:
         """The text of a full value inside the loop of `level`."""
         if node in self.inner:
             return self.inner[node]
         if self.level[node] < level and node in self.outputs:
-            text = self._loaded(self.memory(node, "y"), "i * columns + j", node)
+            text = self.loaded(self.memory(node, "y"), "i * columns + j", node)
         elif self.level[node] < level and node in self.kept:
-            text = self._loaded(self.scratch[node], "c * columns + j", node)
+            text = self.loaded(self.scratch[node], self.kept_at, node)
         else:
-            operands = [self._operand(i, node, FULL, node.type.shape, lines, level) for i in node.inputs]
+            operands = [self.operand(i, node, FULL, node.type.shape, lines, level) for i in node.inputs]
             text = self.expression(node, operands, "i * columns + j")
         name = f"v{self.next('v')}"
         lines.append(self.line(name, text, node))
         self.inner[node] = name
         return name
 
-    def _operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str], level: int) -> str:
+    def operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str], level: int) -> str:
         """The text of an operand, loading or computing it first where needed."""
         source = origin(seen)
         if source.op.leaf == "shape":
@@ -258,18 +299,22 @@ class Body(Arguments):
         if source.op.leaf == "generator":
             return self.memory(source, "rng")
         if source in self.members:
-            own = self._kind(source)
+            own = self.kind(source)
             if own == FULL:
-                return self._full(source, level, lines)
+                return self.full(source, level, lines)
             if own == COL:
                 return self._col(source, lines)
-            return self.value[source]
+            return self.row_name(source)
         return self._load(seen, user, kind, shape, lines)
+
+    def row_name(self, node: Node) -> str:
+        """The name of a value per row (or of a scalar) where it is used."""
+        return self.value[node]
 
     def _col(self, node: Node, lines: list[str]) -> str:
         """A value per column that is not accumulated: computed where it is used."""
         if node not in self.inner:
-            operands = [self._operand(i, node, COL, node.type.shape, lines, 0) for i in node.inputs]
+            operands = [self.operand(i, node, COL, node.type.shape, lines, 0) for i in node.inputs]
             self.inner[node] = f"v{self.next('v')}"
             lines.append(self.line(self.inner[node], self.expression(node, operands, "j"), node))
         return self.inner[node]
@@ -279,10 +324,10 @@ class Body(Arguments):
         lines: list[str] = []
         self.inner, self.row_loads = {}, []
         for node in self.group.members:
-            if self._kind(node) == COL and node in self.outputs and node not in self.group.space.post:
+            if self.kind(node) == COL and node in self.outputs and node not in self.group.space.post:
                 text = self._col(node, lines)
                 lines.append(self._store(node, text, "j"))
-        return ["if start == 0:", "    for j in range(columns):", *_indent(lines, 2)] if lines else []
+        return ["if start == 0:", "    for j in range(columns):", *indent(lines, 2)] if lines else []
 
     def _load(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str]) -> str:
         pointer, row, column = self.access(seen, user, kind, shape)
@@ -296,35 +341,35 @@ class Body(Arguments):
                 row = self._row_offset(row)
                 index = f"{row} + {column}"
             cache[key] = f"a{self.next('a')}"
-            text = f"{cache[key]} = {self._loaded(pointer, index, seen)}"
+            text = f"{cache[key]} = {self.loaded(pointer, index, seen)}"
             (lines if column else self.row_loads).append(text)
         return cache[key]
 
-    def _loaded(self, pointer: str, index: str, node: Node) -> str:
+    def loaded(self, pointer: str, index: str, node: Node) -> str:
         return f"({pointer}[{index}] != 0)" if node.type.dtype == bool_ else f"{pointer}[{index}]"
 
     def _hoisted(self, pointer: str, node: Node) -> str:
         name = f"{pointer}_0"
-        line = f"{name} = {self._loaded(pointer, '0', node)}"
+        line = f"{name} = {self.loaded(pointer, '0', node)}"
         if line not in self.prologue:
             self.prologue.append(line)
         return name
 
     # accumulation ---------------------------------------------------------------------------------------------------
 
-    def _start(self, node: Node) -> str:
+    def start(self, node: Node) -> str:
         return self.literal(node.op.emit.start(node.type.dtype), node.type.dtype)  # type: ignore[union-attr]
 
-    def _combine(self, node: Node, acc: str, x: str) -> str:
+    def combine(self, node: Node, acc: str, x: str) -> str:
         dtype = node.type.dtype
         suffix = SHORT[dtype] if dtype.kind in "fb" else "int"
         text = node.op.emit.combine.format(acc=acc, x=x, s=suffix)  # type: ignore[union-attr]
         return f"{SHORT[dtype]}({text})" if dtype.kind in "iu" else text
 
-    def _total(self, node: Node) -> str:
+    def total(self, node: Node) -> str:
         return f"t{self.totals.index(node)}"
 
-    def _accumulator(self, node: Node) -> str:
+    def accumulator(self, node: Node) -> str:
         ref = BufferRef("partial", node, 0, node.type.dtype, real_extent(self.group.space, "columns"))
         return self.buffer(ref, "acc")
 
@@ -333,38 +378,38 @@ class Body(Arguments):
 
     def _open(self) -> list[str]:
         """What a chunk starts with."""
-        lines = [f"{self._total(n)} = {self._start(n)}" for n in self.totals]
+        lines = [f"{self.total(n)} = {self.start(n)}" for n in self.totals]
         if self.sums:
             lines.append("for j in range(columns):")
             lines += [
-                f"    {self._accumulator(n)}[c * columns + j] = {self._stored(n, self._start(n))}" for n in self.sums
+                f"    {self.accumulator(n)}[c * columns + j] = {self.stored(n, self.start(n))}" for n in self.sums
             ]
         return lines
 
     def _close(self) -> list[str]:
-        return [f"{self._total_slot(n)}[c] = {self._stored(n, self._total(n))}" for n in self.totals]
+        return [f"{self._total_slot(n)}[c] = {self.stored(n, self.total(n))}" for n in self.totals]
 
     def _finish(self) -> list[str]:
         lines: list[str] = []
         for node in self.sums:
-            pointer = self._accumulator(node)
+            pointer = self.accumulator(node)
             out = self.memory(node, "y") if node in self.outputs else None
             if out is None:
                 continue
             lines += [
                 "for j in range(columns):",
-                f"    t = {self._loaded(pointer, 'j', node)}",
+                f"    t = {self.loaded(pointer, 'j', node)}",
                 "    for c in range(1, chunks):",
-                f"        t = {self._combine(node, 't', self._loaded(pointer, 'c * columns + j', node))}",
-                f"    {out}[j] = {self._stored(node, 't')}",
+                f"        t = {self.combine(node, 't', self.loaded(pointer, 'c * columns + j', node))}",
+                f"    {out}[j] = {self.stored(node, 't')}",
             ]
         for node in self.totals:
             slot = self._total_slot(node)
             name = f"w{self.next('w')}"
             lines += [
-                f"{name} = {self._loaded(slot, '0', node)}",
+                f"{name} = {self.loaded(slot, '0', node)}",
                 "for c in range(1, chunks):",
-                f"    {name} = {self._combine(node, name, self._loaded(slot, 'c', node))}",
+                f"    {name} = {self.combine(node, name, self.loaded(slot, 'c', node))}",
             ]
             self.value[node] = name
             if node in self.outputs:
@@ -383,7 +428,7 @@ class Body(Arguments):
 
     def _scalar(self, node: Node) -> list[str]:
         lines: list[str] = []
-        operands = [self._operand(i, node, SCALAR, (), lines, 0) for i in node.inputs]
+        operands = [self.operand(i, node, SCALAR, (), lines, 0) for i in node.inputs]
         self.value[node] = f"v{self.next('v')}"
         lines.append(self.line(self.value[node], self.expression(node, operands), node))
         if node in self.outputs:
@@ -392,13 +437,13 @@ class Body(Arguments):
 
     # text -----------------------------------------------------------------------------------------------------------
 
-    def _stored(self, node: Node, text: str) -> str:
+    def stored(self, node: Node, text: str) -> str:
         return f"u8(1) if {text} else u8(0)" if node.type.dtype == bool_ else text
 
     def _store(self, node: Node, text: str, index: str) -> str:
-        return f"{self.memory(node, 'y')}[{index}] = {self._stored(node, text)}"
+        return f"{self.memory(node, 'y')}[{index}] = {self.stored(node, text)}"
 
-    def _put(self, node: Node, text: str, index: str, lines: list[str]) -> None:
+    def put(self, node: Node, text: str, index: str, lines: list[str]) -> None:
         """Store now; a variable that is written in place, when nothing here reads its old value any more."""
         (self.late if node in self.place else lines).append(self._store(node, text, index))
 
@@ -415,9 +460,9 @@ class Body(Arguments):
             self.prologue.insert(0, f"numbers = {pointer}")
         for i, (ref, pointer) in enumerate(zip(self.buffers, self.names, strict=True)):
             lines.append(f"    {pointer} = {SHORT[ref.dtype]}_at(buffers, {i})  # {self.described(ref)}")
-        lines += _indent(self.size_lines, 1) + _indent(self.prologue, 1) + _indent(body, 1)
+        lines += indent(self.size_lines, 1) + indent(self.prologue, 1) + indent(body, 1)
         return "\n".join(lines) + "\n"
 
 
-def _indent(lines: list[str], by: int) -> list[str]:
+def indent(lines: list[str], by: int) -> list[str]:
     return ["    " * by + line for line in lines]

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import IndexRangeError, StaticgradError
+from ..errors import StaticgradError
 from ..ir import Cell, Graph, Node
 from ..ops.random import generator
 from . import driver, jit, threads
@@ -258,16 +258,12 @@ class Plan:
 
     def fail(self, row: int) -> NoReturn:
         """Raises the error that a row reported."""
-        _, index, extent, _ = self.status.tolist()
+        number = int(self.status[1])
         self.status[0] = 0
         node = self.native[row].node
         assert node is not None
-        axis = node.attrs["axis"]
-        raise IndexRangeError(
-            f"index {index} is out of range for axis {axis} with extent {extent}",
-            "nothing was changed by this run",
-            where=node.where,
-        )
+        error = node.op.emit.check(node, number)  # type: ignore[union-attr,misc]
+        raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
     # looking --------------------------------------------------------------------------------------------------------
 

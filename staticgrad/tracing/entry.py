@@ -16,9 +16,10 @@ from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
 from ..ir import REGISTRY, Cell, Node
-from ..operators import append
+from ..operators import Symbol, append
 from ..types import shape_text
 from .arguments import ArrayKey, Call
+from .deferred import DeferredHome, recipe
 from .reach import Reach
 from .results import Results
 from .short import miss, short_way
@@ -44,11 +45,12 @@ class Home:
     reading `.grad` only, which `Structure.reads` counts: usually nothing has to be looked at.
     """
 
-    __slots__ = ("alone", "cell", "holder")
+    __slots__ = ("alone", "cell", "cells", "holder")
 
     def __init__(self, holder: Tensor, cell: Cell):
         self.holder = holder
         self.cell = cell
+        self.cells = [cell]
         self.alone: tuple[int, int] | None = None
         """References to the tensor and to its array when nobody else has one."""
 
@@ -76,7 +78,7 @@ class Entry:
         self.grad_mode = modes.now.grad
         self.grads: list[tuple[Tensor, Tensor | None]] = []
         """What `.grad` of tensors is after a run."""
-        self.homes: dict[int, Home] = {}
+        self.homes: dict[int, Home | DeferredHome] = {}
         """By the position in `grads`."""
         self.entry_grads: list[tuple[Tensor, Cell | None]] = []
         """Gradients that the step starts from, and the cells that they are bound to; None for none."""
@@ -147,11 +149,31 @@ class Entry:
             elif value is None or isinstance(value, Tensor):
                 self.grads.append((key, value))
             else:
-                home = wrap(np.zeros(key.shape, key.dtype))
-                variable = tracer.variable(home, f"{key.name if key.name else 'tensor'}.grad").origin
-                self.assigns.append((variable, value))
-                self.homes[len(self.grads)] = Home(key, variable.attrs["cell"])
-                self.grads.append((key, home))
+                self._home(tracer, key, value)
+
+    def _home(self, tracer: Tracer, key: Tensor, value: Any) -> None:
+        """A place for a gradient: for its parts where the step itself updates the rows that they name."""
+        name = f"{key.name if key.name else 'tensor'}.grad"
+        how = recipe(value.node)
+        updated = id(key) in tracer.captured and tracer.captured[id(key)][1].changed
+        home: Home | DeferredHome
+        if how is None or not updated:
+            tensor = wrap(np.zeros(key.shape, key.dtype))
+            home = Home(key, self._assigned(tracer, tensor, name, value))
+        else:
+            cells = []
+            for i, part in enumerate(how.parts):
+                place = wrap(np.zeros(part.type.shape, part.type.dtype))
+                cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part)))
+            home = DeferredHome(key, how, cells)
+            tensor = home.tensor
+        self.homes[len(self.grads)] = home
+        self.grads.append((key, tensor))
+
+    def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any) -> Cell:
+        variable = tracer.variable(tensor, name).origin
+        self.assigns.append((variable, value))
+        return variable.attrs["cell"]
 
     def _changes(self, tracer: Tracer) -> None:
         """In-place changes of what the function reached, and of its arguments."""
@@ -257,7 +279,7 @@ class Entry:
             self.plan.bind(BUFFERS)
         written = [cell.tensor for cell in self.written]
         self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
-        homes = {id(home.cell.tensor) for home in self.homes.values()}
+        homes = {id(cell.tensor) for home in self.homes.values() for cell in home.cells}
         self.touched = [tensor for tensor in written if id(tensor) not in homes]
         self.changes = changes
         self.short = short_way(self)
