@@ -15,6 +15,7 @@ from ..ir import Cell, Graph, Node
 from ..ops.random import generator
 from . import driver, jit, threads
 from . import table as t
+from .arena import Memory
 from .builder import Builder
 from .gate import Block, Spec, address, block, gate
 from .results import Results
@@ -266,6 +267,11 @@ class Plan:
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
     # looking --------------------------------------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> Memory:
+        """The plan's own buffers: bytes of the arena, and the most that are alive in one row."""
+        return self.builder.memory
 
     @property
     def kernels(self) -> int:
