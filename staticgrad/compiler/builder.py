@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir import Cell, Graph, Layout, Node
+from ..ir import Cell, Graph, Layout, Node, Routine
 from ..types import SHORT
 from . import indexed, jit, pool
 from .arena import ALIGN, Memory, bound, lay_out
@@ -276,6 +276,23 @@ class Builder:
                 indexed.CALLS[name](self, node, *extra)
             else:
                 getattr(self, f"_call_{name}")(node, *extra)
+
+    def _call_routine(self, node: Node, routine: Routine) -> None:
+        operands = [self._contiguous(x) for p, x in enumerate(node.inputs) if p not in node.op.shape_only]
+        chunks = self._chunks(routine.work, routine.span)
+        buffers = [*operands, (self.slot(node), 0)]
+        if routine.scratch:
+            buffers.append((self.temporary((chunks * routine.scratch,), node.type.dtype), 0))
+        sizes = [routine.span, chunks, *routine.sizes]
+        address = jit.library(routine.module, routine.kernel).address
+        row = Row(
+            "routine", routine.kernel, node, buffers, sizes, address, 0, chunks if routine.span else 0, chunks,
+            nodes=[node], work=routine.work,
+        )  # fmt: skip
+        self.add(row)
+        if routine.join:
+            address = jit.library(routine.module, routine.join).address
+            self.add(Row("routine", routine.join, node, buffers, sizes, address, 0, 1))
 
     def _call_zero(self, node: Node) -> None:
         slot = self.slot(node)
