@@ -1,10 +1,11 @@
 """staticgrad beside its peers, on this machine.
 
-    python -m benchmarks [--case digits] [--backend compiled jax] [--measure steps overhead] [--json out.json]
+    python -m benchmarks [--case digits 'elementwise-*'] [--backend compiled jax] [--json results.json]
+    python -m benchmarks report results.json [--output docs/performance.md]
 
-Measures the step of each case on every backend that is installed (in one process, in turns, after a check that they
-compute the same), the overhead of a call, the start of a process with an empty and with a full kernel cache, and
-imports. Then come the ratios, beside what is promised. Peers run at their best settings: see `cases/`.
+Runs each case on each backend that is installed, in fresh processes that take turns, after a check that they compute the
+same; prints tables with ratios, beside what is promised, and writes everything to a JSON file. `report` renders such a
+file, as Markdown when it has an output. Peers run at their best settings: see `cases/`.
 """
 
 from __future__ import annotations
@@ -13,89 +14,108 @@ import argparse
 import json
 import os
 import platform
+import statistics
 import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from functools import partial
-from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-from . import cases, overhead, report, startup, steps  # noqa: F401  (cases: registers them)
-from .registry import BACKENDS, CASES, Case, backends_of
-from .timing import load
-
-try:
-    from tqdm import tqdm
-except ImportError:
-    sys.exit('The benchmarks need more packages: pip install "staticgrad[bench]"')
-
-MEASURES = ("steps", "overhead", "start", "import")
+from . import cases, launch, limits, report  # noqa: F401  (cases: registers them)
+from .registry import BACKENDS, CASES
 
 
-def machine() -> dict[str, Any]:
-    versions = {}
-    for package in ("staticgrad", "numpy", "scipy", "numba", "torch", "jax"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = None
-    return {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version(), **versions}
+def names_of(pattern: str) -> list[str]:
+    """The cases of a name or a pattern. For argparse: raises its error for none."""
+    found = [name for name in CASES if fnmatchcase(name, pattern)]
+    if not found:
+        raise argparse.ArgumentTypeError(f"no case {pattern!r}; there are {', '.join(CASES)}")
+    return found
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
+def interpreter_of(text: str) -> tuple[str, str]:
+    backend, _, path = text.partition("=")
+    if backend not in BACKENDS or not path:
+        raise argparse.ArgumentTypeError(f"BACKEND=PATH with a backend of {', '.join(BACKENDS)}; got {text!r}")
+    return backend, path
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [b.name for b in BACKENDS]
-    parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES), metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("--backend", nargs="+", choices=names, metavar="BACKEND", help=", ".join(names))
+    parser.add_argument("--case", nargs="+", type=names_of, metavar="CASE", help="names or patterns: " + ", ".join(CASES))
     parser.add_argument(
-        "--measure", nargs="+", choices=MEASURES, default=MEASURES, metavar="M", help=", ".join(MEASURES)
+        "--backend", nargs="+", choices=BACKENDS, default=list(BACKENDS), metavar="BACKEND", help=", ".join(BACKENDS)
     )
-    parser.add_argument("--rounds", type=int, default=15, help="rounds in which the backends take turns")
-    parser.add_argument("--steps", type=int, default=300, help="steps of each turn")
-    parser.add_argument("--repeats", type=int, default=3, help="processes started for each start and import")
+    parser.add_argument(
+        "--python", nargs="+", type=interpreter_of, default=[], metavar="BACKEND=PATH", help="interpreters of backends"
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each entry; the first has an empty cache")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of timed steps in each process")
     parser.add_argument("--json", metavar="FILE", help="write all results to this file")
     return parser.parse_args(arguments)
 
 
-def measured(case: Case, options: argparse.Namespace, ratios: list[report.Ratio]) -> dict[str, Any]:
-    """All chosen measurements of a case, printed as they come; their ratios are added to `ratios`."""
-    found: dict[str, Any] = {}
-    backends = list(backends_of(case, options.backend))
-
-    def bar(what: str) -> Any:
-        return partial(tqdm, desc=f"{case.name}: {what}", leave=False)
-
-    if "steps" in options.measure:
-        found["load_before"] = load()
-        found["steps"] = steps.measure(case, backends, bar("steps"), rounds=options.rounds, steps=options.steps)
-        found["load_after"] = load()
-        print(report.steps_table(case, found), end="\n\n")
-        ratios += report.steps_ratios(case, found["steps"])
-    if "overhead" in options.measure and any(b.name == "compiled" for b in backends):
-        found["overhead"] = overhead.measure(case, bar("overhead"), rounds=options.rounds, steps=options.steps)
-        print(report.figures("Call of a compiled step, us", found["overhead"], "9.2f"), end="\n\n")
-    if "start" in options.measure:
-        found["start"] = startup.measure(case, backends, bar("starts"), repeats=options.repeats)
-        print(report.start_table(case, found["start"]), end="\n\n")
-        ratios += report.start_ratios(case, found["start"])
-    return found
+def parse_report(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks report", description="Render the results of a run.")
+    parser.add_argument("results", help="the JSON file")
+    parser.add_argument("--output", metavar="FILE", help="write Markdown to this file instead of text to the terminal")
+    return parser.parse_args(arguments)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def measured_limits(launcher: launch.Launcher, chosen: Iterable[str], rounds: int) -> dict[str, Any]:
+    """Medians over processes."""
+    texts = [limits.text_of(CASES[name].products) for name in chosen if CASES[name].products]
+    runs = [launcher.module("limits", *texts) for _ in range(rounds)]
+    return {kind: {name: statistics.median(run[kind][name] for run in runs) for name in runs[0][kind]} for kind in runs[0]}
+
+
+def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:
+    chosen = list(CASES) if options.case is None else list(dict.fromkeys(name for found in options.case for name in found))
+    with tempfile.TemporaryDirectory() as folder:
+        launcher = launch.Launcher(Path(folder), dict(options.python), options.seconds)
+        installed = [name for name in options.backend if launcher.installed(name)]
+        skipped = [f"{name} is skipped: it is not installed." for name in options.backend if name not in installed]
+        print(*skipped, sep="\n", file=sys.stderr)
+        machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+        results: dict[str, Any] = {
+            "machine": machine | {"versions": launcher.versions(installed)},
+            "settings": {"rounds": options.rounds, "seconds": options.seconds},
+            "skipped": skipped,
+            "limits": measured_limits(launcher, chosen, options.rounds),
+            "entries": [],
+        }
+        if "digits" in chosen and "compiled" in installed:
+            file = launcher.arrays(CASES["digits"])
+            results["overhead"] = launcher.module("overhead", str(file), str(3 * options.rounds))
+        for name in chosen:
+            results["entries"] += launch.measure_case(launcher, CASES[name], installed, options.rounds, progress)
+            if options.json:
+                Path(options.json).write_text(json.dumps(results, indent=1))
+    return results
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["report"]:
+        rendering = parse_report(arguments[1:])
+        results = json.loads(Path(rendering.results).read_text())
+        if rendering.output:
+            Path(rendering.output).write_text(report.markdown(results))
+        else:
+            print(report.text(results))
+        return
     options = parse(arguments)
-    ratios: list[report.Ratio] = []
-    results: dict[str, Any] = {"machine": machine(), "cases": {}}
-    for name in options.case:
-        results["cases"][name] = measured(CASES[name], options, ratios)
-    if "import" in options.measure:
-        results["imports"] = startup.imports(partial(tqdm, desc="imports", leave=False), repeats=options.repeats)
-        print(report.figures("Import, seconds", results["imports"], "9.3f"), end="\n\n")
-    print(report.RATIOS, *ratios, sep="\n")
-    if options.json:
-        results["ratios"] = [{**ratio._asdict(), "met": ratio.met} for ratio in ratios]
-        with open(options.json, "w") as file:
-            json.dump(results, file, indent=1)
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        sys.exit('The benchmarks need more packages: pip install "staticgrad[bench]"')
+    print(report.text(measure(options, partial(tqdm, leave=False))))
 
 
 if __name__ == "__main__":
-    main()
+    with suppress(BrokenPipeError):
+        main(sys.argv[1:])

@@ -1,40 +1,58 @@
-"""What a compiled step costs beside its native time: the call from Python, the fresh results, reading the loss."""
+"""What a compiled step costs beside its native time: the call from Python, the fresh results, reading the loss.
+
+    python -m benchmarks.overhead ARRAYS.npz ROUNDS
+
+The digits step, in one process. Prints a JSON object: microseconds.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import sys
 
-from .registry import IMPLEMENTATIONS, Case, Job
+import numpy as np
+
+from . import cases  # noqa: F401  (registers them)
+from .registry import IMPLEMENTATIONS, Arrays
 from .timing import interleaved
 
+CASE = "digits"
 
-def measure(case: Case, progress: Any, *, rounds: int, steps: int) -> dict[str, float]:
-    """Microseconds: `native` (the driver on the plan's table), and what the layers around it add."""
+
+def measure(data: Arrays, *, rounds: int, steps: int = 300) -> dict[str, float]:
+    """`native` (the driver on the plan's table), and what the layers around it add."""
     from staticgrad.compiler import driver
 
-    data = case.arrays()
-    job = IMPLEMENTATIONS[case.name, "compiled"](data)
+    job = IMPLEMENTATIONS[CASE, "compiled"].function(data, "compiled", "")
     job.step()
     step, plan = job.compiled, job.compiled.plan
     batch = data["x"][0], data["y"][0]
+    other = IMPLEMENTATIONS[CASE, "compiled"].function(data, "compiled", "")
+    other.step()
+    bare = other.compiled.plan
+    kept = bare.stage(batch)
     jobs = {
-        "loss": Job(lambda: float(step(*batch))),
-        "call": Job(lambda: step(*batch)),
-        "results": Job(lambda: plan.results(batch)),
-        "execute": Job(lambda: plan.execute(batch)),
-        "native": Job(lambda: driver.step(*plan.call)),
-        "nothing": Job(lambda: None),
+        "loss": lambda: float(step(*batch)),
+        "call": lambda: step(*batch),
+        "execute": lambda: plan.execute(batch),
+        "native": lambda: driver.step(*bare.call),
+        "nothing": lambda: None,
     }
-    times = {name: t.median for name, t in interleaved(jobs, progress, rounds=rounds, steps=steps).items()}
+    times = interleaved(jobs, list, rounds=rounds, steps=steps)
+    del kept
     empty = times.pop("nothing")
     times = {name: us - empty for name, us in times.items()}
     return {
         "wall": times["loss"],
         "native": times["native"],
         "overhead": times["loss"] - times["native"],
-        "of it: plan.execute": times["execute"] - times["native"],
-        "of it: plan.results": times["results"],
-        "of it: key and lookup": times["call"] - times["execute"] - times["results"],
+        "of it: plan.execute, with the results": times["execute"] - times["native"],
+        "of it: checks": times["call"] - times["execute"],
         "of it: float(loss)": times["loss"] - times["call"],
         "rows one by one": plan.profile().total,
     }
+
+
+if __name__ == "__main__":
+    with np.load(sys.argv[1]) as stored:
+        print(json.dumps(measure(dict(stored), rounds=int(sys.argv[2]))))

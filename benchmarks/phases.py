@@ -1,4 +1,4 @@
-"""Where the time of a first step goes: phases that nest, each counted without those inside it."""
+"""Where the time and the memory of a first step go: phases that nest, each counted without those inside it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from .memory import resident
+
 
 class Phases:
-    """`seconds` by phase. `enter` ends one phase and begins the next; `inside` interrupts it."""
+    """`seconds` by phase, and `megabytes` that resident memory grew by. `enter` ends one phase and begins the next;
+    `inside` interrupts it."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self.megabytes: dict[str, float] = {}
         self.current = ""
-        self.since = time.monotonic()
+        self.since, self.before = time.monotonic(), resident()
 
-    def enter(self, phase: str, since: float | None = None) -> str:
-        """Returns the phase that ended. `since`: when the new one began, if that is some time ago."""
-        now = time.monotonic()
+    def enter(self, phase: str) -> str:
+        """Returns the phase that ended."""
+        now, memory = time.monotonic(), resident()
         if self.current:
             self.seconds[self.current] = self.seconds.get(self.current, 0.0) + now - self.since
-        ended, self.current, self.since = self.current, phase, now if since is None else since
+            self.megabytes[self.current] = self.megabytes.get(self.current, 0.0) + memory - self.before
+        ended, self.current, self.since, self.before = self.current, phase, now, memory
         return ended
 
     @contextmanager

@@ -1,102 +1,163 @@
-"""Results as tables, and the ratios that the project promises."""
+"""Results as text for a terminal and as `docs/performance.md`."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from .registry import BACKENDS, Case
+from . import results as figures
+from .registry import BACKENDS
+from .results import Row, Target
 
-ABOUT = {b.name: b.about for b in BACKENDS}
-COLD, WARM = 3.0, 1.0
-"""Seconds from process start to the first result of a compiled step: with an empty kernel cache, with a full one."""
-TARGETS = {"digits": {"JAX": 2.0, "PyTorch": 6.0}}
-"""How many times faster the compiled step is to be, by case and peer."""
-SESSION = 1.3
-"""The step of a Session takes at most this many times that of the compiled step."""
+VERDICT = {True: "met", False: "MISSED"}
+HEAD = """# Performance
 
+Written by `python -m benchmarks report`; do not edit.
 
-class Ratio(NamedTuple):
-    """A measured figure beside what it should be."""
-
-    what: str
-    value: float
-    target: float | None = None
-    at_most: bool = False
-    undisturbed: float | None = None
-    """The same from the fastest rounds: a busy machine slows those that use two threads more than others."""
-
-    @property
-    def met(self) -> bool | None:
-        if self.target is None:
-            return None
-        return self.value <= self.target if self.at_most else self.value >= self.target
-
-    def __str__(self) -> str:
-        best = "" if self.undisturbed is None else f"{self.undisturbed:.2f}"
-        bound = "" if self.target is None else f"{'<=' if self.at_most else '>='} {self.target:g}"
-        return f"  {self.what:58s}{self.value:9.2f}{best:>14s}   {bound:8s}{VERDICT[self.met]}"
+Each case runs on each backend in fresh processes, on the same data and first values; what is computed after some steps
+(losses, norms of results, how far parameters moved) has to agree to 1e-3 relative, or the backend is listed under
+*Failed*. Backends take turns, process by process, so that other load meets all alike. A step's time is the median over
+processes of the median over blocks of steps; each peer counts with the fastest of its variants. Differences under 1.3x
+are ties on a shared machine.
+"""
 
 
-VERDICT = {True: "met", False: "MISSED", None: ""}
-RATIOS = f"{'Ratios':69s}{'fastest round':>14s}   target"
+def micro(us: float) -> str:
+    return f"{us:,.1f}" if us < 100 else f"{us:,.0f}"
 
 
-def steps_ratios(case: Case, results: dict[str, Any]) -> list[Ratio]:
-    """Of medians. A peer counts with the fastest of its backends."""
-    if "compiled" not in results:
-        return []
-    targets = TARGETS.get(case.name, {})
-    ratios = []
-    for peer in dict.fromkeys(b.peer for b in BACKENDS if b.peer is not None):
-        times = [results[b.name] for b in BACKENDS if b.peer == peer and b.name in results]
-        if times:
-            fastest = min(times, key=lambda r: r["median"])
-            ratios.append(_ratio(case, peer, fastest, results["compiled"], targets.get(peer), False))
-    for name, bound in (("session", SESSION), ("callable", SESSION), ("eager", None)):
-        if name in results:
-            ratios.append(_ratio(case, name, results[name], results["compiled"], bound, True))
-    return ratios
+def steps_table(table: Iterable[Row]) -> Iterator[list[str]]:
+    """Heading, then a line per row: microseconds by backend, and the ratio."""
+    table = list(table)
+    names = [name for name in BACKENDS if any(name in row.best for row in table)]
+    yield ["us a step", *names, "fastest peer", "peer / ours"]
+    for row in table:
+        cells = [micro(row.best[n].step) if n in row.best else "" for n in names]
+        peer = "" if row.peer is None else " ".join(filter(None, (row.peer.backend, row.peer.variant)))
+        yield [row.name, *cells, peer, "" if row.ratio is None else f"{row.ratio:.2f}"]
 
 
-def _ratio(case: Case, name: str, other: Any, ours: Any, target: float | None, at_most: bool) -> Ratio:
-    undisturbed = min(other["rounds"]) / min(ours["rounds"])
-    what = f"{case.name}: {name} step / compiled step"
-    return Ratio(what, other["median"] / ours["median"], target, at_most, undisturbed)
+def figures_table(table: Iterable[Row], names: Iterable[str], what: str, form: str) -> Iterator[list[str]]:
+    """One of the figures by backend."""
+    table, names = list(table), list(names)
+    present = [name for name in names if any(name in row.best for row in table)]
+    yield [what, *present]
+    for row in table:
+        values = [getattr(row.best[n], what) if n in row.best else None for n in present]
+        yield [row.name, *("" if value is None else format(value, form) for value in values)]
 
 
-def start_ratios(case: Case, results: dict[str, Any]) -> list[Ratio]:
-    if "compiled" not in results:
-        return []
-    cold, warm = (results["compiled"][state]["total"] for state in ("cold", "warm"))
-    return [
-        Ratio(f"{case.name}: seconds from start to first result, cold", cold, COLD, True),
-        Ratio(f"{case.name}: seconds from start to first result, warm", warm, WARM, True),
-    ]
+def limits_table(table: Iterable[Row], limits: Mapping[str, Any]) -> Iterator[list[str]]:
+    yield ["case", "us a step", "limit", "share"]
+    for row in table:
+        for what, share in (
+            (f"memory, {row.case.traffic / 1e6:,.2f} MB a step", figures.bandwidth_share(row, limits)),
+            ("its BLAS calls alone", figures.blas_share(row, limits)),
+        ):
+            if share is not None and row.ours is not None:
+                yield [row.name, micro(row.ours.step), what, f"{share:.0%}"]
 
 
-def steps_table(case: Case, found: dict[str, Any]) -> str:
-    lines = [
-        f"Step of {case.name}: {case.about}",
-        f"  {'us a step, over rounds:':50s}{'median':>9s}{'quartiles':>18s}{'loss':>13s}",
-    ]
-    for name, r in found["steps"].items():
-        lines.append(f"  {ABOUT[name]:50s}{r['median']:9.1f}{r['low']:9.1f} ..{r['high']:6.1f}{r['loss']:13.6g}")
-    lines.append(f"  load {found['load_before']:.2f} before, {found['load_after']:.2f} after (about 1 is this process)")
+def variants_table(table: Iterable[Row]) -> Iterator[list[str]]:
+    yield ["case", "backend", "variant", "us a step", "quartiles"]
+    for row in table:
+        for f in row.all:
+            yield [row.name, f.backend, f.variant, micro(f.step), f"{micro(f.low)} - {micro(f.high)}"]
+
+
+def targets_table(found: Iterable[Target]) -> Iterator[list[str]]:
+    yield ["target", "measured", "bound", ""]
+    for target in found:
+        sign = "<=" if target.at_most else ">="
+        yield [target.what, f"{target.value:.2f}", f"{sign} {target.bound:.2f}", VERDICT[target.met]]
+
+
+def failures_table(table: Iterable[Row]) -> Iterator[list[str]]:
+    yield ["case", "backend", "variant", "error"]
+    for row in table:
+        for failure in row.failures:
+            yield [row.name, *failure]
+
+
+def overhead_table(overhead: Mapping[str, float]) -> Iterator[list[str]]:
+    yield ["call of the compiled digits step", "us"]
+    for name, us in overhead.items():
+        yield [name, f"{us:.2f}"]
+
+
+def phases_table(results: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Where the time of the first digits step goes: the first cold run and the first warm one."""
+    yield ["first step of digits", "", "seconds", "where"]
+    for entry in results["entries"]:
+        if entry["case"] == "digits" and BACKENDS[entry["backend"]].ours:
+            for cold in (True, False):
+                for run in [run for run in entry["runs"] if run.get("cold") is cold][:1]:
+                    parts = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in run["phases"].items())
+                    name = " ".join(filter(None, (entry["backend"], entry["variant"])))
+                    yield [name, "empty cache" if cold else "full cache", f"{run['total']:.2f}", parts]
+
+
+def tables(results: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]]:
+    """Titles and tables, empty ones left out."""
+    table = figures.rows(results)
+    peers = [name for name in BACKENDS if not BACKENDS[name].floor]
+    yield "Steps", list(steps_table(table))
+    yield "Targets", list(targets_table(figures.targets(results)))
+    yield "Share of the machine's limits", list(limits_table(table, results["limits"]))
+    yield "Peak memory above the imports, MB", list(figures_table(table, BACKENDS, "memory", ".1f"))
+    yield "Time to the first result, empty cache, seconds from process start", list(figures_table(table, peers, "cold", ".2f"))
+    yield "Time to the first result, full cache, seconds from process start", list(figures_table(table, peers, "warm", ".2f"))
+    yield "Import, seconds", list(figures_table(table[:1], peers, "imports", ".2f"))
+    yield "First step", list(phases_table(results))
+    yield "Overhead", list(overhead_table(results.get("overhead", {})))
+    yield "Failed", list(failures_table(table))
+    yield "All variants", list(variants_table(table))
+
+
+def machine_lines(results: Mapping[str, Any]) -> Iterator[str]:
+    machine, settings = results["machine"], results["settings"]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(machine["versions"].items()))
+    yield f"{machine['cpus']} CPUs ({machine['machine']}), Python {machine['python']}; {versions}."
+    loads = [run["load"] for entry in results["entries"] for run in entry["runs"]]
+    if loads:
+        text = f"load of the machine {min(loads):.1f} - {max(loads):.1f} (about 1 is the measured process)"
+        yield f"{settings['rounds']} processes for each figure, {settings['seconds']:g} s of timed steps in each; {text}."
+    limits = results["limits"]
+    if limits:
+        bandwidth = ", ".join(f"{name} {value:.1f} GB/s" for name, value in limits["bandwidth"].items())
+        blas = ", ".join(f"{name} {value:.0f} GFLOP/s" for name, value in limits["blas"].items())
+        yield f"Measured in the same run: {bandwidth}; {blas}."
+    yield from results["skipped"]
+
+
+def text(results: Mapping[str, Any]) -> str:
+    lines = list(machine_lines(results))
+    for title, (head, *body) in tables(results):
+        if body and title != "All variants":
+            lines += ["", title, *_aligned([head, *body])]
     return "\n".join(lines)
 
 
-def start_table(case: Case, results: dict[str, Any]) -> str:
-    lines = [f"First result of {case.name}: seconds from process start, imports included"]
-    for state in ("cold", "warm"):
-        lines.append(
-            f"  {'empty cache' if state == 'cold' else 'full cache':12s}{'s':>8s}{'CPU s':>9s}{'peak MB':>9s}   where"
-        )
-        for name, r in results.items():
-            run = r[state]
-            parts = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in run["phases"].items())
-            lines.append(f"    {name:10s}{run['total']:6.2f}{run['cpu']:9.2f}{run['peak_mb'] or 0:9.0f}   {parts}")
+def _aligned(table: list[list[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for cells in table:
+        padded = [cell.rjust(w) if _number(cell) else cell.ljust(w) for cell, w in zip(cells, widths, strict=True)]
+        yield "  " + "  ".join(padded).rstrip()
+
+
+def _number(cell: str) -> bool:
+    return cell.replace(",", "").replace(".", "").removesuffix("%").isdigit()
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    lines = [HEAD, *(f"{line}\n" for line in machine_lines(results))]
+    lines.append("`malloc keeps`: `MALLOC_MMAP_THRESHOLD_` and `MALLOC_TRIM_THRESHOLD_` raised; with large arrays page")
+    lines.append("faults, not arithmetic, decide otherwise.\n")
+    for title, (head, *body) in tables(results):
+        if body:
+            lines += [f"## {title}", "", _cells(head), _cells(["---"] * len(head)), *map(_cells, body), ""]
     return "\n".join(lines)
 
 
-def figures(title: str, results: dict[str, float], form: str) -> str:
-    return "\n".join([title, *(f"  {name:30s}{value:{form}}" for name, value in results.items())])
+def _cells(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

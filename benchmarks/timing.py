@@ -1,7 +1,4 @@
-"""Measuring side by side: jobs take turns in one process, round by round, and medians over the rounds are compared.
-
-What disturbs the machine for a while (other processes, clock rates) meets all of them.
-"""
+"""Times of steps: blocks of them within a process, and jobs of one process that take turns."""
 
 from __future__ import annotations
 
@@ -9,37 +6,44 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from .registry import Job
-
-
-class Timing(NamedTuple):
-    """Microseconds: the median step of each round, and over the rounds the median and quartiles."""
-
-    median: float
-    low: float
-    high: float
-    rounds: list[float]
+BLOCK = 0.02
+"""Seconds that a block of steps takes, unless a single one takes longer."""
 
 
-def timing(rounds: list[float]) -> Timing:
-    low, _, high = statistics.quantiles(rounds, n=4) if len(rounds) > 1 else (rounds[0],) * 3
-    return Timing(statistics.median(rounds), low, high, rounds)
+def time_steps(step: Callable[[], Any], seconds: float) -> list[float]:
+    """Microseconds a step in blocks of equal length that take about `seconds` together, at least three."""
+    count, took = 1, _block(step, 1)
+    while took < BLOCK / 4:
+        count *= 2
+        took = _block(step, count)
+    count = max(1, round(count * BLOCK / took))
+    blocks = max(3, round(seconds / max(took, BLOCK)))
+    return [_block(step, count) / count * 1e6 for _ in range(blocks)]
+
+
+def _block(step: Callable[[], Any], count: int) -> float:
+    begin = time.perf_counter()
+    for _ in range(count):
+        step()
+    return time.perf_counter() - begin
 
 
 def interleaved(
-    jobs: Mapping[str, Job], progress: Callable[[Iterable[Any]], Iterable[Any]], *, rounds: int, steps: int
-) -> dict[str, Timing]:
-    """Each job takes `steps` steps in each of the rounds, after a few that don't count."""
+    jobs: Mapping[str, Callable[[], Any]], progress: Callable[[Iterable[Any]], Iterable[Any]], *, rounds: int, steps: int
+) -> dict[str, float]:
+    """Microseconds: each job takes `steps` steps in each of the rounds; the median of the rounds' medians.
+
+    What disturbs the machine for a while meets all of them.
+    """
     medians: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in progress(range(rounds)):
-        for name, job in jobs.items():
-            job.enter()
+        for name, step in jobs.items():
             for _ in range(20):
-                job.step()
-            medians[name].append(_median_step(job.step, steps))
-    return {name: timing(values) for name, values in medians.items()}
+                step()
+            medians[name].append(_median_step(step, steps))
+    return {name: statistics.median(values) for name, values in medians.items()}
 
 
 def _median_step(step: Callable[[], Any], steps: int) -> float:

@@ -1,9 +1,8 @@
-"""One process of a cold or warm start: from the interpreter's first breath to the first result of a case.
+"""One process: a case on a backend, from the interpreter's first breath to timed steps.
 
-    python -m benchmarks.worker CASE BACKEND ARRAYS.npz BEGAN
+    python -m benchmarks.worker CASE BACKEND VARIANT ARRAYS.npz BEGAN SECONDS
 
-BEGAN is the monotonic clock when the process was started. Prints a JSON object: `total` seconds, the `phases` in which
-they went, the peak of resident memory in MB, and the loss.
+BEGAN is the monotonic clock when the process was started, SECONDS how long to time steps. Prints a JSON object.
 """
 
 import time
@@ -11,53 +10,74 @@ import time
 AWAKE = time.monotonic()
 
 import json  # noqa: E402
-import re  # noqa: E402
 import sys  # noqa: E402
+from collections.abc import Mapping  # noqa: E402
 from importlib import import_module  # noqa: E402
-from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 
 from . import cases  # noqa: E402, F401  (registers them)
+from .memory import peak  # noqa: E402
 from .phases import Phases  # noqa: E402
-from .registry import BACKENDS, IMPLEMENTATIONS  # noqa: E402
+from .registry import BACKENDS, CASES, IMPLEMENTATIONS, Arrays  # noqa: E402
+from .timing import time_steps  # noqa: E402
 
 
-def main(case: str, backend: str, file: str, began: str) -> None:
+def main(name: str, backend: str, variant: str, file: str, began: str, seconds: str) -> None:
+    case = CASES[name]
     phases = Phases()
-    phases.seconds["python"] = AWAKE - float(began)
+    phases.seconds["python"] = time.monotonic() - float(began)
+    phases.enter("data")
     with np.load(file) as stored:
-        data = dict(stored)
-    package = next(b.package for b in BACKENDS if b.name == backend)
-    phases.enter("import", AWAKE)
-    import_module(package)
-    if package == "staticgrad":
-        import staticgrad.functional
-        import staticgrad.nn
-        import staticgrad.optim
-        import staticgrad.static
-        import staticgrad.tracing  # noqa: F401
-
+        data = {key: aligned(value) for key, value in stored.items()}
+    phases.enter("import")
+    for module in BACKENDS[backend].imports:
+        import_module(module)
+    if backend in ("compiled", "session"):
         phases.watch_compiler()
     phases.enter("build")
-    job = IMPLEMENTATIONS[case, backend](data)
+    begin = phases.since, phases.before
+    job = IMPLEMENTATIONS[name, backend].function(data, backend, variant)
     phases.enter("first step")
-    job.enter()
-    loss = job.step()
+    result = job.step()
     phases.enter("end")
-    result: dict[str, Any] = {"total": time.monotonic() - float(began), "phases": phases.seconds, "loss": loss}
-    print(json.dumps(result | {"peak_mb": peak_memory()}))
+    first = phases.since
+    for _ in range(case.steps - 1):
+        result = job.step()
+    figures = figures_of(result, job.state(), data)
+    imported = begin[1] + phases.megabytes.get("load compiler", 0.0)
+    report: dict[str, Any] = {
+        "figures": figures,
+        "total": first - float(began) - phases.seconds.pop("data"),
+        "phases": phases.seconds,
+        "memory": peak() - imported,
+        "peak": peak(),
+        "blocks": time_steps(job.step, float(seconds)),
+    }
+    print(json.dumps(report))
 
 
-def peak_memory() -> float | None:
-    """MB; None where Linux doesn't tell."""
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return None
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 if found else None
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that begins at a multiple of 64 bytes: some frameworks copy others."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    skip = -room.ctypes.data % 64
+    copy = room[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def figures_of(result: Any, state: Mapping[str, Any], data: Arrays) -> dict[str, float]:
+    """What is compared between backends: numbers, norms of arrays, and how far parameters have moved."""
+    parts = result if isinstance(result, (tuple, list)) else [result]
+    figures = {f"result {i}": float(part) if np.ndim(part) == 0 else norm(part) for i, part in enumerate(parts)}
+    for name, value in state.items():
+        figures[name] = norm(value - data[name] if name in data else value)
+    return figures
+
+
+def norm(array: Any) -> float:
+    return float(np.linalg.norm(np.asarray(array, np.float64).ravel()))
 
 
 if __name__ == "__main__":

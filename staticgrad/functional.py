@@ -16,7 +16,8 @@ from .errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from .normalization import batch_norm, group_norm, rms_norm
 from .operators import F, Operators, Symbol, apply, as_array
 from .ops.convolution import conv1d, conv2d, conv_transpose2d
-from .ops.indexing import along_op, bounded, gather_op, one_hot
+from .ops.gathering import along_op, bounded, gather_op
+from .ops.indexing import one_hot
 from .ops.pointwise import softplus
 from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from .ops.reductions import log_softmax, softmax
@@ -340,3 +341,43 @@ def embedding(index: Any, weight: Any) -> Any:
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: the weight needs two axes, got {shape_text(weight.shape)}")
     return apply(gather_op, weight, bounded(_operand(index), weight, 0, negative=False), axis=0)
+
+
+def embedding_bag(
+    index: Any, weight: Any, offsets: Any = None, mode: str = "mean", per_sample_weights: Any = None
+) -> Any:
+    """The sum, mean or maximum of the rows of `weight` (entries, features) in each bag: (bags, features).
+
+    index: integers (bags, n), or (n,) with `offsets` (bags,), where each bag begins, ascending from 0; an empty bag gives
+    0. per_sample_weights: of the index's shape, for mode "sum", multiply the rows. Where the mean or sum of (bags, n) is
+    compiled, the rows are added up as they are read. Raises DTypeError, IndexRangeError, ShapeError, and ArgumentError for
+    another mode, or "max" with offsets. Source: PyTorch's function of this name.
+    """
+    index = _operand(index)
+    if mode not in ("sum", "mean", "max"):
+        raise ArgumentError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
+    if len(index.shape) != (2 if offsets is None else 1):
+        raise ShapeError(
+            f"embedding_bag: input has to be a 2D Tensor, or a 1D Tensor with offsets, got {shape_text(index.shape)}"
+            + ("" if offsets is None else " with offsets")
+        )
+    if mode != "sum" and per_sample_weights is not None:
+        raise ArgumentError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode={mode!r})"
+        )
+    rows = embedding(index, weight)
+    if per_sample_weights is not None:
+        rows = rows * F.expand_dims(_operand(per_sample_weights), len(index.shape))
+    if offsets is None:
+        return getattr(F, mode)(rows, 1)
+    if mode == "max":
+        raise ArgumentError("embedding_bag: mode 'max' takes no offsets here", "make the bags rows of a 2D index")
+    starts = F.expand_dims(_operand(offsets), 0)
+    inside = F.astype(F.expand_dims(F.index_along(index, 0), 1) >= starts, np.int64)
+    bag = F.sum(inside, 1) - 1
+    total = F.index_add(F.zeros_like(F.take(weight, F.zeros_like(_operand(offsets)), 0)), 0, bag, rows)
+    if mode == "sum":
+        return total
+    number = F.sum(F.eq(F.expand_dims(bag, 1), F.index_along(F.expand_dims(_operand(offsets), 0), 1)), 0)
+    return total / F.astype(F.expand_dims(F.maximum(number, 1), 1), total.dtype)

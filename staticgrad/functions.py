@@ -14,7 +14,8 @@ from .eager import Tensor, dropout
 from .errors import DTypeError
 from .operators import F, Symbol, frontends, state
 from .ops.einsum import einsum
-from .ops.indexing import getitem, index_along, one_hot, take, take_along_axis
+from .ops.gathering import index_along
+from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
 from .ops.pointwise import (
     astype,
@@ -180,6 +181,7 @@ __all__ = [
     "ge",
     "getitem",
     "gt",
+    "index_add",
     "index_along",
     "isfinite",
     "isnan",

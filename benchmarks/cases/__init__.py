@@ -1,5 +1,16 @@
 """The cases; importing this registers them."""
 
-from . import digits
+from . import chain, cross_entropy, elementwise, embedding, glm, layer_norm, logistic, mlp, pinn, rosenbrock
 
-__all__ = ["digits"]
+__all__ = [
+    "chain",
+    "cross_entropy",
+    "elementwise",
+    "embedding",
+    "glm",
+    "layer_norm",
+    "logistic",
+    "mlp",
+    "pinn",
+    "rosenbrock",
+]

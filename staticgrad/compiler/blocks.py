@@ -20,9 +20,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import Node, Pointwise, Reduction
-from .arguments import BufferRef
+from ..types import SHORT
+from .arguments import BufferRef, real_extent
+from .dots import find_dots
 from .emit import Body, cost, indent
 from .fuse import Group
+from .layout import Layouts
 from .space import COL, FULL, ROW, SCALAR, origin
 
 BLOCK = 64
@@ -33,15 +36,21 @@ WIDE = 512
 """Columns from which on the work per row does not count beside the loops over its columns."""
 ROW_WORK = 16
 """Cost of the values per row from which on blocks pay."""
+LONG = 4096
+"""Columns up to which products with a vector are done in blocks: these stay in the second-level cache."""
 RESIDENT = 4096
 """Elements that a block has of each operand: they stay in the first-level cache from phase to phase."""
+LEAST = 16
+"""Rows of a block, at the least, where it is multiplied with a vector: lanes of one in float32."""
 
 AT = f"c * {BLOCK} + l"
 
 
-def body_class(group: Group) -> type[Body]:
+def body_class(group: Group, layouts: Layouts) -> type[Body]:
     """How to write the kernel of a group: by columns alone, so that every batch size has the same source."""
     space, columns = group.space, group.space.columns
+    if columns is not None and columns <= LONG and find_dots(group, layouts):
+        return Blocks
     if columns is None or not any(isinstance(n.op.emit, Reduction) and space.kind[n] == ROW for n in group.members):
         return Body
     if columns <= NARROW:
@@ -57,9 +66,15 @@ class Blocks(Body):
     kept_at = f"(c * {BLOCK} + l) * columns + j"
     kept_rows = BLOCK
 
+    def levels(self) -> None:
+        super().levels()
+        self.dots = find_dots(self.group, self.layouts)
+
     def row_loop(self, loops: list[str]) -> list[str]:
         end = "rows * (c + 1) // chunks"
-        block = self.size("block", max(1, min(BLOCK, RESIDENT // max(self.group.space.columns or 1, 1))), "block")
+        fewest = LEAST if self.dots else 1
+        rows = min(BLOCK, max(fewest, RESIDENT // max(real_extent(self.group.space, "columns"), 1)))
+        block = self.size("block", rows, "block")
         return [
             f"for b in range(rows * c // chunks, {end}, {block}):", f"    n = min({block}, {end} - b)",
             *indent(loops, 1),
@@ -108,7 +123,30 @@ class Blocks(Body):
     def _loop_phase(self, level: int) -> list[str]:
         self._begin()
         lines = self._loop(level)
-        return self._lanes([*self.loads, *lines]) if lines else []
+        return [*(self._lanes([*self.loads, *lines]) if lines else []), *self._products(level)]
+
+    def _products(self, level: int) -> list[str]:
+        """Calls for the matrix-vector products of one level."""
+        lines = []
+        for node, dot in self.dots.items():
+            if self.level[dot.product] != level:
+                continue
+            shape, kind = dot.product.type.shape, SHORT[node.type.dtype]
+            matrix, row, _ = self.access(dot.matrix, dot.product, FULL, shape)
+            stride = row.removeprefix("i * ") if row != "i" else "1"
+            x = f"{matrix}, b * {stride}"
+            if self.kind(node) == ROW:
+                vector = self.access(dot.vector, dot.product, FULL, shape)[0]
+                call = f"dot_rows_{kind}({self._array(node)}, c * {BLOCK}, {x}, {vector}, 0, n, columns, {stride})"
+            else:
+                source = origin(dot.vector)
+                inside = source in self.members
+                vector = self._array(source) if inside else self.access(dot.vector, dot.product, FULL, shape)[0]
+                place = f"c * {BLOCK}" if inside else "b"
+                call = f"add_rows_{kind}({self.accumulator(node)}, c * columns, {x}, {vector}, {place}, n, columns, {stride})"
+            where = f"  {node.where.short}" if node.where is not None else ""
+            lines.append(f"{call}  # %{self.number.get(node, 0)} {node.op.name}{where}")
+        return lines
 
     def _begin(self) -> None:
         """Nothing is at hand yet."""
@@ -141,10 +179,11 @@ class Blocks(Body):
         return self.arrays[node]
 
     def _travels(self, node: Node, level: int) -> bool:
-        """Whether another phase reads a value that this row phase computes."""
+        """Whether a later phase reads a value that this row phase computes."""
         return any(
             node in map(origin, user.inputs) and (self.kind(user) != ROW or self.level[user] != level)
             for user in self.group.members
+            if user not in self.totals  # they are added up in the phase that computes the value
         )
 
 
@@ -171,7 +210,8 @@ class NarrowBlocks(Blocks):
             name = self.total(node) if kind == SCALAR else f"s{self.next('s')}"
             if kind == COL:
                 place = f"{self.accumulator(node)}[c * columns + j]"
-                before.append(f"{name} = {self.loaded(*place[:-1].split('[', 1), node)}")
+                pointer, index = place[:-1].split("[", 1)
+                before.append(f"{name} = {self.loaded(pointer, index, node)}")
                 after.append(f"{place} = {self.stored(node, name)}")
             inside.append(self.line(name, self.combine(node, name, operand), node))
         inside += self.late

@@ -9,18 +9,18 @@ import numpy as np
 
 from ..ir import Cell, Graph, Layout, Node, Routine
 from ..types import SHORT
-from . import jit, pool
+from . import indexed, jit, pool
 from .arguments import BufferRef, KernelSource
 from .blocks import body_class
-from .layout import Layouts
-from .rows import Row, Slot
+from .layout import Layouts, collapse
+from .rows import PER_RUN, Row, Slot
 from .schedule import Schedule, Unit
 from .space import inlined
 from .threads import get_num_threads
 
 ALIGN = 64
-PARALLEL_WORK = 300_000
-"""Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 6 us."""
+PARALLEL_WORK = 150_000
+"""Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
 LARGE_GEMM = 60**3  # below it OpenBLAS stays in one thread by itself
 
 
@@ -43,6 +43,7 @@ class Builder:
         for unit in plan.units:
             getattr(self, f"_{unit.kind}")(unit)
         self.fetches = [self._fetch(node) for node in fetches]
+        self.outputs = self._outputs()
         self._arena()
         self._point()
 
@@ -114,16 +115,22 @@ class Builder:
         base.last = len(self.rows)
         return Slot("view", node.type.shape, node.type.dtype, layout=layout, base=base)
 
+    def _outputs(self) -> list[Slot]:
+        """Slots that become arrays of their own: those that one fetch takes whole."""
+        fetched = [slot.root for slot in self.fetches]
+        whole = [slot.root for slot in self.fetches if slot.layout is None]
+        found = [slot for slot in whole if slot.kind == "arena" and fetched.count(slot) == 1]
+        for i, slot in enumerate(found):
+            slot.kind, slot.index = "output", len(self.feed_index) + i
+        return found
+
     def array(self, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """A node's value as a view, for host calls."""
         if node.op.leaf == "shape" or (inlined(node) and self.layouts.base[node] not in self.slots):
             return self._constant(node)
         base = self.slot(self.layouts.base[node])
         view = Slot("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)
-        if self.layouts.base[node] is node and base.kind == "arena":
-            assert base.memory is not None
-            return base.memory
-        return view.array(arrays)
+        return (base if self.layouts.base[node] is node else view).array(arrays)
 
     def _arena(self) -> None:
         """Offsets for all arena slots: largest first, the lowest place free for the whole lifetime (first fit)."""
@@ -155,19 +162,17 @@ class Builder:
     # pointers -------------------------------------------------------------------------------------------------------
 
     def _point(self) -> None:
-        self._patches: list[list[int]] = []
+        self.patches: list[list[int]] = []
+        """(which of the arrays of a run, address to write its address to, bytes to add)"""
         self._state_uses: dict[Slot, list[tuple[np.ndarray, int, int]]] = {}
         for row in self.rows:
             for i, (slot, add) in enumerate(row.buffers):
-                if slot.kind == "feed":
-                    self._patches.append([slot.index, row.pointers.ctypes.data + 8 * i, add])
+                if slot.kind in PER_RUN:
+                    self.patches.append([slot.index, row.pointers.ctypes.data + 8 * i, add])
                 elif slot.memory is None:
                     self._state_uses.setdefault(slot, []).append((row.pointers, i, add))
                 else:
                     row.pointers[i] = slot.memory.ctypes.data + add
-
-    def feed_patches(self) -> list[list[int]]:
-        return self._patches
 
     def bind_fixed(self, which: str, array: np.ndarray) -> None:
         slot: Slot = getattr(self, which)
@@ -201,7 +206,8 @@ class Builder:
 
     def _kernel(self, unit: Unit) -> None:
         assert unit.group is not None
-        kernel = body_class(unit.group)(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
+        body = body_class(unit.group, self.layouts)
+        kernel = body(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
         chunks = self._chunks(kernel.work, kernel.rows)
         sizes = list(kernel.sizes)
         if kernel.chunked:
@@ -242,7 +248,7 @@ class Builder:
         slot, add = self._view(node) if source is None else source[:2]
         at = self.layouts.at[node] if source is None else source[2]
         size = node.type.dtype.itemsize
-        shape, strides_to, strides_from = _collapse(at.shape, layout.strides, at.strides)
+        shape, strides_to, strides_from = collapse(at.shape, layout.strides, at.strides)
         kernel = jit.library("move", f"copy_{size}")
         work = math.prod(shape)
         self.add(
@@ -283,7 +289,10 @@ class Builder:
     def _native(self, unit: Unit) -> None:
         node = unit.makes[0]
         for name, extra in unit.calls:
-            getattr(self, f"_call_{name}")(node, *extra)
+            if name in indexed.CALLS:
+                indexed.CALLS[name](self, node, *extra)
+            else:
+                getattr(self, f"_call_{name}")(node, *extra)
 
     def _call_routine(self, node: Node, routine: Routine) -> None:
         operands = [self._contiguous(x) for p, x in enumerate(node.inputs) if p not in node.op.shape_only]
@@ -309,41 +318,6 @@ class Builder:
 
     def _call_copy(self, node: Node, operand: int, layout: Layout) -> None:
         self._copy_row(node.inputs[operand], self.slot(node), layout)
-
-    def _call_bounded(self, node: Node) -> None:
-        index, like = node.inputs
-        slot, add = self._contiguous(index)
-        kernel = jit.library("bounds", f"bounded_{SHORT[node.type.dtype]}")
-        extent = like.type.shape[node.attrs["axis"]]
-        low = -extent if node.attrs["low"] < 0 else 0
-        self.add(
-            Row(
-                "check", "bounded", node, [(slot, add), (self.slot(node), 0), (self.status, 0)],
-                [extent, low, 0], kernel.address, 0, node.type.size, check=True, nodes=[node], work=node.type.size,
-            )
-        )  # fmt: skip
-
-    def _call_gather(self, node: Node) -> None:
-        values, index = node.inputs
-        axis, shape = node.attrs["axis"], values.type.shape
-        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]
-        operands = [self._contiguous(values), self._index(index), (self.slot(node), 0)]
-        kernel = jit.library("move", f"gather_{node.type.dtype.itemsize}_{_index_name(index)}")
-        self.add(Row("gather", "gather", node, operands, sizes, kernel.address, 0, sizes[0], nodes=[node],
-                     work=node.type.size))  # fmt: skip
-
-    def _call_scatter_add(self, node: Node) -> None:
-        values, like, index = node.inputs
-        axis, shape = node.attrs["axis"], like.type.shape
-        sizes = [math.prod(shape[:axis]), shape[axis], index.type.size, math.prod(shape[axis + 1 :])]
-        operands = [self._contiguous(values), self._index(index), (self.slot(node), 0)]
-        self._call_zero(node)
-        kernel = jit.library("move", f"scatter_{SHORT[node.type.dtype]}_{_index_name(index)}")
-        self.add(Row("scatter", "scatter_add", node, operands, sizes, kernel.address, 0, sizes[0], nodes=[node],
-                     work=values.type.size))  # fmt: skip
-
-    def _index(self, index: Node) -> tuple[Slot, int]:
-        return self._contiguous(index)
 
     def _call_gemm(self, node: Node) -> None:
         left, right = node.inputs
@@ -387,27 +361,6 @@ class Builder:
 
 class _Key:
     """Identity of memory that no node names."""
-
-
-def _index_name(index: Node) -> str:
-    return SHORT[index.type.dtype]
-
-
-def _collapse(
-    shape: Sequence[int], a: Sequence[int], b: Sequence[int]
-) -> tuple[list[int], list[int], list[int]]:
-    """Axes joined where both sides walk them in one stride; at least one axis."""
-    dims: list[list[int]] = []
-    for d, s, t in zip(shape, a, b, strict=True):
-        if d == 1:
-            continue
-        if dims and dims[-1][1] == s * d and dims[-1][2] == t * d:
-            dims[-1] = [dims[-1][0] * d, s, t]
-        else:
-            dims.append([d, s, t])
-    if not dims:
-        dims = [[1 if math.prod(shape) else 0, 1, 1]]
-    return [d[0] for d in dims], [d[1] for d in dims], [d[2] for d in dims]
 
 
 def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:

@@ -17,11 +17,13 @@ same source. The source is a product: names are short and stable, and each line 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..ir import Index, Node, Pointwise, Reduction
 from ..types import SHORT, bool_
 from .arguments import Arguments, BufferRef, KernelSource, real_extent
+from .dots import Dot
 from .layout import count
 from .space import COL, FULL, ROW, SCALAR, inlined, origin
 
@@ -87,6 +89,8 @@ class Body(Arguments):
     kept_at = "c * columns + j"
     """Where a value that is kept for later levels lies in its scratch."""
     kept_rows = 1
+    dots: Mapping[Node, Dot] = {}
+    """Sums that routines of their own compute."""
 
     def _columns(self) -> None:
         """Few columns, along a weight or a constant, are a number in the source: short loops are unrolled then. Others
@@ -128,7 +132,7 @@ class Body(Arguments):
         for node in self.group.members:
             if self.kind(node) == FULL and self.level[node] == level and (node in self.outputs or node in self.kept):
                 sinks[node] = None
-            if isinstance(node.op.emit, Reduction):
+            if isinstance(node.op.emit, Reduction) and node not in self.dots:
                 source = origin(node.inputs[0])
                 if source in self.members and self.kind(source) == FULL and self.level[source] == level:
                     sinks[source] = None
@@ -138,7 +142,7 @@ class Body(Arguments):
         """Reductions folded in the loop of this level."""
         result = []
         for node in self.group.members:
-            if isinstance(node.op.emit, Reduction) and not self.flat:
+            if isinstance(node.op.emit, Reduction) and node not in self.dots and not self.flat:
                 source = origin(node.inputs[0])
                 if source in self.members:
                     if self.kind(source) == FULL and self.level[source] == level:

@@ -33,7 +33,14 @@ from staticgrad.compiler.lang import *
 
 """
 
-IMPORTED = ("address", "blas", "lang", "philox", "table", "vector")
+SPECIAL = {
+    "dense": ("dot_rows_", "add_rows_"),
+    "division": ("floor_divide_", "remainder_", "pow_int"),
+    "philox": ("uniform_", "normal_"),
+}
+"""Modules that few kernels need, by what their text has when it needs them."""
+
+IMPORTED = ("address", "blas", "lang", "table", "vector", *SPECIAL)
 """The modules beside `elementary` that kernels and drivers import."""
 
 _lock = threading.RLock()
@@ -90,9 +97,9 @@ def load(body: str) -> dict[str, Any]:
 
 
 def header(body: str) -> str:
-    """The imports of a kernel: the random functions only where they are used."""
-    draws = "uniform_" in body or "normal_" in body
-    return HEADER + ("from staticgrad.compiler.philox import *\n\n" if draws else "")
+    """The imports of a kernel: each costs compile time, so the special ones only where they are used."""
+    needed = [module for module, names in SPECIAL.items() if any(name in body for name in names)]
+    return HEADER + "".join(f"from staticgrad.compiler.{module} import *\n\n" for module in needed)
 
 
 def without_comments(source: str) -> str:

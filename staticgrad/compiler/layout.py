@@ -101,3 +101,20 @@ def row_terms(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, 
             terms.append((divisor, d, s))
         divisor *= d
     return tuple(terms)
+
+
+def collapse(
+    shape: Sequence[int], a: Sequence[int], b: Sequence[int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Axes joined where both sides walk them in one stride; at least one axis."""
+    dims: list[list[int]] = []
+    for d, s, t in zip(shape, a, b, strict=True):
+        if d == 1:
+            continue
+        if dims and dims[-1][1] == s * d and dims[-1][2] == t * d:
+            dims[-1] = [dims[-1][0] * d, s, t]
+        else:
+            dims.append([d, s, t])
+    if not dims:
+        dims = [[1 if math.prod(shape) else 0, 1, 1]]
+    return [d[0] for d in dims], [d[1] for d in dims], [d[2] for d in dims]

@@ -18,6 +18,7 @@ import numpy as np
 from ..ops.random import normal_op, uniform_op
 from ..types import DTYPES, SHORT, bool_
 from .elementary import PYTHON
+from .rows import PER_RUN
 
 
 class Pointer:
@@ -58,7 +59,7 @@ def pointers(buffers: Sequence[tuple[Any, int]], arrays: Sequence[np.ndarray]) -
     """Buffers of a plan's row, (slot, bytes to add) each, for `run_unjitted`; `arrays` are the plan's feeds."""
     result = []
     for slot, add in buffers:
-        memory = arrays[slot.index] if slot.kind == "feed" else slot.memory
+        memory = arrays[slot.index] if slot.kind in PER_RUN else slot.memory
         result.append(Pointer(memory.reshape(-1), add // memory.itemsize))
     return result
 
@@ -110,15 +111,30 @@ def _draws(op: Any, dtype: np.dtype) -> Callable[[int, int, int], Any]:
     return lambda seed, draw, element: first(int(seed), int(draw), 1 << int(element).bit_length())[int(element)]
 
 
+def _dot_rows(out: Any, out_at: int, x: Any, x_at: int, w: Any, w_at: int, n: int, columns: int, stride: int) -> None:
+    for i in range(n):
+        out[out_at + i] = sum(x[x_at + i * stride + j] * w[w_at + j] for j in range(columns))
+
+
+def _add_rows(out: Any, out_at: int, x: Any, x_at: int, w: Any, w_at: int, n: int, columns: int, stride: int) -> None:
+    for j in range(columns):
+        out[out_at + j] += sum(x[x_at + i * stride + j] * w[w_at + i] for i in range(n))
+
+
 TWINS: dict[str, Callable[..., Any]] = {
     "kernel": _identity,
     "inline": _identity,
     **{f"plus_{s}": operator.add for s in ("f32", "f64", "int")},
+    **{f"dot_rows_{s}": _dot_rows for s in ("f32", "f64")},
+    **{f"add_rows_{s}": _add_rows for s in ("f32", "f64")},
     **{f"relu_{s}": _relu for s in ("f32", "f64", "int")},
     **{f"sign_{s}": _sign for s in ("f32", "f64", "int")},
     **{f"maximum_{s}": max for s in ("int", "bool")},
     **{f"minimum_{s}": min for s in ("int", "bool")},
+    **{f"floor_divide_{s}": np.floor_divide for s in ("f32", "f64", "int")},
+    **{f"remainder_{s}": np.remainder for s in ("f32", "f64", "int")},
+    "pow_int": np.power,
     **{f"uniform_{SHORT[d]}": _draws(uniform_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
     **{f"normal_{SHORT[d]}": _draws(normal_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
 }
-"""Python's meaning of the small functions of `lang` and `philox`."""
+"""Python's meaning of the small functions of `lang`, `dense`, `division` and `philox`."""

@@ -68,9 +68,21 @@ def schedule(
     for unit in units:
         unit.after |= {maker[base] for base in unit.reads if base in maker and maker[base] is not unit}
     place: dict[Node, Node] = {}
-    notes: list[str] = []
+    notes = _whole(graph, [*fetches, *(value for _, value in assigns)])
     saved = _assign(graph, units, maker, layouts, fetches, assigns, place, notes)
     return Schedule(_ordered(units), place, constants, saved, notes)
+
+
+def _whole(graph: Graph, results: Sequence[Node]) -> list[str]:
+    """Values that are 0 but for a few rows, and have to be made in whole."""
+    users, wanted = graph.users(), set(results)
+    notes = []
+    for node in graph.nodes:
+        if node.op.sparse:
+            names = list(dict.fromkeys(user.op.name for user in users[node]))
+            why = "it is a result" if node in wanted else f"{', '.join(names)} needs all of it"
+            notes.append(f"{node.op.name} {node.type}: made in whole, zeros included, because {why}")
+    return notes
 
 
 def _units(
@@ -99,8 +111,7 @@ def _units(
         emit = node.op.emit
         calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
         if calls is not None:
-            check = any(name == "bounded" for name, _ in calls)
-            priority = CHECKED if check else ORDINARY
+            priority = CHECKED if isinstance(emit, Native) and emit.check is not None else ORDINARY
             units.append(Unit("native", [node], reads, position[node], calls=calls, priority=priority))
         else:
             units.append(Unit("host", [node], reads, position[node], priority=CHECKED))
@@ -179,10 +190,33 @@ def _why_not_in_place(
         return "its value goes to two variables"
     if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:
         return "its value is a view"
-    if writer.kind == "native" and writer.priority != CHECKED and not readers:
-        return None
-    if writer.kind != "kernel":
+    if writer.kind == "native" and writer.priority != CHECKED:
+        if variable in writer.reads and not _adds_to(base, variable, layouts):
+            return f"{base.op.name} reads it while it writes"
+    elif writer.kind != "kernel":
         return f"{base.op.name} is not a fused kernel"
+    else:
+        reason = _why_not_by_element(writer, base, variable, layouts)
+        if reason is not None:
+            return reason
+    if _reaches(writer, [u for u in readers if u is not writer]):
+        return "the old value is read afterwards"
+    if _reaches(writer, checks):
+        return "a check that may fail comes afterwards"
+    return None
+
+
+def _adds_to(node: Node, variable: Node, layouts: Layouts) -> bool:
+    """Whether a native routine that reads the variable changes it where it lies."""
+    at = node.op.emit.inplace  # type: ignore[union-attr]
+    others = [i for p, i in enumerate(node.inputs) if p != at]
+    if at is None or any(layouts.base[i] is variable for i in others):
+        return False
+    return layouts.at[node.inputs[at]] == layouts.at[variable]
+
+
+def _why_not_by_element(writer: Unit, base: Node, variable: Node, layouts: Layouts) -> str | None:
+    """Why a kernel can't write each element of the variable where it reads it."""
     group = writer.group
     assert group is not None
     kind = group.space.kind[base]
@@ -198,10 +232,6 @@ def _why_not_in_place(
                 same = operand.type.shape == base.type.shape == node.type.shape
                 if not same or layouts.at[operand] != layouts.at[variable] or group.space.kind[node] != kind:
                     return "the kernel reads the variable at other places than it writes"
-    if _reaches(writer, [u for u in readers if u is not writer]):
-        return "the old value is read afterwards"
-    if _reaches(writer, checks):
-        return "a check that may fail comes afterwards"
     return None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
 from ..operators import F, apply, frontends, state
-from ..ops.indexing import gather_op, scatter_op
+from ..ops.gathering import gather_op, scatter_op
 from ..types import category, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad

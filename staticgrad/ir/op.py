@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StaticgradError
 from ..types import TensorType
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Pointwise:
 
     template: str | Callable[[Node], str]
     cost: int = 1
+    product: bool = False
+    """It is the product of its two operands: sums of products have routines of their own."""
 
     def text(self, node: Node) -> str:
         return self.template if isinstance(self.template, str) else self.template(node)
@@ -43,6 +45,8 @@ class Reduction:
     combine: str
     fold: Callable[..., np.ndarray]
     """The NumPy ufunc's reduce over axis 0, which joins the partial results of several threads."""
+    sums: bool = False
+    """It is the sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +112,15 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A routine of `compiler/native` does it. `plan(node, layouts)` returns `Call`s, or None to take the host."""
+    """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
+
+    inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
+    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one.
+    """
 
     plan: Callable[..., Any]
+    inplace: int | None = None
+    check: Callable[..., StaticgradError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +192,8 @@ class OpDef:
     doc: str = field(default="", repr=False)
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
+    sparse: bool = False
+    """Most of the result is 0: what it is made of is smaller, and says as much."""
 
     def vjp_for(self, i: int) -> Callable[..., Any] | None:
         """The cotangent function of input `i`, or None when no gradient flows there."""

@@ -188,6 +188,29 @@ class Embedding(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
+class EmbeddingBag(Module):
+    """`functional.embedding_bag` with a weight (num_embeddings, embedding_dim) that starts standard normal."""
+
+    weight: Tensor
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, mode: str = "mean", dtype: Any = None):
+        super().__init__()
+        self.num_embeddings = _extent("EmbeddingBag", "num_embeddings", num_embeddings)
+        self.embedding_dim = _extent("EmbeddingBag", "embedding_dim", embedding_dim)
+        if mode not in ("sum", "mean", "max"):
+            raise ArgumentError(f"EmbeddingBag: mode has to be one of sum, mean or max, got {mode!r}")
+        self.mode = mode
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        self.weight = Parameter(np.empty((self.num_embeddings, self.embedding_dim), kind))
+        init.normal_(self.weight)
+
+    def forward(self, index: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        return functional.embedding_bag(index, self.weight, offsets, self.mode, per_sample_weights)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
+
+
 class GELU(Module):
     """`functional.gelu`."""
 

@@ -1,200 +1,18 @@
-"""Indexing: basic and integer-array subscripts, take, take_along_axis, one_hot; each with its scatter as cotangent."""
+"""Indexing as users write it: basic and integer-array subscripts, take, take_along_axis, index_add, one_hot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..ir import Expand, Index, Native, Node, OpDef, define
 from ..operators import F, Operators, Symbol, apply, numpy_twin, public
-from ..types import TensorType, as_dtype, broadcast_shapes, get_default_dtype, int64, normalize_axis, shape_text
+from ..types import as_dtype, get_default_dtype, normalize_axis, shape_text
+from .gathering import along_op, bounded, gather_op, index_add_op
 from .reductions import ndim_of
-from .rules import keep, unbroadcast
 from .shaping import WHOLE, slice_op
-
-# positions -------------------------------------------------------------------------------------------------------
-
-
-def _index_eval(x: np.ndarray, axis: int) -> np.ndarray:
-    shape = [1] * x.ndim
-    shape[axis] = x.shape[axis]
-    return np.arange(x.shape[axis], dtype=np.int64).reshape(shape)
-
-
-index_along_op = define(
-    OpDef(
-        name="index_along",
-        infer=lambda x, axis: TensorType(tuple(d if i == axis else 1 for i, d in enumerate(x.shape)), int64),
-        eval=_index_eval,
-        vjp=None,
-        emit=Index(),
-        shape_only=(0,),
-        promote=keep,
-        doc="0, 1, 2 ... along `axis`; extent 1 along the others.",
-    )
-)
-
-
-@public
-def index_along(x: Any, axis: int) -> Any:
-    """The positions along `axis` of x, shaped to broadcast against x; int64."""
-    return apply(index_along_op, x, axis=axis)
-
-
-# range checks ---------------------------------------------------------------------------------------------------
-
-
-def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int) -> np.ndarray:
-    n = like.shape[axis]
-    if index.size:
-        smallest, largest = int(index.min()), int(index.max())
-        floor = -n if low < 0 else 0
-        if smallest < floor or largest >= n:
-            bad = smallest if smallest < floor else largest
-            raise IndexRangeError(f"index {bad} is out of range for axis {axis} with extent {n}")
-    return np.where(index < 0, index + n, index) if low < 0 else index
-
-
-bounded_op = define(
-    OpDef(
-        name="bounded",
-        infer=lambda index, like, axis, low: index,
-        eval=_bounded_eval,
-        vjp=None,
-        emit=Native(lambda node, layouts: [("bounded", ())]),
-        shape_only=(1,),
-        promote=keep,
-        doc="Indices checked against the extent of `like`; with low = -1, negative ones count from the end.",
-    )
-)
-
-
-def bounded(index: Any, like: Any, axis: int, *, negative: bool) -> Any:
-    """Checked indices. Raises IndexRangeError (in a plan: before any state changes)."""
-    if getattr(index, "dtype", None) is not None and index.dtype.kind not in "iu":
-        raise DTypeError(f"indices must be integers, got {index.dtype}")
-    return apply(bounded_op, index, like, axis=axis, low=-1 if negative else 0)
-
-
-# gather and scatter ---------------------------------------------------------------------------------------------
-
-
-def _gather_infer(x: TensorType, *indices: TensorType, axis: int) -> TensorType:
-    for t in indices:
-        if t.dtype.kind not in "iu":
-            raise DTypeError(f"indices must be integers, got {t.dtype}")
-    picked = broadcast_shapes(*(t.shape for t in indices))
-    return x.with_shape((*x.shape[:axis], *picked, *x.shape[axis + len(indices) :]))
-
-
-def _where(axis: int, indices: Sequence[np.ndarray]) -> tuple[Any, ...]:
-    return (slice(None),) * axis + tuple(indices)
-
-
-def _scatter_eval(g: np.ndarray, like: np.ndarray, *indices: np.ndarray, axis: int) -> np.ndarray:
-    out = np.zeros(like.shape, g.dtype)
-    np.add.at(out, _where(axis, indices), g)
-    return out
-
-
-gather_op = define(
-    OpDef(
-        name="gather",
-        infer=_gather_infer,
-        eval=lambda x, *indices, axis: x[_where(axis, indices)],
-        vjp=lambda i: (
-            (lambda g, node, out, x, *indices: apply(scatter_op, g, x, *indices, axis=node.attrs["axis"]))
-            if i == 0
-            else None
-        ),
-        emit=Native(lambda node, layouts: [("gather", ())] if len(layouts) == 2 else None),
-        promote=keep,
-        doc="x indexed by integer arrays at neighbouring axes from `axis` on.",
-    )
-)
-scatter_op: OpDef = define(
-    OpDef(
-        name="scatter_add",
-        infer=lambda g, like, *indices, axis: g.with_shape(like.shape),
-        eval=_scatter_eval,
-        vjp=lambda i: (
-            (lambda g, node, out, x, like, *indices: apply(gather_op, g, *indices, axis=node.attrs["axis"]))
-            if i == 0
-            else None
-        ),
-        emit=Native(lambda node, layouts: [("scatter_add", ())] if len(layouts) == 3 else None),
-        shape_only=(1,),
-        promote=keep,
-        doc="Zeros of the shape of `like`, to which values are added at integer positions; the cotangent of gather.",
-    )
-)
-
-
-def _along_infer(x: TensorType, index: TensorType, axis: int) -> TensorType:
-    if index.dtype.kind not in "iu":
-        raise DTypeError(f"indices must be integers, got {index.dtype}")
-    if x.ndim != index.ndim:
-        raise ShapeError(f"the index needs as many axes as x, {shape_text(x.shape)} and {shape_text(index.shape)}")
-    rest = [
-        broadcast_shapes((a,), (b,))[0] if i != axis else b
-        for i, (a, b) in enumerate(zip(x.shape, index.shape, strict=True))
-    ]
-    return x.with_shape(tuple(rest))
-
-
-def _match(x: Any, index: Any, axis: int) -> Any:
-    """True where the position along `axis` is the one that `index` (of extent 1 there) names."""
-    return F.eq(F.index_along(x, axis), index)
-
-
-def _along_expand(node: Node, x: Any, index: Any) -> Any:
-    """A single position per row is a masked sum, which fuses with what made x."""
-    axis = node.attrs["axis"]
-    if index.shape[axis] != 1:
-        return None
-    return F.astype(F.sum(F.where(_match(x, index, axis), x, 0), axis, keepdims=True), x.dtype)
-
-
-def _along_vjp(g: Any, node: Any, out: Any, x: Any, index: Any) -> Any:
-    axis = node.attrs["axis"]
-    if index.shape[axis] == 1:
-        return unbroadcast(F.where(_match(x, index, axis), g, 0), x)
-    return apply(scatter_along_op, g, x, index, axis=axis)
-
-
-def _scatter_along_eval(g: np.ndarray, like: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
-    out = np.zeros(like.shape, g.dtype)
-    grid = list(np.ogrid[tuple(slice(n) for n in g.shape)])
-    grid = [np.minimum(p, like.shape[i] - 1) if i != axis else index for i, p in enumerate(grid)]
-    np.add.at(out, tuple(grid), g)
-    return out
-
-
-along_op = define(
-    OpDef(
-        name="take_along_axis",
-        infer=_along_infer,
-        eval=lambda x, index, axis: np.take_along_axis(x, index, axis),
-        vjp=(_along_vjp, None),
-        emit=Expand(_along_expand),
-        promote=keep,
-    )
-)
-scatter_along_op = define(
-    OpDef(
-        name="scatter_along_axis",
-        infer=lambda g, like, index, axis: g.with_shape(like.shape),
-        eval=_scatter_along_eval,
-        vjp=(lambda g, node, out, x, like, index: apply(along_op, g, index, axis=node.attrs["axis"]), None, None),
-        shape_only=(1,),
-        promote=keep,
-        doc="Adds values at positions along one axis; the cotangent of take_along_axis.",
-    )
-)
 
 # public functions ------------------------------------------------------------------------------------------------
 
@@ -220,6 +38,27 @@ def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
     """
     axis = normalize_axis(axis, ndim_of(x))
     return apply(along_op, x, bounded(_as_index(index), x, axis, negative=True), axis=axis)
+
+
+@public
+def index_add(x: Any, axis: int, index: Any, source: Any) -> Any:
+    """x with `source` added at `index` along `axis`, once for every time that a position occurs; PyTorch's `index_add`.
+
+    index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
+    IndexRangeError, ShapeError, and DTypeError for a floating index.
+    """
+    axis = normalize_axis(axis, ndim_of(x))
+    index = bounded(_as_index(index), x, axis, negative=True)
+    x, source = (a if hasattr(a, "dtype") else np.asarray(a) for a in (x, source))
+    if source.dtype != x.dtype:
+        raise DTypeError(
+            f"index_add: self and source are expected to have the same dtype, but got {x.dtype} and {source.dtype}"
+        )
+    if ndim_of(index) != 1:
+        raise ShapeError(f"index_add: the index needs one axis, got {shape_text(index.shape)}")
+    if axis == 0:
+        return apply(index_add_op, x, source, index)
+    return F.swapaxes(apply(index_add_op, F.swapaxes(x, 0, axis), F.swapaxes(source, 0, axis), index), 0, axis)
 
 
 @public

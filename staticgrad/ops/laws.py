@@ -1,14 +1,12 @@
 """The laws by which the compiler simplifies graphs: data, one record per law.
 
-`apply(node, *inputs)` gets a node of the new graph with symbols of its operands, and returns the symbol that may
-replace it, or None. A law holds for all values, NaN and infinity included, unless it says what it assumes.
+A law holds for all values, NaN and infinity included, unless it says what it assumes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +14,11 @@ import numpy as np
 from ..ir import REGISTRY, Node, Pointwise
 from ..operators import F, Symbol, append
 from ..operators import apply as apply_op
+from .law import Law
 from .leaves import constant, constant_of
 from .products import outer_product, row_times, times_column
 from .reductions import safe_top
-
-
-@dataclass(frozen=True)
-class Law:
-    """`ops`: the names it looks at (empty: all); `law`: what it states."""
-
-    name: str
-    law: str
-    ops: tuple[str, ...]
-    apply: Callable[..., Any]
+from .sparse_laws import ROWS, WHOLE
 
 
 def value_of(node: Node) -> Any:
@@ -201,10 +191,11 @@ def _exp_minus_logsumexp(node: Node, x: Any) -> Any:
     shape = b.type.shape
     while b.op.name in ("reshape", "expand_dims", "broadcast_to", "broadcast_like", "squeeze"):
         b = b.inputs[0]
-    if b.op is not REGISTRY["logsumexp"] or b.inputs[0] is not a or 0 in a.type.shape:
+    if b.op is not REGISTRY["logsumexp"] or b.inputs[0] is not a:
         return None
     axis = b.attrs["axis"]
-    if shape not in (a.type.shape, tuple(1 if i in axis else d for i, d in enumerate(a.type.shape))):
+    kept = tuple(1 if i in axis else d for i, d in enumerate(a.type.shape))
+    if any(a.type.shape[i] == 0 for i in axis) or shape not in (a.type.shape, kept):
         return None
     source = Symbol(x.graph, a)
     e = F.exp(source - safe_top(source, axis))
@@ -241,6 +232,7 @@ STABILISING = (
     Law("log of sigmoid", "log(sigmoid(x)) = -softplus(-x), finite where it underflows", ("log",), _log_of_sigmoid),
     Law("log of a sum of exp", "log(sum(exp(x))) = logsumexp(x), which can't overflow", ("log",), _log_of_sum_of_exp),
     Law("log1p", "log(1 + x) = log1p(x), accurate for small x", ("log",), _log_of_one_plus),
+    *WHOLE,
 )
 """Applied while the ops are whole, before `expand`."""
 
@@ -264,4 +256,5 @@ ALGEBRA = (
     Law("double negative", "-(-x) = x", ("neg",), _double_negative),
     Law("minus one", "x * -1 = -x", ("mul",), _minus_one),
     Law("subtraction", "x + (-y) = x - y", ("add",), _times_negative),
+    *ROWS,
 )

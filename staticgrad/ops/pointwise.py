@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir import Node, OpDef, Pointwise, define
+from ..ir import Native, Node, OpDef, Pointwise, define
 from ..operators import F, Symbol, apply, frontends, numpy_twin, public
-from ..types import DTYPES, SHORT, as_dtype, bool_, is_scalar
+from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, int64, is_scalar, promote
 from .rules import (
     arithmetic,
     binary,
@@ -27,12 +27,13 @@ from .rules import (
 )
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
+MOST = int(np.iinfo(np.int64).max)
 
 
 def _pointwise(name: str, arity: int, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int, promote: Any,
-               infer: Any = elementwise, symbol: str = "", doc: str = "") -> OpDef:  # fmt: skip
+               infer: Any = elementwise, symbol: str = "", doc: str = "", product: bool = False) -> OpDef:  # fmt: skip
     """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    emit = None if template is None else Pointwise(template, cost)
+    emit = None if template is None else Pointwise(template, cost, product)
     op = define(OpDef(name, infer, numpy, vjp, emit, promote, symbol, doc))
     function = unary(op) if arity == 1 else binary(op)
     setattr(F, name, function)
@@ -48,8 +49,11 @@ def _unary(name: str, numpy: Callable[..., Any], template: Any, vjp: Callable[..
 
 
 def _binary(name: str, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int = CHEAP,
-            promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "") -> OpDef:  # fmt: skip
-    return _pointwise(name, 2, numpy, template, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc)
+            promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "",
+            product: bool = False) -> OpDef:  # fmt: skip
+    return _pointwise(
+        name, 2, numpy, template, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc, product=product
+    )
 
 
 def _unless_bool(template: str, on_bool: str) -> Callable[[Node], str]:
@@ -71,7 +75,7 @@ sub = _binary("sub", np.subtract, "({0} - {1})", (
 mul = _binary("mul", np.multiply, _unless_bool("({0} * {1})", "({0} & {1})"), (
     lambda g, node, out, x, y: unbroadcast(g * y, x),
     lambda g, node, out, x, y: unbroadcast(g * x, y),
-), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.")  # fmt: skip
+), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", product=True)  # fmt: skip
 
 div = _binary("div", np.true_divide, "({0} / {1})", (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
@@ -90,18 +94,30 @@ def _pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
     return unbroadcast(F.where(flat, 0, g * (out * F.log(F.where(flat, 1, x)))), y)
 
 
-def _pow_eval(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if x.dtype.kind in "iu" and x.dtype.kind != "u" and np.any(y < 0):
-        raise DTypeError("integers can't be raised to negative powers", "cast the base to float first")
-    return np.power(x, y)
+power = _binary("pow", np.power, "pow_{s}({0}, {1})", (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, symbol="**")
 
 
-def _pow_template(node: Node) -> str:
-    """Integer powers are left to NumPy: they can overflow, and negative exponents are an error."""
-    return "pow_{s}({0}, {1})" if node.type.dtype.kind == "f" else ""
+def _negative_power(node: Node | None, exponent: int) -> DTypeError:
+    return DTypeError(f"integers can't be raised to negative powers, got {exponent}", "cast the base to float first")
 
 
-power = _binary("pow", _pow_eval, _pow_template, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, symbol="**")
+def _exponent_eval(y: np.ndarray) -> np.ndarray:
+    if y.dtype.kind == "i" and y.size and (smallest := int(y.min())) < 0:
+        raise _negative_power(None, smallest)
+    return y.astype(np.int64)
+
+
+exponent_op = define(
+    OpDef(
+        name="exponent",
+        infer=lambda y: y.with_dtype(int64),
+        eval=_exponent_eval,
+        vjp=None,
+        emit=Native(lambda node, layouts: [("bounded", (0, MOST))], check=_negative_power),
+        promote=keep,
+        doc="Exponents of integers: int64, checked not to be negative.",
+    )
+)
 
 neg = _unary("neg", np.negative, "(-{0})", lambda g, node, out, x: -g, promote=numeric, doc="-x.")
 absolute = _unary("abs", np.abs, "abs({0})", lambda g, node, out, x: g * F.sign(x), promote=numeric,
@@ -213,13 +229,13 @@ isfinite = define(
     OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("(abs({0}) < {s}(np.inf))"), floating)
 )
 
-floor_divide = _binary("floor_divide", np.floor_divide, None, (
+floor_divide = _binary("floor_divide", np.floor_divide, "floor_divide_{s}({0}, {1})", (
     lambda g, node, out, x, y: F.zeros_like(x), lambda g, node, out, x, y: F.zeros_like(y),
-), cost=8, symbol="//", doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
-remainder = _binary("remainder", np.remainder, None, (
+), cost=TRANSCENDENTAL, symbol="//", doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
+remainder = _binary("remainder", np.remainder, "remainder_{s}({0}, {1})", (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g * F.floor_divide(x, y), y),
-), cost=8, symbol="%", doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
+), cost=TRANSCENDENTAL, symbol="%", doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
 
 where_op = define(
     OpDef(
@@ -300,7 +316,19 @@ def pow(x: Any, exponent: Any) -> Any:
             return F.sqrt(x)
         if exponent == -1 and getattr(x, "dtype", bool_).kind == "f":
             return F.div(1, x)
+    if _dtype_of(x).kind in "iu" and _dtype_of(exponent).kind == "i":
+        if is_scalar(exponent):
+            if exponent < 0:
+                error = _negative_power(None, exponent)
+                raise DTypeError(f"pow: {error.summary}", *error.details)
+        else:
+            kind = promote([x if is_scalar(x) else TensorType((), _dtype_of(x)), TensorType((), _dtype_of(exponent))])
+            exponent = F.astype(apply(exponent_op, exponent), kind)
     return apply(power, x, exponent)
+
+
+def _dtype_of(x: Any) -> np.dtype:
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
 
 
 @public

@@ -20,7 +20,8 @@ def _turned(x: Any) -> Any:
 
 def _weight(x: Any) -> bool:
     """Extents of variables and constants are never those of a batch."""
-    source = _turned(x) or x
+    inner = _turned(x)
+    source = x if inner is None else inner
     return source.node.op.leaf in ("variable", "constant")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Expand, Extent, Node, OpDef, Reduction, define
+from ..ir import Expand, Extent, Native, Node, OpDef, Reduction, define
 from ..operators import F, Operators, apply, numpy_twin, public
 from ..types import (
     TensorType,
@@ -82,7 +82,7 @@ sum_op = define(
         infer=_infer,
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
-        emit=Reduction(lambda dtype: 0, "plus_{s}({acc}, {x})", ADD.reduce),
+        emit=Reduction(lambda dtype: 0, "plus_{s}({acc}, {x})", ADD.reduce, sums=True),
         promote=_widened,
     )
 )
@@ -451,6 +451,7 @@ cumsum_op = define(
         infer=lambda x, axis: x,
         eval=lambda x, axis: ADD.accumulate(x, axis=axis, dtype=x.dtype),
         vjp=(_cumsum_vjp,),
+        emit=Native(lambda node, layouts: [("running_sum", ())]),
         promote=_widened,
     )
 )

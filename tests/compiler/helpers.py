@@ -12,8 +12,8 @@ from staticgrad.compiler.plan import Plan
 from staticgrad.compiler.prepare import prepare
 from staticgrad.compiler.program import Program
 from staticgrad.interpret import interpret
-from staticgrad.ir import REGISTRY, Cell, Graph, Node
-from staticgrad.operators import Symbol, append
+from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
+from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.types import TensorType
 from staticgrad.verify import verify
 from tests.helpers import assert_close
@@ -120,3 +120,16 @@ def reasons(plan: Plan, fused: bool) -> list[str]:
 def ops_of(plan: Plan) -> list[list[str]]:
     """For each kernel row, the ops that it computes."""
     return [[n.op.name for n in row.nodes] for row in plan.rows if row.kind == "kernel"]
+
+
+_running = OpDef(
+    "running sum on the host",
+    lambda x, axis: x,
+    lambda x, axis: np.add.accumulate(x, axis=axis, dtype=x.dtype),
+    (lambda g, node, out, x: F.flip(on_host(F.flip(g, node.attrs["axis"]), node.attrs["axis"]), node.attrs["axis"]),),
+)
+
+
+def on_host(x: Symbol, axis: int = 0) -> Symbol:
+    """Running sums by an op that has no native code."""
+    return apply(_running, x, axis=axis)

@@ -50,6 +50,22 @@ def layer_norm(b: Bench) -> list[Symbol]:
     return [centred * F.rsqrt(F.mean(F.square(centred), 1, keepdims=True) + 1e-5) * b.feed(5) + b.feed(5)]
 
 
+def layer_norm_of_many(b: Bench) -> list[Symbol]:
+    x = b.feed(8, 100)
+    centred = x - F.mean(x, 1, keepdims=True)
+    return [centred * F.rsqrt(F.mean(F.square(centred), 1, keepdims=True) + 1e-5) * b.feed(100) + b.feed(100)]
+
+
+def logistic(b: Bench) -> list[Symbol]:
+    x, w, y = b.variable(80, 20), b.feed(20), b.feed(80)
+    loss = F.mean(F.softplus(x @ w) - y * (x @ w))
+    return [loss, *gradients([loss], [w])]
+
+
+def kept_in_blocks(b: Bench) -> list[Symbol]:
+    return [F.log_softmax(F.softmax(b.feed(8, 40)) * F.exp(b.feed(8, 1)))]
+
+
 def adam(b: Bench) -> list[Symbol]:
     options = {"lr": 0.01, "beta1": 0.9, "beta2": 0.999}
     w, g = b.variable(4, 5), b.feed(4, 5)
@@ -102,7 +118,7 @@ def draws(b: Bench) -> list[Symbol]:
 
 KERNELS = (
     pointwise, bias_relu, cross_entropy, layer_norm, adam, column_sum, general_broadcast, booleans, integers, scalars,
-    kept_values, totals, draws,
+    kept_values, totals, draws, layer_norm_of_many, logistic, kept_in_blocks,
 )  # fmt: skip
 
 

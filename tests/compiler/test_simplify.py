@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from staticgrad.compiler.program import Program
 from staticgrad.compiler.simplify import simplify
 from staticgrad.compiler.specialise import expand, specialise
 from staticgrad.interpret import interpret
-from staticgrad.ir import Graph, Node
-from staticgrad.operators import F, Symbol, append
+from staticgrad.ir import REGISTRY, Graph, Node
+from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.laws import ALGEBRA, STABILISING
 from staticgrad.ops.leaves import constant, constant_of
 from staticgrad.verify import verify
@@ -75,6 +76,12 @@ ROWS: dict[str, Row] = {
     "double negative": Row("double negative", lambda x: -(-x), ()),
     "minus one": Row("minus one", lambda x: x * -1.0, ("neg",)),
     "minus one in front": Row("minus one", lambda x: -1.0 * x, ("neg",)),
+    "joined rows": Row(
+        "joined rows",
+        lambda x: _put(x, x, [1, 0]) + _put(_row(x), x, 1),
+        ("slice", "reshape", "concatenate", "put_add"),
+        special=False,
+    ),
     "subtraction": Row("subtraction", lambda x: F.exp(x) + (-x), ("exp", "sub")),
     "subtraction, turned": Row("subtraction", lambda x: (-x) + F.exp(x), ("exp", "sub")),
     # what must not fire
@@ -92,6 +99,19 @@ ROWS: dict[str, Row] = {
         "", lambda x: F.sum(F.broadcast_to(_row(x), (2, 3))), ("slice", "broadcast_to", "sum")
     ),
     "a cast": Row("", lambda x: F.astype(x, np.float64), ("cast",)),
+    "outer product": Row(
+        "outer product", lambda x: F.expand_dims(x[0], 1) @ F.expand_dims(x[1], 0),
+        ("slice", "reshape", "slice", "reshape", "mul"),
+    ),
+    "times a column": Row("times a column", lambda x: x @ F.expand_dims(x[0], 1), None),
+    "turned, times a column": Row("times a column", lambda x: x.T @ F.expand_dims(x[:, 0], 1), None),
+    "row times": Row("row times", lambda x: F.expand_dims(x[:, 0], 1).T @ x, None),
+    "row times, turned": Row("row times", lambda x: F.expand_dims(x[0], 1).T @ x.T, None),
+    "a batch of one": Row("", lambda x: F.expand_dims(x[0], 0) @ x.T, ("slice", "reshape", "permute", "matmul")),
+    "the outer product of a batch of one": Row(
+        "", lambda x: F.expand_dims(x[0], 0).T @ F.expand_dims(x[1], 0),
+        ("slice", "reshape", "permute", "slice", "reshape", "matmul"),
+    ),
     "minus one that broadcasts": Row("", lambda x: _row(x) * -np.ones((2, 1), np.float32), ("slice", "mul")),
 }
 
@@ -100,8 +120,19 @@ STABLE: dict[str, Row] = {
     "log of sigmoid": Row("log of sigmoid", lambda x: F.log(F.sigmoid(x)), None),
     "log of a sum of exp": Row("log of a sum of exp", lambda x: F.log(F.sum(F.exp(x), 1)), ("logsumexp",)),
     "log1p": Row("log1p", lambda x: F.log(1.0 + x), ("log1p",)),
+    "bag": Row("bag", lambda x: F.sum(_gather(x, [[0, 1], [1, 1]]), 1), ("gather_sum", "reshape")),
+    "bag of means": Row(
+        "bag", lambda x: F.mean(_gather(x, [[0, 1], [1, 1]]), 1, keepdims=True), None
+    ),
     "log1p, turned": Row("log1p", lambda x: F.log(x + 1.0), ("log1p",)),
+    "exp of log-softmax": Row("exp of log-softmax", lambda x: F.exp(F.log_softmax(x)), ("softmax",)),
+    "softmax": Row("softmax", lambda x: F.exp(x - F.logsumexp(x, 1, keepdims=True)), None),
+    "softmax, of all": Row("softmax", lambda x: F.exp(x - F.logsumexp(x, (0, 1), keepdims=True)), None),
     # what must not fire
+    "exp of another logsumexp": Row("", lambda x: F.exp(x * 2.0 - F.logsumexp(x, 1, keepdims=True)), None),
+    "exp of one along another axis": Row("", lambda x: F.exp(x - F.logsumexp(x[:, :2], 0, keepdims=True)[:, :1]), None),
+    "a sum over a part of a bag": Row("", lambda x: F.sum(_gather(x, [[0, 1], [1, 1]]), 0), ("gather", "sum")),
+    "a sum over what was gathered": Row("", lambda x: F.sum(_gather(x, [1, 1]), 1), ("gather", "sum")),
     "log of two plus": Row("", lambda x: F.log(2.0 + x), ("add", "log")),
     "log of a sum of squares": Row("", lambda x: F.log(F.sum(F.square(x), 1)), ("square", "sum", "log")),
     "log of a broadcast one plus": Row("", lambda x: F.log(x[0, 0] + np.ones(3, np.float32)), ("slice", "add", "log")),
@@ -110,6 +141,14 @@ STABLE: dict[str, Row] = {
 
 def _row(x: Symbol) -> Symbol:
     return x[0]
+
+
+def _gather(x: Symbol, index: list) -> Symbol:
+    return apply(REGISTRY["gather"], x, np.array(index), axis=0)
+
+
+def _put(values: Symbol, x: Symbol, index: Any) -> Symbol:
+    return apply(REGISTRY["put_add"], values, x, np.array(index), axis=0)
 
 
 def _number(x: Symbol, value: float) -> Symbol:
@@ -152,7 +191,39 @@ def test_stabilising_law(name: str):
 
 def test_every_law_has_a_row():
     tested = {row.law for row in (*ROWS.values(), *STABLE.values())}
-    assert {law.name for law in (*ALGEBRA, *STABILISING)} - {"cast"} <= tested
+    assert {law.name for law in (*ALGEBRA, *STABILISING)} - {"cast", "rows added"} <= tested
+
+
+ADDED = {
+    "minus": (lambda w, x: w - _put(x, w, [1, 3]), True),
+    "plus, scaled twice": (lambda w, x: _put(x, w, [1, 1]) * 0.5 / x[0, 0] + w, True),
+    "plus, negative": (lambda w, x: w + -_put(x, w, [1, 1]), True),
+    "joined": (lambda w, x: w - (_put(x, w, [1, 1]) + _put(x, w, [2, 1])), True),
+    "two axes of one row each": (lambda w, x: w + _put(x[:, None], w, [[1], [1]]), True),
+    "no row": (lambda w, x: w + _put(x[:0], w, np.zeros(0, np.int64)), True),
+    "to a result": (lambda w, x: w * 2.0 - _put(x, w, [1, 1]), False),
+    "from a variable": (lambda w, x: _put(x, w, [1, 1]) - w, False),
+    "scaled element by element": (lambda w, x: w - w * _put(x, w, [1, 1]), False),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_rows_are_added_to_variables(name: str):
+    write, fires = ADDED[name]
+    b = Bench()
+    w = b.variable(4, 3)
+    b.assign(w, write(w, b.feed(value=POSITIVE)))
+    plan = b.check(rtol=1e-6)
+    assert ("rows added" in dict(plan.laws)) is fires, plan.laws
+    assert any("written in place by the kernel that computes index_add" in note for note in plan.notes) is fires
+
+
+def test_rows_are_added_to_a_copy_where_the_old_value_is_needed():
+    b = Bench()
+    w = b.variable(4, 3)
+    b.assign(w, w - _put(b.feed(value=POSITIVE), w, [1, 3]))
+    plan = b.check(F.exp(w), w, rtol=1e-6)
+    assert "rows added" in dict(plan.laws)
 
 
 @pytest.mark.parametrize(

@@ -1,54 +1,86 @@
 @kernel
 def kernel(buffers, sizes, start, stop):
-    x0 = i64_at(buffers, 0)  # %12 bounded i64[8,1]
-    x1 = f32_at(buffers, 1)  # x0 f32[8,10]
-    y2 = f32_at(buffers, 2)  # %31 sub f32[8,10]
-    part3 = f32_at(buffers, 3)  # per chunk: %19 sum f32[]
-    y4 = f32_at(buffers, 4)  # %23 neg f32[]
+    kept0 = f32_at(buffers, 0)  # one row of %5 exp f32[8,10]
+    x1 = i64_at(buffers, 1)  # %12 bounded i64[8,1]
+    x2 = f32_at(buffers, 2)  # x0 f32[8,10]
+    rows3 = f32_at(buffers, 3)  # a block of %2 max f32[8]
+    rows4 = f32_at(buffers, 4)  # a block of %28 sum f32[8]
+    rows5 = f32_at(buffers, 5)  # a block of %6 sum f32[8]
+    rows6 = f32_at(buffers, 6)  # a block of %8 log f32[8,1]
+    y7 = f32_at(buffers, 7)  # %31 sub f32[8,10]
+    rows8 = f32_at(buffers, 8)  # a block of %17 sum f32[8]
+    part9 = f32_at(buffers, 9)  # per chunk: %19 sum f32[]
+    y10 = f32_at(buffers, 10)  # %23 neg f32[]
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
     s3 = sizes[3]
+    block = sizes[4]
     k1 = f32(s3)  # %21 count
     k0 = (f32(-1) / k1)  # %25 div
     for c in range(start, stop):
         t0 = f32(0)
-        for i in range(rows * c // chunks, rows * (c + 1) // chunks):
-            a0 = x0[i]
-            r0 = f32(-np.inf)
-            r1 = f32(0)
+        for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
+            n = min(block, rows * (c + 1) // chunks - b)
+            for l in range(n):
+                rows3[c * 64 + l] = f32(-np.inf)
+                rows4[c * 64 + l] = f32(0)
             for j in range(columns):
-                v0 = (j == a0)  # %14 eq
-                v1 = (k0 if v0 else f32(0))  # %26 where
-                a1 = x1[i * columns + j]
-                r0 = maximum_f32(r0, a1)  # %2 max
-                r1 = plus_f32(r1, v1)  # %28 sum
-            r2 = f32(0)
+                for l in range(n):
+                    i = b + l
+                    a0 = x1[i]
+                    v0 = (j == a0)  # %14 eq
+                    v1 = (k0 if v0 else f32(0))  # %26 where
+                    a1 = x2[i * columns + j]
+                    rows3[c * 64 + l] = maximum_f32(rows3[c * 64 + l], a1)
+                    rows4[c * 64 + l] = plus_f32(rows4[c * 64 + l], v1)
+            for l in range(n):
+                rows5[c * 64 + l] = f32(0)
             for j in range(columns):
-                a2 = x1[i * columns + j]
-                v2 = (a2 - r0)  # %4 sub
-                v3 = exp_f32(v2)  # %5 exp
-                r2 = plus_f32(r2, v3)  # %6 sum
-            v4 = log_f32(r2)  # %8 log
-            r3 = f32(0)
+                for l in range(n):
+                    i = b + l
+                    h0 = rows3[c * 64 + l]
+                    a2 = x2[i * columns + j]
+                    v2 = (a2 - h0)  # %4 sub
+                    v3 = exp_f32(v2)  # %5 exp
+                    kept0[(c * columns + j) * 64 + l] = v3
+                    rows5[c * 64 + l] = plus_f32(rows5[c * 64 + l], v3)
+            for l in range(n):
+                i = b + l
+                h1 = rows5[c * 64 + l]
+                v4 = log_f32(h1)  # %8 log
+                rows6[c * 64 + l] = v4
+            for l in range(n):
+                rows8[c * 64 + l] = f32(0)
             for j in range(columns):
-                v5 = (j == a0)  # %14 eq
-                a3 = x1[i * columns + j]
-                v6 = (a3 - r0)  # %4 sub
-                v7 = (v6 - v4)  # %9 sub
-                v8 = (v7 if v5 else f32(0))  # %16 where
-                v9 = (k0 if v5 else f32(0))  # %26 where
-                v10 = exp_f32(v7)  # %27 exp
-                v11 = (v10 * r1)  # %30 mul
-                v12 = (v9 - v11)  # %31 sub
-                y2[i * columns + j] = v12
-                r3 = plus_f32(r3, v8)  # %17 sum
-            t0 = plus_f32(t0, r3)  # %19 sum
-        part3[c] = t0
+                for l in range(n):
+                    i = b + l
+                    h2 = rows3[c * 64 + l]
+                    h3 = rows6[c * 64 + l]
+                    h4 = rows5[c * 64 + l]
+                    h5 = rows4[c * 64 + l]
+                    a3 = x1[i]
+                    v5 = (j == a3)  # %14 eq
+                    a4 = x2[i * columns + j]
+                    v6 = (a4 - h2)  # %4 sub
+                    v7 = (v6 - h3)  # %9 sub
+                    v8 = (v7 if v5 else f32(0))  # %16 where
+                    v9 = (k0 if v5 else f32(0))  # %26 where
+                    v10 = kept0[(c * columns + j) * 64 + l]  # %5 exp
+                    v11 = (v10 / h4)  # %27 div
+                    v12 = (v11 * h5)  # %30 mul
+                    v13 = (v9 - v12)  # %31 sub
+                    y7[i * columns + j] = v13
+                    rows8[c * 64 + l] = plus_f32(rows8[c * 64 + l], v8)
+            for l in range(n):
+                i = b + l
+                h6 = rows8[c * 64 + l]
+                t0 = plus_f32(t0, h6)  # %19 sum
+        part9[c] = t0
     if chunks == 1 or start < 0:  # the last chunk is done
-        w0 = part3[0]
+        w0 = part9[0]
         for c in range(1, chunks):
-            w0 = plus_f32(w0, part3[c])
-        v13 = (w0 / k1)  # %22 div
-        v14 = (-v13)  # %23 neg
-        y4[0] = v14
+            w0 = plus_f32(w0, part9[c])
+        v14 = (w0 / k1)  # %22 div
+        v15 = (-v14)  # %23 neg
+        y10[0] = v15

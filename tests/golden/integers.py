@@ -27,24 +27,44 @@ def kernel(buffers, sizes, start, stop):
 @kernel
 def kernel(buffers, sizes, start, stop):
     x0 = i32_at(buffers, 0)  # x0 i32[4,5]
-    y1 = i32_at(buffers, 1)  # %6 max i32[4]
-    y2 = i64_at(buffers, 2)  # %13 min i64[4]
+    rows1 = i32_at(buffers, 1)  # a block of %6 max i32[4]
+    y2 = i32_at(buffers, 2)  # %6 max i32[4]
+    rows3 = i64_at(buffers, 3)  # a block of %13 min i64[4]
+    y4 = i64_at(buffers, 4)  # %13 min i64[4]
     columns = sizes[0]
-    s1 = sizes[1]
-    s2 = sizes[2]
-    for i in range(start, stop):
-        r0 = i32(s1)
-        for j in range(columns):
-            a0 = x0[i * columns + j]
-            r0 = i32(maximum_int(r0, a0))  # %6 max
-        y1[i] = r0
-        r1 = i64(s2)
-        for j in range(columns):
-            a1 = x0[i * columns + j]
-            v0 = (a1 == r0)  # %8 eq
-            v1 = i64((j if v0 else i64(s2)))  # %12 where
-            r1 = i64(minimum_int(r1, v1))  # %13 min
-        y2[i] = r1
+    rows = sizes[1]
+    chunks = sizes[2]
+    s3 = sizes[3]
+    s4 = sizes[4]
+    block = sizes[5]
+    for c in range(start, stop):
+        for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
+            n = min(block, rows * (c + 1) // chunks - b)
+            for l in range(n):
+                rows1[c * 64 + l] = i32(s3)
+            for j in range(columns):
+                for l in range(n):
+                    i = b + l
+                    a0 = x0[i * columns + j]
+                    rows1[c * 64 + l] = i32(maximum_int(rows1[c * 64 + l], a0))
+            for l in range(n):
+                i = b + l
+                h0 = rows1[c * 64 + l]
+                y2[i] = h0
+            for l in range(n):
+                rows3[c * 64 + l] = i64(s4)
+            for j in range(columns):
+                for l in range(n):
+                    i = b + l
+                    h1 = rows1[c * 64 + l]
+                    a1 = x0[i * columns + j]
+                    v0 = (a1 == h1)  # %8 eq
+                    v1 = i64((j if v0 else i64(s4)))  # %12 where
+                    rows3[c * 64 + l] = i64(minimum_int(rows3[c * 64 + l], v1))
+            for l in range(n):
+                i = b + l
+                h2 = rows3[c * 64 + l]
+                y4[i] = h2
 
 
 @kernel

@@ -490,6 +490,54 @@ def indexing() -> list[Case]:
             ulps=4,
         ),
         Case(
+            "scatter_add at two axes",
+            lambda g, y, i, j: op("scatter_add", g, y, i, j, axis=0) + y,
+            lambda g, y, i, j: _scatter_at(g, y, i, j) + y,
+            ((real(2, 3), real(4, 5), integer(2, 1, low=0, high=4), integer(3, low=0, high=5)),),
+            ulps=4,
+        ),
+        Case(
+            "index_add",
+            lambda x, v, i: F.index_add(x, 1, i, v),
+            lambda x, v, i: _scatter(v, x, i) + x,
+            (
+                (real(2, 3), real(2, 5), integer(5, low=-3, high=3)),
+                (real(2, 3), real(2, 0), integer(0, low=0, high=3)),
+            ),
+            ulps=4,
+        ),
+        Case(
+            "index_add of repeated rows",
+            lambda x, v, i: op("index_add", x, F.broadcast_to(v, (3, 4, 2)), i),
+            lambda x, v, i: x + _scatter_at(np.broadcast_to(v, (3, 4, 2)), x, i),
+            ((real(5, 2), real(3, 1, 2), integer(3, 4, low=0, high=5)),),
+            ulps=16,
+        ),
+        Case(
+            "gather_sum",
+            lambda x, i: op("gather_sum", x, i),
+            lambda x, i: x[i].sum(i.ndim - 1),
+            (
+                (real(4, 3), integer(2, 5, low=0, high=4)),
+                (real(4, 2, 3), integer(5, low=0, high=4)),
+                (real(4, 3), integer(2, 0, low=0, high=4)),
+                (real(4, 3), integer(0, 2, low=0, high=4)),
+            ),
+        ),
+        Case(
+            "pick",
+            lambda x, i: op("pick", x, i, axis=1),
+            lambda x, i: x[:, i],
+            ((real(2, 3, 2), integer(4, low=0, high=3)),),
+            ulps=0,
+        ),
+        Case(
+            "put_add",
+            lambda g, y, i: op("put_add", g, y, i, axis=1) + y,
+            lambda g, y, i: _scatter(g, y, i) + y,
+            ((real(2, 4), real(2, 3), integer(4, low=0, high=3)),),
+        ),
+        Case(
             "unslice",
             lambda g, y: op("unslice", g, y, slices=((1, 3, 1), 0)) + y,
             _unslice,
@@ -511,6 +559,12 @@ def indexing() -> list[Case]:
 def _scatter(g: np.ndarray, y: np.ndarray, i: np.ndarray) -> np.ndarray:
     out = np.zeros_like(y)
     np.add.at(out, (slice(None), i), g)
+    return out
+
+
+def _scatter_at(g: np.ndarray, y: np.ndarray, *indices: np.ndarray) -> np.ndarray:
+    out = np.zeros_like(y)
+    np.add.at(out, indices, g)
     return out
 
 

@@ -265,3 +265,13 @@ def test_every_op_has_a_row():
 def test_names_are_unique():
     names = [case.name for case in CASES]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("case", "sample"), ROWS)
+def test_nothing_runs_on_the_host(case: Case, sample: Any):
+    """Values and gradients of every op of floats are native rows of the plan."""
+    arrays = draw(case, sample, case.dtypes[-1])
+    built = Derivatives(case, arrays).symbolic(case, arrays, [a.shape for a in arrays], case.order)
+    targets = [s.node for group in built.fetches for s in group if s is not None]
+    plan = Program(built.graph, targets, [s.node for s in built.leaves]).plan(*built.arrays)
+    assert [row.name for row in plan.rows if row.kind == "host"] == []

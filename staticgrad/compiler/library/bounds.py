@@ -1,4 +1,4 @@
-"""Index checks: out[i] = index[i], counted from the end when negative; the first bad one goes to `status`.
+"""Index checks: out[i] = index[i] as int64, counted from the end when negative; the first bad one goes to `status`.
 
 sizes = extent, lowest allowed index, id of the check; buffers = indices, result, status (code, index, extent, id).
 """
@@ -21,22 +21,22 @@ def checked(indices, result, status, sizes, start, stop):
 
 @kernel
 def bounded_u8(buffers, sizes, start, stop):
-    checked(u8_at(buffers, 0), u8_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+    checked(u8_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
 
 
 @kernel
 def bounded_i8(buffers, sizes, start, stop):
-    checked(i8_at(buffers, 0), i8_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+    checked(i8_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
 
 
 @kernel
 def bounded_i16(buffers, sizes, start, stop):
-    checked(i16_at(buffers, 0), i16_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+    checked(i16_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
 
 
 @kernel
 def bounded_i32(buffers, sizes, start, stop):
-    checked(i32_at(buffers, 0), i32_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+    checked(i32_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
 
 
 @kernel

@@ -1,8 +1,7 @@
-"""Strided copies, clearing, gathers and scatters, by element size.
+"""Strided copies and clearing, by element size.
 
 copy: sizes = axes, extents, strides to, strides from; the range is over the first axis. clear: the range is over
 elements.
-gather / scatter: sizes = outer, extent, picked, inner; buffers = values, indices, result; the range is over `outer`.
 """
 
 from staticgrad.compiler.lang import *
@@ -62,85 +61,3 @@ def clear(buffers, sizes, start, stop):
     to = u8_at(buffers, 0)
     for i in range(start, stop):
         to[i] = u8(0)
-
-
-@inline
-def gathered(values, indices, result, sizes, start, stop):
-    extent, picked, inner = sizes[1], sizes[2], sizes[3]
-    for o in range(start, stop):
-        for p in range(picked):
-            at = (o * extent + indices[p]) * inner
-            to = (o * picked + p) * inner
-            for j in range(inner):
-                result[to + j] = values[at + j]
-
-
-@inline
-def scattered(values, indices, result, sizes, start, stop):
-    extent, picked, inner = sizes[1], sizes[2], sizes[3]
-    for o in range(start, stop):
-        for p in range(picked):
-            to = (o * extent + indices[p]) * inner
-            at = (o * picked + p) * inner
-            for j in range(inner):
-                result[to + j] += values[at + j]
-
-
-@kernel
-def gather_1_i32(buffers, sizes, start, stop):
-    gathered(u8_at(buffers, 0), i32_at(buffers, 1), u8_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_1_i64(buffers, sizes, start, stop):
-    gathered(u8_at(buffers, 0), i64_at(buffers, 1), u8_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_2_i32(buffers, sizes, start, stop):
-    gathered(i16_at(buffers, 0), i32_at(buffers, 1), i16_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_2_i64(buffers, sizes, start, stop):
-    gathered(i16_at(buffers, 0), i64_at(buffers, 1), i16_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_4_i32(buffers, sizes, start, stop):
-    gathered(i32_at(buffers, 0), i32_at(buffers, 1), i32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_4_i64(buffers, sizes, start, stop):
-    gathered(i32_at(buffers, 0), i64_at(buffers, 1), i32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_8_i32(buffers, sizes, start, stop):
-    gathered(i64_at(buffers, 0), i32_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_8_i64(buffers, sizes, start, stop):
-    gathered(i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def scatter_f32_i32(buffers, sizes, start, stop):
-    scattered(f32_at(buffers, 0), i32_at(buffers, 1), f32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def scatter_f32_i64(buffers, sizes, start, stop):
-    scattered(f32_at(buffers, 0), i64_at(buffers, 1), f32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def scatter_f64_i32(buffers, sizes, start, stop):
-    scattered(f64_at(buffers, 0), i32_at(buffers, 1), f64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def scatter_f64_i64(buffers, sizes, start, stop):
-    scattered(f64_at(buffers, 0), i64_at(buffers, 1), f64_at(buffers, 2), sizes, start, stop)

@@ -1,0 +1,217 @@
+"""What the measured processes tell, in figures: medians, the fastest variant, agreement, ratios, targets."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .limits import text_of
+from .registry import BACKENDS, CASES, Case
+
+MEAN, LEAST = 2.0, 1.0
+"""The geometric mean over cases of the ratio to the fastest peer, and what no case may be below."""
+SESSION = 1.3
+"""The step of a Session takes at most this many times that of the compiled step."""
+OUT_OF_CACHE = 40e6
+"""Bytes that a step has to move before the memory's bandwidth is its limit."""
+START = {"cold": 3.0, "warm": 1.0}
+"""Seconds from process start to the first result of the compiled digits step: with an empty cache, with a full one."""
+
+
+class Figures(NamedTuple):
+    """Medians over the processes of one entry. step: microseconds, the median of the processes' medians; low, high: of
+    all blocks' quartiles; cold, warm: seconds from process start to the first result; imports: seconds, memory: MB above
+    the imports, both with a full cache where that was measured."""
+
+    backend: str
+    variant: str
+    step: float
+    low: float
+    high: float
+    cold: float | None
+    warm: float | None
+    imports: float
+    memory: float
+    values: Mapping[str, float]
+
+
+class Failure(NamedTuple):
+    backend: str
+    variant: str
+    error: str
+
+
+class Row(NamedTuple):
+    """A case under a setting of malloc: the fastest variant of each backend, and what failed."""
+
+    case: Case
+    malloc: str
+    best: dict[str, Figures]
+    all: list[Figures]
+    failures: list[Failure]
+
+    @property
+    def name(self) -> str:
+        return f"{self.case.name} (malloc {self.malloc})" if self.malloc else self.case.name
+
+    @property
+    def ours(self) -> Figures | None:
+        return min((f for f in self.best.values() if BACKENDS[f.backend].ours), key=_step, default=None)
+
+    @property
+    def peer(self) -> Figures | None:
+        return min((f for f in self.best.values() if BACKENDS[f.backend].peer), key=_step, default=None)
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the step of the fastest peer takes as long as ours."""
+        ours, peer = self.ours, self.peer
+        return None if ours is None or peer is None else peer.step / ours.step
+
+
+def _step(figures: Figures) -> float:
+    return figures.step
+
+
+def rows(results: Mapping[str, Any]) -> list[Row]:
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for entry in results["entries"]:
+        groups.setdefault((entry["case"], entry["malloc"]), []).append(entry)
+    return [_row(CASES[name], malloc, entries) for (name, malloc), entries in groups.items()]
+
+
+def _row(case: Case, malloc: str, entries: Iterable[Mapping[str, Any]]) -> Row:
+    found: list[Figures] = []
+    failures: list[Failure] = []
+    for entry in entries:
+        errors = [run["error"] for run in entry["runs"] if "error" in run]
+        if errors:
+            failures.append(Failure(entry["backend"], entry["variant"], errors[0]))
+        elif entry["runs"]:
+            found.append(figures(entry))
+    agreed = []
+    wanted = reference(f.values for f in found)
+    for f in found:
+        differs = disagreement(case, f.values, wanted)
+        if differs is None:
+            agreed.append(f)
+        else:
+            failures.append(Failure(f.backend, f.variant, differs))
+    best: dict[str, Figures] = {}
+    for f in agreed:
+        if f.backend not in best or f.step < best[f.backend].step:
+            best[f.backend] = f
+    return Row(case, malloc, best, agreed, failures)
+
+
+def figures(entry: Mapping[str, Any]) -> Figures:
+    runs = entry["runs"]
+    blocks = [block for run in runs for block in run["blocks"]]
+    low, _, high = statistics.quantiles(blocks, n=4)
+    starts = {state: [run["total"] for run in runs if run["cold"] == (state == "cold")] for state in ("cold", "warm")}
+    warm = [run for run in runs if not run["cold"]]
+    settled = warm if warm else runs
+    return Figures(
+        entry["backend"],
+        entry["variant"],
+        statistics.median(statistics.median(run["blocks"]) for run in runs),
+        low,
+        high,
+        *(statistics.median(seconds) if seconds else None for seconds in starts.values()),
+        statistics.median(run["phases"]["import"] for run in settled),
+        statistics.median(run["memory"] for run in settled),
+        runs[0]["figures"],
+    )
+
+
+def reference(values: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """What is taken for right: the median of what the backends computed."""
+    computed: dict[str, list[float]] = {}
+    for one in values:
+        for name, value in one.items():
+            computed.setdefault(name, []).append(value)
+    return {name: statistics.median(given) for name, given in computed.items()}
+
+
+def disagreement(case: Case, values: Mapping[str, float], wanted: Mapping[str, float]) -> str | None:
+    for name, value in values.items():
+        if not abs(value - wanted[name]) <= case.tolerance * abs(wanted[name]):
+            return f"disagrees: {name} is {value:.7g}, others {wanted[name]:.7g}"
+    return None
+
+
+class Target(NamedTuple):
+    """A measured figure beside what it should be."""
+
+    what: str
+    value: float
+    bound: float
+    at_most: bool = False
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.bound if self.at_most else self.value >= self.bound
+
+
+def geometric_mean(ratios: Iterable[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def targets(results: Mapping[str, Any]) -> list[Target]:
+    table = rows(results)
+    known = [(row, row.ratio) for row in table if row.ratio is not None]
+    found = []
+    if known:
+        found.append(Target("geometric mean over cases, fastest peer / ours", geometric_mean(r for _, r in known), MEAN))
+        for row, ratio in known:
+            found.append(Target(f"{row.name}: fastest peer / ours", ratio, max(LEAST, row.case.target)))
+    for row in table:
+        found += _limit_targets(row, results["limits"])
+        found += _memory_targets(row)
+        if row.case.name == "digits":
+            found += _digits_targets(row)
+    return found
+
+
+def bandwidth_share(row: Row, limits: Mapping[str, Any]) -> float | None:
+    """Of the highest bandwidth that was measured; None where arrays stay in a cache."""
+    if not (row.case.traffic >= OUT_OF_CACHE and limits and row.ours):
+        return None
+    return row.case.traffic / row.ours.step / 1e3 / max(limits["bandwidth"].values())
+
+
+def blas_share(row: Row, limits: Mapping[str, Any]) -> float | None:
+    """The time of the step's matrix products alone in that of the step."""
+    text = text_of(row.case.products)
+    if not (text and limits and row.ours and text in limits["products"]):
+        return None
+    return limits["products"][text] / row.ours.step
+
+
+def _limit_targets(row: Row, limits: Mapping[str, Any]) -> Iterator[Target]:
+    for what, share, bound in (
+        ("of the memory bandwidth", bandwidth_share(row, limits), row.case.bandwidth),
+        ("of the step is what its BLAS calls take alone", blas_share(row, limits), row.case.blas),
+    ):
+        if share is not None and bound is not None:
+            yield Target(f"{row.name}: {what}", share, bound)
+
+
+def _memory_targets(row: Row) -> Iterator[Target]:
+    if "compiled" in row.best and "torch" in row.best:
+        what = f"{row.name}: peak MB above imports, compiled / PyTorch eager"
+        yield Target(what, row.best["compiled"].memory / row.best["torch"].memory, 1.0, True)
+
+
+def _digits_targets(row: Row) -> Iterator[Target]:
+    if "compiled" not in row.best:
+        return
+    compiled = row.best["compiled"]
+    if "session" in row.best:
+        yield Target("digits: Session step / compiled step", row.best["session"].step / compiled.step, SESSION, True)
+    for state, bound in START.items():
+        seconds = getattr(compiled, state)
+        if seconds is not None:
+            yield Target(f"digits: seconds from process start to first result, {state}", seconds, bound, True)

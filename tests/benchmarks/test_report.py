@@ -1,0 +1,130 @@
+"""Results rendered: the fastest variant counts, what disagrees does not, targets are met or missed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import cases, report, results  # noqa: F401  (cases: registers them)
+from benchmarks.registry import CASES
+from benchmarks.results import Target
+
+
+def run(us: float, loss: float = 1.0, *, cold: bool = False, total: float = 0.5, memory: float = 10.0) -> dict[str, Any]:
+    return {
+        "figures": {"result 0": loss},
+        "total": total,
+        "phases": {"import": 0.1, "build": 0.2, "first step": 0.2},
+        "memory": memory,
+        "blocks": [us - 1, us, us + 1],
+        "load": 1.0,
+        "cold": cold,
+    }
+
+
+def entry(case: str, backend: str, *runs: Any, variant: str = "", malloc: str = "") -> dict[str, Any]:
+    return {"case": case, "backend": backend, "variant": variant, "malloc": malloc, "runs": list(runs)}
+
+
+RESULTS = {
+    "machine": {"cpus": 2, "machine": "x86_64", "python": "3.11.0", "versions": {"jax": "0.10"}},
+    "settings": {"rounds": 2, "seconds": 0.5},
+    "skipped": ["torch.compile is skipped: it is not installed."],
+    "limits": {
+        "bandwidth": {"copy, 1 thread": 20.0, "copy, 2 threads": 30.0},
+        "blas": {"sgemm": 200.0},
+        "products": {"256x784x512,256x512x10,10x256x512,256x10x512,512x256x784": 1900.0},
+    },
+    "overhead": {"wall": 50.0, "native": 40.0},
+    "entries": [
+        entry("digits", "compiled", run(50, cold=True, total=3.5), run(40, memory=5.0), run(42, memory=5.0)),
+        entry("digits", "session", run(60), variant="run"),
+        entry("digits", "session", run(44), variant="callable"),
+        entry("digits", "jax", run(100), variant="sync"),
+        entry("digits", "jax", run(90), variant="async"),
+        entry("digits", "jax", run(10, loss=1.5), variant="sync, placed"),
+        entry("digits", "torch", run(400, memory=4.0), variant="1 thread"),
+        entry("digits", "numpy", run(30)),
+        entry("digits", "pytensor", {"error": "ImportError: no | luck", "load": 1.0}),
+        entry("mlp-784", "compiled", run(2000)),
+        entry("mlp-784", "jax", run(1500), variant="sync"),
+        entry("elementwise-1e7", "compiled", run(8000), malloc="keeps"),
+        entry("elementwise-1e7", "eager", run(7000), malloc="keeps"),
+    ],
+}
+
+
+def test_the_fastest_variant_that_agrees_counts() -> None:
+    digits, mlp, elementwise = results.rows(RESULTS)
+    assert digits.best["jax"].variant == "async"
+    assert digits.best["session"].step == 44
+    assert digits.peer == digits.best["jax"]
+    assert digits.ours == digits.best["compiled"]
+    assert digits.ratio == pytest.approx(90 / 42)
+    assert [(f.backend, f.error) for f in digits.failures] == [
+        ("pytensor", "ImportError: no | luck"),
+        ("jax", "disagrees: result 0 is 1.5, others 1"),
+    ]
+    assert mlp.ratio == pytest.approx(0.75)
+    assert elementwise.name == "elementwise-1e7 (malloc keeps)"
+    assert elementwise.ratio is None
+
+
+def test_figures_are_medians_over_processes() -> None:
+    compiled = results.rows(RESULTS)[0].best["compiled"]
+    assert (compiled.step, compiled.cold, compiled.warm, compiled.memory) == (42, 3.5, 0.5, 5.0)
+
+
+@pytest.mark.parametrize(("loss", "agrees"), [(1.0005, True), (1.002, False), (float("nan"), False)])
+def test_figures_have_to_agree(loss: float, agrees: bool) -> None:
+    found = results.disagreement(CASES["digits"], {"result 0": loss}, {"result 0": 1.0})
+    assert (found is None) is agrees
+
+
+def test_targets() -> None:
+    found = {target.what: target for target in results.targets(RESULTS)}
+    met = {what: target.met for what, target in found.items()}
+    assert met == {
+        "geometric mean over cases, fastest peer / ours": False,
+        "digits: fastest peer / ours": True,
+        "mlp-784: fastest peer / ours": False,
+        "digits: peak MB above imports, compiled / PyTorch eager": False,
+        "digits: Session step / compiled step": True,
+        "digits: seconds from process start to first result, cold": False,
+        "digits: seconds from process start to first result, warm": True,
+        "mlp-784: of the step is what its BLAS calls take alone": True,
+        "elementwise-1e7 (malloc keeps): of the memory bandwidth": False,
+    }
+    assert found["elementwise-1e7 (malloc keeps): of the memory bandwidth"].value == pytest.approx(160e6 / 7e-3 / 30e9)
+
+
+def test_target() -> None:
+    assert Target("x", 2.0, 3.0).met is False
+    assert Target("x", 2.0, 3.0, at_most=True).met is True
+
+
+def test_text_and_markdown() -> None:
+    text, page = report.text(RESULTS), report.markdown(RESULTS)
+    for rendered in (text, page):
+        assert "torch.compile is skipped: it is not installed." in rendered
+        assert "2.14" in rendered
+        assert "MISSED" in rendered
+        assert "disagrees: result 0 is 1.5, others 1" in rendered
+    assert "## All variants" in page
+    assert "ImportError: no \\| luck" in page
+    for table in page.split("## ")[1:]:
+        lines = [line.replace("\\|", "") for line in table.splitlines() if line.startswith("|")]
+        assert len({line.count("|") for line in lines}) == 1, table
+
+
+def test_report_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, page = tmp_path / "results.json", tmp_path / "performance.md"
+    file.write_text(json.dumps(RESULTS))
+    command.main(["report", str(file)])
+    assert "geometric mean over cases" in capsys.readouterr().out
+    command.main(["report", str(file), "--output", str(page)])
+    assert page.read_text() == report.markdown(RESULTS)
