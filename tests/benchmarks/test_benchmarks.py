@@ -45,6 +45,19 @@ def test_a_failing_backend_is_a_result_with_an_error(tmp_path: Path, monkeypatch
     assert run["error"] == "KeyError: 'nowhere'"
 
 
+@pytest.mark.parametrize(
+    ("stderr", "error"),
+    [
+        ("Traceback\n  File\nValueError: no\n\nSet VERBOSE=1 for more\n", "ValueError: no"),
+        ("lib.CompileError: a\nlib.CppCompileError: b\n", "lib.CppCompileError: b"),
+        ("Killed", "Killed"),
+        ("", "ended with 9"),
+    ],
+)
+def test_the_error_is_the_line_that_names_the_exception(stderr: str, error: str) -> None:
+    assert launch.error_in(stderr, 9) == error
+
+
 def test_command_needs_known_names(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, message in (
         (["--case", "digit"], "no case 'digit'; there are chain, "),
