@@ -23,9 +23,9 @@ from benchmarks.timing import interleaved, time_steps  # noqa: E402
 
 
 def test_processes_of_a_case(tmp_path: Path) -> None:
-    case = CASES["digits"]
+    case = CASES["elementwise-1e2"]
     launcher = launch.Launcher(tmp_path, {}, seconds=0.01)
-    cold, warm = (launcher.measure(case, launch.Entry("digits", "compiled", "", ""), cold=cold) for cold in (True, False))
+    cold, warm = (launcher.measure(case, launch.Entry(case.name, "compiled", "", ""), cold=cold) for cold in (True, False))
     for run in (cold, warm):
         assert "error" not in run, run
         assert sum(run["phases"].values()) == pytest.approx(run["total"], rel=0.05)
@@ -34,6 +34,14 @@ def test_processes_of_a_case(tmp_path: Path) -> None:
         assert min(run["blocks"]) > 0
         assert 0 < run["memory"] < run["peak"]
     assert cold["phases"]["kernels"] > warm["phases"]["kernels"] > 0
+
+
+def test_a_worker_needs_numpy_alone() -> None:
+    """Interpreters of peers have neither this package nor what it needs."""
+    code = "import sys, benchmarks.worker as w; print(*{name.split('.')[0] for name in sys.modules})"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()).isdisjoint({"staticgrad", "scipy", "numba", "sklearn", "tqdm", "torch", "jax"})
 
 
 def test_a_failing_backend_is_a_result_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
