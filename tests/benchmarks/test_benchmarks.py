@@ -108,6 +108,8 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     products = [Product(2, 3, 4), Product(5, 6, 7)]
     assert limits.parsed(limits.text_of(products)) == products
     assert limits.products_alone(products) == 1e6
+    runs = [{"blas": {"sgemm": rate}, "products": {"2x3x4": us}} for rate, us in ((1.0, 7.0), (2.0, 9.0))]
+    assert limits.undisturbed(runs) == {"blas": {"sgemm": 2.0}, "products": {"2x3x4": 7.0}}
 
 
 def test_overhead_adds_up() -> None:
