@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from .attention import scaled_dot_product_attention
 from .errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from .normalization import batch_norm, group_norm, rms_norm
 from .operators import F, Operators, Symbol, apply, as_array
+from .ops.convolution import conv1d, conv2d, conv_transpose2d
 from .ops.gathering import along_op, bounded, gather_op
 from .ops.indexing import one_hot
 from .ops.pointwise import softplus
+from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from .ops.reductions import log_softmax, softmax
 from .ops.shaping import flatten
 from .types import Shape, shape_text
@@ -244,22 +248,38 @@ def binary_cross_entropy_with_logits(input: Any, target: Any, reduction: str = "
 
 
 __all__ = [
+    "adaptive_avg_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "batch_norm",
     "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv_transpose2d",
     "cross_entropy",
     "dropout",
+    "embedding",
     "erf",
     "exp",
     "flatten",
+    "gelu",
+    "group_norm",
     "l1_loss",
+    "layer_norm",
     "linear",
     "log",
     "log_softmax",
     "logsumexp",
+    "max_pool1d",
+    "max_pool2d",
     "mse_loss",
     "nll_loss",
     "one_hot",
     "relu",
+    "rms_norm",
+    "scaled_dot_product_attention",
     "sigmoid",
+    "silu",
     "softmax",
     "softplus",
     "tanh",

@@ -13,6 +13,7 @@ import numpy as np
 from .eager import Tensor, dropout
 from .errors import DTypeError
 from .operators import F, Symbol, frontends, state
+from .ops.einsum import einsum
 from .ops.gathering import index_along
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
@@ -165,6 +166,7 @@ __all__ = [
     "div",
     "dot",
     "dropout",
+    "einsum",
     "eq",
     "erf",
     "exp",

@@ -65,6 +65,10 @@ class Frontends:
     """capture(graph, tensor): the node of `graph` that stands for an eager tensor."""
     evaluate: Callable[[Any, Any, Any], Any]
     """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
+    kept: Callable[[Graph, Any], Any]
+    """kept(graph, tensor): the variable of a static graph that stands for a tensor which is state, not trained."""
+    renew: Callable[[Any, Any, Any], None]
+    """renew(x, tensor, value): in x's static graph, assign to that variable whenever a train step needs x."""
     tensor_class: type = type(None)
     tracing = 0
     """Number of threads that trace; 0 keeps eager dispatch on its short path."""

@@ -130,6 +130,8 @@ ORDER = [
     "eager",
     "functions",
     "autograd",
+    "normalization",
+    "attention",
     "functional",
     "static",
     "tracing",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -146,3 +147,35 @@ def call_with(typingctx, address, first, second):
         return builder.sext(builder.call(builder.inttoptr(args[0], kind.as_pointer()), operands), ir.IntType(64))
 
     return types.int64(types.int64, types.int64, types.int64), codegen
+
+
+def _call(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Call the C function at an address. Pointers and integers are passed, and come back, in 64 bits."""
+    i64 = ir.IntType(64)
+    kind = ir.FunctionType(i64, [i64] * (len(args) - 1))
+    return builder.call(builder.inttoptr(args[0], kind.as_pointer()), list(args[1:]))
+
+
+@intrinsic
+def call_0(typingctx, address):
+    return types.int64(types.int64), _call
+
+
+@intrinsic
+def call_1(typingctx, address, a):
+    return types.int64(types.int64, types.int64), _call
+
+
+@intrinsic
+def call_2(typingctx, address, a, b):
+    return types.int64(*[types.int64] * 3), _call
+
+
+@intrinsic
+def call_3(typingctx, address, a, b, c):
+    return types.int64(*[types.int64] * 4), _call
+
+
+@intrinsic
+def call_8(typingctx, address, a, b, c, d, e, f, g, h):
+    return types.int64(*[types.int64] * 9), _call

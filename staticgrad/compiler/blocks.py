@@ -207,7 +207,7 @@ class NarrowBlocks(Blocks):
                 begin.append(f"{place} = {self.stored(node, self.start(node))}")
                 inside.append(f"{place} = {self._folded(node, place, operand)}")
                 continue
-            name = self.total(node) if kind == SCALAR else f"s{self.next('s')}"
+            name = self.total(node) if kind == SCALAR else f"q{self.next('q')}"
             if kind == COL:
                 place = f"{self.accumulator(node)}[c * columns + j]"
                 pointer, index = place[:-1].split("[", 1)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir import Cell, Graph, Layout, Node
+from ..ir import Cell, Graph, Layout, Node, Routine
 from ..types import SHORT
 from . import indexed, jit, pool
 from .arguments import BufferRef, KernelSource
 from .blocks import body_class
 from .layout import Layouts, collapse
-from .rows import Row, Slot
+from .rows import PER_RUN, Row, Slot
 from .schedule import Schedule, Unit
 from .space import inlined
 from .threads import get_num_threads
@@ -43,6 +43,7 @@ class Builder:
         for unit in plan.units:
             getattr(self, f"_{unit.kind}")(unit)
         self.fetches = [self._fetch(node) for node in fetches]
+        self.outputs = self._outputs()
         self._arena()
         self._point()
 
@@ -114,16 +115,22 @@ class Builder:
         base.last = len(self.rows)
         return Slot("view", node.type.shape, node.type.dtype, layout=layout, base=base)
 
+    def _outputs(self) -> list[Slot]:
+        """Slots that become arrays of their own: those that one fetch takes whole."""
+        fetched = [slot.root for slot in self.fetches]
+        whole = [slot.root for slot in self.fetches if slot.layout is None]
+        found = [slot for slot in whole if slot.kind == "arena" and fetched.count(slot) == 1]
+        for i, slot in enumerate(found):
+            slot.kind, slot.index = "output", len(self.feed_index) + i
+        return found
+
     def array(self, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """A node's value as a view, for host calls."""
         if node.op.leaf == "shape" or (inlined(node) and self.layouts.base[node] not in self.slots):
             return self._constant(node)
         base = self.slot(self.layouts.base[node])
         view = Slot("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)
-        if self.layouts.base[node] is node and base.kind == "arena":
-            assert base.memory is not None
-            return base.memory
-        return view.array(arrays)
+        return (base if self.layouts.base[node] is node else view).array(arrays)
 
     def _arena(self) -> None:
         """Offsets for all arena slots: largest first, the lowest place free for the whole lifetime (first fit)."""
@@ -155,19 +162,17 @@ class Builder:
     # pointers -------------------------------------------------------------------------------------------------------
 
     def _point(self) -> None:
-        self._patches: list[list[int]] = []
+        self.patches: list[list[int]] = []
+        """(which of the arrays of a run, address to write its address to, bytes to add)"""
         self._state_uses: dict[Slot, list[tuple[np.ndarray, int, int]]] = {}
         for row in self.rows:
             for i, (slot, add) in enumerate(row.buffers):
-                if slot.kind == "feed":
-                    self._patches.append([slot.index, row.pointers.ctypes.data + 8 * i, add])
+                if slot.kind in PER_RUN:
+                    self.patches.append([slot.index, row.pointers.ctypes.data + 8 * i, add])
                 elif slot.memory is None:
                     self._state_uses.setdefault(slot, []).append((row.pointers, i, add))
                 else:
                     row.pointers[i] = slot.memory.ctypes.data + add
-
-    def feed_patches(self) -> list[list[int]]:
-        return self._patches
 
     def bind_fixed(self, which: str, array: np.ndarray) -> None:
         slot: Slot = getattr(self, which)
@@ -288,6 +293,23 @@ class Builder:
                 indexed.CALLS[name](self, node, *extra)
             else:
                 getattr(self, f"_call_{name}")(node, *extra)
+
+    def _call_routine(self, node: Node, routine: Routine) -> None:
+        operands = [self._contiguous(x) for p, x in enumerate(node.inputs) if p not in node.op.shape_only]
+        chunks = self._chunks(routine.work, routine.span)
+        buffers = [*operands, (self.slot(node), 0)]
+        if routine.scratch:
+            buffers.append((self.temporary((chunks * routine.scratch,), node.type.dtype), 0))
+        sizes = [routine.span, chunks, *routine.sizes]
+        address = jit.library(routine.module, routine.kernel).address
+        row = Row(
+            "routine", routine.kernel, node, buffers, sizes, address, 0, chunks if routine.span else 0, chunks,
+            nodes=[node], work=routine.work,
+        )  # fmt: skip
+        self.add(row)
+        if routine.join:
+            address = jit.library(routine.module, routine.join).address
+            self.add(Row("routine", routine.join, node, buffers, sizes, address, 0, 1))
 
     def _call_zero(self, node: Node) -> None:
         slot = self.slot(node)

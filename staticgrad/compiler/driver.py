@@ -1,12 +1,15 @@
 """The native driver, compiled (or loaded from the kernel cache) when this module is imported. See
-`library/driver.py`."""
+`library/driver.py` and `library/gate.py`."""
 
 from __future__ import annotations
 
 from . import jit
 
-_native = jit.module("pool", "driver")
+_native = jit.module("pool", "driver", "gate")
 
 step = _native.step
 """step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see
 `library/driver.py`."""
+
+call = _native.call
+"""The C function of gates, with its `address`; see `library/gate.py`."""

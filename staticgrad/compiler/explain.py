@@ -102,12 +102,12 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     A row is called `repeats` times in batches of ten, the median batch counts; host calls are not timed. Raises
     UninitializedError when the plan has not run yet, and so has no variables to run on.
     """
-    with plan.lock:
+    with plan.alone():
         if len(plan.bound) < len(plan.builder.cells):
             raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
         saved = [(array, array.copy()) for array in plan.bound.values()]
         feeds = [np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds]
-        plan.bind_feeds(feeds)
+        kept = plan.stage(feeds)
         cost = _empty_call(plan)
         rows = []
         for i, row in enumerate(plan.native):
@@ -118,6 +118,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
                     plan.run_row(i)
                 times.append((time.perf_counter_ns() - begin) / 1e4)
             rows.append((row.kind, row.name, max(float(np.median(times)) - cost, 0.0)))
+        del kept
         plan.status[:] = 0
         for array, before in saved:
             array[...] = before

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -13,9 +14,16 @@ from ..errors import StaticgradError
 from ..ir import Cell, Graph, Node
 from ..ops.random import generator
 from . import driver, jit, threads
+from . import table as t
 from .builder import Builder
+from .gate import Block, Spec, address, block, gate
+from .results import Results
 from .rows import Row, Slot
-from .table import ROW
+
+LONG = 1_000_000
+"""Cost units (some 0.02 ns) from which a plan lets other threads run meanwhile, which itself costs 0.1 us."""
+UNINTERRUPTED = 256
+"""Elements up to which NumPy surely copies without letting other threads run."""
 
 
 @dataclass
@@ -46,7 +54,7 @@ class Plan:
     def __post_init__(self) -> None:
         b = self.builder
         native = [row for row in self.rows if row.kind != "host"]
-        self.table = np.array([row.entry() for row in native], np.int64).reshape(-1, ROW)
+        self.table = np.array([row.entry() for row in native], np.int64).reshape(-1, t.ROW)
         self.status = np.zeros(4, np.int64)
         b.bind_fixed("status", self.status)
         self.segments: list[Segment] = []
@@ -58,14 +66,13 @@ class Plan:
             else:
                 at += 1
         self.segments.append(Segment(first, at))
-        self.patches = np.array(b.feed_patches(), np.int64).reshape(-1, 3)
-        self.objects = np.zeros(len(self.feeds), np.int64)
-        self.ids = memoryview(self.objects.data)  # faster to write than the array
+        self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
+        self.objects = np.zeros(len(self.feeds) + len(b.outputs), np.int64)
         self.bound: dict[Cell, np.ndarray] = {}
         sources = [node.attrs["source"] for node in b.argument_nodes]
         self.arguments = [(source.owner, source.key) for source in sources]
         self.owners = list({id(source.owner): source.owner for source in sources}.values())
-        self.writes: list[int] | None = None
+        self.known: list[tuple[Any, int]] | None = None if sources else []
         """The owners' counts of writes when their numbers were last read; None to read them at every run."""
         self.parallel = any(row.chunks > 1 for row in native)
         self.blas = any(row.large_gemm for row in native)
@@ -78,61 +85,108 @@ class Plan:
         )  # fmt: skip
         self.reads_numbers = bool(self.arguments or self.draws)
         self.simple = len(self.segments) == 1
-        fixed = all(slot.root.kind in ("arena", "fixed") for slot in self.fetches)
-        self.views = [slot.array(()) for slot in self.fetches] if fixed else None
-        """Where the results are, unless some lie in memory from outside."""
+        self.results = Results(self.fetches)
+        self.control = self._control()
+        self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
+        self.start = gate(self.control, [Spec(None, ())] * len(self.feeds), trusted=True)
+        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results."""
+
+    def _control(self) -> Block:
+        patches, count, objects, table, _, rows, status, hold = self.call
+        results = self.results
+        control = block(t.PLAN_BLOCK, self.patches, self.objects, self.table, self.status, results, self.builder)
+        control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, count, objects
+        control[t.TABLE], control[t.ROWS], control[t.STATUS], control[t.HOLD] = table, rows, status, hold
+        control[t.RUNS], control[t.FAILED] = self.simple, -1
+        control[t.RELEASES] = self.parallel or sum(row.work for row in self.native) >= LONG
+        control[t.RESULTS], control[t.FETCHED] = address(results.block), len(self.fetches)
+        return control
+
+    @property
+    def atomic(self) -> bool:
+        """A gate's call is one action for other threads: nothing lets them run, and nothing is left in the plan's memory."""
+        small = all(view.size <= UNINTERRUPTED for _, view in self.results.copies)
+        alone = self.simple and not self.control[t.RELEASES] and not self.reads_numbers
+        return bool(alone and small and not self.results.late)
 
     # running --------------------------------------------------------------------------------------------------------
 
     def bind(self, store: MutableMapping[Cell, np.ndarray]) -> None:
         """Point the rows at the variables' buffers."""
-        bound = self.bound
+        bound, moved = self.bound, False
         for cell in self.builder.cells:
             array = store[cell]
             if bound.get(cell) is not array:
                 self.builder.bind_state(cell, array)
                 bound[cell] = array
+                moved = True
+        if moved and self.results.moving:
+            self.results.point()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """In this context, no other thread runs the plan."""
+        with self.lock:
+            self.busy[0] += 1
+            try:
+                yield
+            finally:
+                self.busy[0] -= 1
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """One run: arrays are C-contiguous, of the planned shapes and dtypes. Returns a fresh array per fetch."""
-        with self.lock:
+        with self.alone():
             self.bind(store)
-            self.execute(arrays)
-            return self.results(arrays)
+            return self.execute(arrays)
 
-    def execute(self, arrays: Sequence[np.ndarray]) -> None:
-        """Run on bound state. The caller holds the lock."""
-        self.place(arrays)
-        self.launch(arrays)
-
-    def place(self, arrays: Sequence[np.ndarray]) -> None:
-        """Tell the driver which arrays to run on; the caller keeps them alive."""
-        ids = self.ids
-        for at, array in enumerate(arrays):
-            ids[at] = id(array)
-
-    def launch(self, arrays: Sequence[np.ndarray]) -> None:
-        """Run on the arrays that are in place."""
+    def execute(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Run on bound state; the results. The caller holds the lock."""
         if self.reads_numbers:
             self.read_numbers()
-        if self.simple:
-            failed = driver.step(*self.call)
-            if failed >= 0:
-                self.fail(failed)
-            return
-        self._segments(arrays)
+        results = self.start(*arrays)
+        try:
+            if results is None:
+                self.fail(int(self.control[t.FAILED]))
+            if not self.simple:
+                self.finish([*arrays, *self.results.outputs(results)])
+        except StaticgradError:
+            self.give_back()
+            raise
+        if not self.simple:
+            for i, view in self.results.copies:
+                results[i] = view.copy()
+        for i, slot in self.results.late:
+            results[i] = slot.array(arrays).copy()
+        return results
 
     def read_numbers(self) -> None:
         """The other inputs of a run: hyper-parameters, random state."""
-        if self.arguments and (self.writes is None or self.writes != [owner.writes for owner in self.owners]):
+        if self.known is None:
             self._read_arguments()
+        else:
+            for owner, writes in self.known:
+                if owner.writes != writes:
+                    self._read_arguments()
+                    break
         if self.draws:
             self.builder.generator_state[:] = generator.take(self.draws)
 
-    def bind_feeds(self, arrays: Sequence[np.ndarray]) -> None:
-        """Point the rows at these arrays, which the caller keeps alive, and run none of them."""
-        self.place(arrays)
+    def give_back(self) -> None:
+        """The random numbers of a run that failed are drawn again by the next one."""
+        if self.draws:
+            seed, first = self.builder.generator_state.tolist()
+            with generator.lock:
+                if (generator.seed, generator.draws) == (seed, first + self.draws):
+                    generator.draws = first
+
+    def stage(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Point the rows at these feeds and at new outputs, and run none of them. What it returns has to be kept alive
+        while rows run."""
+        outputs = [np.zeros(slot.shape, slot.dtype) for slot in self.builder.outputs]
+        kept = [*arrays, *outputs]
+        self.objects[:] = [id(array) for array in kept]
         driver.step(*self.call[:4], 0, 0, *self.call[6:])
+        return kept
 
     def _read_arguments(self) -> None:
         """Fetch the hyper-parameters. Plain dicts, and numbers that can change in place, are read at every run."""
@@ -140,10 +194,10 @@ class Plan:
         self.builder.argument_values[:] = values
         counted = all(hasattr(owner, "writes") for owner in self.owners)
         plain = all(isinstance(value, (int, float)) for value in values)
-        self.writes = [owner.writes for owner in self.owners] if counted and plain else None
+        self.known = [(owner, owner.writes) for owner in self.owners] if counted and plain else None
 
-    def _segments(self, arrays: Sequence[np.ndarray]) -> None:
-        """Native rows and host calls in turn."""
+    def finish(self, arrays: Sequence[np.ndarray]) -> None:
+        """Run a plan with host calls on the arrays that are in place, feeds and outputs: native rows and host calls in turn."""
         patches, count, objects, table, _, _, status, hold = self.call
         for segment in self.segments:
             failed = driver.step(patches, count, objects, table, segment.first, segment.last, status, hold)
@@ -162,10 +216,10 @@ class Plan:
         """`run` with the generated kernels as plain Python, for debuggers and tests; every other row runs natively."""
         from .python import pointers, run_unjitted
 
-        with self.lock:
+        with self.alone():
             self.bind(store)
             self.read_numbers()
-            self.bind_feeds(arrays)
+            arrays = self.stage(arrays)
             at, source = 0, ""
             for row in self.rows:
                 if row.kind == "host":
@@ -177,7 +231,7 @@ class Plan:
                 else:
                     self.run_row(at)
                 at += 1
-            return self.results(arrays)
+            return [slot.array(arrays).copy() for slot in self.fetches]
 
     def _host(self, row: Row, arrays: Sequence[np.ndarray]) -> None:
         """An op without native code: its NumPy meaning, on views of the plan's buffers."""
@@ -199,12 +253,6 @@ class Plan:
         assert node is not None
         error = node.op.emit.check(node, number)  # type: ignore[union-attr,misc]
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
-
-    def results(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Fresh arrays of the fetches. The caller holds the lock."""
-        if self.views is not None:
-            return [view.copy() for view in self.views]
-        return [slot.array(arrays).copy() for slot in self.fetches]
 
     # looking --------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..ops.random import normal_op, uniform_op
 from ..types import DTYPES, SHORT, bool_
 from .elementary import PYTHON
+from .rows import PER_RUN
 
 
 class Pointer:
@@ -58,7 +59,7 @@ def pointers(buffers: Sequence[tuple[Any, int]], arrays: Sequence[np.ndarray]) -
     """Buffers of a plan's row, (slot, bytes to add) each, for `run_unjitted`; `arrays` are the plan's feeds."""
     result = []
     for slot, add in buffers:
-        memory = arrays[slot.index] if slot.kind == "feed" else slot.memory
+        memory = arrays[slot.index] if slot.kind in PER_RUN else slot.memory
         result.append(Pointer(memory.reshape(-1), add // memory.itemsize))
     return result
 

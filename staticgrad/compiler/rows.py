@@ -10,19 +10,22 @@ import numpy as np
 
 from ..ir import Layout, Node
 
+PER_RUN = ("feed", "output")
+"""Kinds of slots whose memory is another array in each run."""
+
 
 @dataclass(eq=False)
 class Slot:
-    """Memory of one value: part of the arena, or an array from outside."""
+    """Memory of one value: part of the arena, a result's own array, or an array from outside."""
 
-    kind: str  # arena, feed, state, fixed
+    kind: str  # arena, feed, output, state, fixed
     shape: tuple[int, ...]
     dtype: np.dtype
     first: int = 0
     last: int = 0
     offset: int = -1
     index: int = -1
-    """Which feed."""
+    """Which of the arrays of a run: the feeds, then the outputs."""
     memory: np.ndarray | None = None
     layout: Layout | None = None
     base: Slot | None = None
@@ -37,9 +40,9 @@ class Slot:
         return self.base if self.base is not None else self
 
     def array(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
-        """The value as an ndarray (a view of the plan's memory)."""
+        """The value as an ndarray (a view of its memory), given the arrays of a run."""
         root = self.root
-        memory = arrays[root.index] if root.kind == "feed" else root.memory
+        memory = arrays[root.index] if root.kind in PER_RUN else root.memory
         assert memory is not None
         if self.layout is None:
             return memory

@@ -1,31 +1,102 @@
-"""The form of a plan's table and of the pool of threads, and where NumPy keeps an array's data: what the driver is
-compiled against."""
+"""What the driver is compiled against: the form of a plan's table, of its control blocks and of the pool of threads, and
+where Python and NumPy keep the fields of their objects."""
 
 from __future__ import annotations
 
 import ctypes
+from itertools import product
 
 import numpy as np
 
 ROW = 8
 """Int64 numbers per row; `library/driver.py` says which."""
 
+# A plan's control block, in int64 numbers.
+(
+    BUSY,  # not 0: its memory is in use, calls that come without the lock have to wait
+    PATCHES, PATCHED,  # the patches, how many
+    OBJECTS,  # ids of the ndarrays that are patched in: the feeds, then the results
+    TABLE, ROWS,
+    STATUS, HOLD,  # see `step` of the driver
+    FAILED,  # the row that reported an error, or -1
+    RUNS,  # the driver runs the whole plan; else it places arrays only
+    RELEASES,  # the plan takes long enough to let other threads run meanwhile
+    RESULTS, FETCHED,  # the results, how many
+    PLAN_BLOCK,
+) = range(14)  # fmt: skip
 
-def data_offset() -> int:
-    """Bytes from the start of an ndarray object to its data pointer.
+# One result of a plan.
+(
+    DIRECT,  # not 0: a new array, which the rows write; 1 + its number among the objects, then
+    SOURCE,  # else an ndarray that is copied after the run; 0 for what Python fills in
+    OUT_DTYPE, OUT_NDIM, OUT_SHAPE, OUT_FLAGS,
+    POOL, POOLED, TURN,  # ids of arrays to use again, how many, the one to give up next
+    RESULT_BLOCK,
+) = range(10)  # fmt: skip
 
-    NumPy keeps the pointer right behind the object's header. Reading it natively takes nanoseconds, `x.ctypes.data` a
-    microsecond. Raises ImportError when a check on real arrays fails.
-    """
-    offset = object.__basicsize__
-    for array in (np.empty(3), np.empty((2, 2), np.int8)[1:]):
-        found = ctypes.c_void_p.from_address(id(array) + offset).value
-        if found != array.__array_interface__["data"][0]:
-            raise ImportError("this NumPy keeps the data pointer of its arrays elsewhere")
-    return offset
+# A gate: one way of calling a plan.
+(
+    PLAN, API,
+    TRUSTED,  # called with fitting arrays only, by whoever holds the plan's lock
+    TAKES, SPECS,  # the arguments: how many, what they have to be
+    RANGES, RANGED,  # memory that arguments must not share: ends, then beginnings
+    EXCLUDED, EXCLUDES,  # objects that arguments must not be
+    BOX,  # the type of tensors, 0 for arrays; then where it keeps array and flag, the flag of a plain one
+    BOX_ARRAY, BOX_FLAG, BOX_PLAIN,
+    BOX_NEW, BOX_ARGS, BOX_FIELDS, BOX_FIELD,  # how to make one: function, arguments, (place, object) pairs, how many
+    MAKE, PUT, GET,  # functions of the container of the results, 0 for the one result itself
+    GATE_BLOCK,
+) = range(21)  # fmt: skip
+
+# One argument of a gate.
+(
+    SAME,  # not 0: the very object that it has to be; else an array
+    IN_DTYPE, IN_NDIM, IN_SHAPE, IN_BYTES,
+    SPEC_BLOCK,
+) = range(6)  # fmt: skip
+
+# Addresses of functions of Python and NumPy.
+INCREF, DECREF, SAVE_THREAD, RESTORE_THREAD, NONE, NDARRAY, NEW_ARRAY, COPY_ARRAY, API_BLOCK = range(9)
+
+# Python's objects. NumPy's header is part of its ABI: extension modules read these fields by macros.
+HEADER = object.__basicsize__
+TYPE = HEADER - 8
+DATA_OFFSET, NDIM, SHAPE, STRIDES, BASE, DTYPE, FLAGS, WEAK = (HEADER + 8 * i for i in range(8))
+CONTIGUOUS = 1
+REFERENCES = HEADER - 16
+INT = 0xFFFFFFFF
+"""Mask of C's int in an int64."""
 
 
-DATA_OFFSET = data_offset()
+def check_headers() -> None:
+    """Compare the fields of real arrays with what NumPy says. Raises ImportError where they are elsewhere."""
+    for shape, dtype in product(((), (3,), (2, 5)), (np.float64, np.int8)):
+        whole = np.empty((2, *shape), dtype)
+        for array in (whole, whole[1:], whole.T):
+            at = id(array)
+            words = {place: ctypes.c_int64.from_address(at + place).value for place in (DATA_OFFSET, SHAPE, STRIDES)}
+            extents = [ctypes.c_int64.from_address(words[SHAPE] + 8 * i).value for i in range(array.ndim)]
+            steps = [ctypes.c_int64.from_address(words[STRIDES] + 8 * i).value for i in range(array.ndim)]
+            found = (
+                words[DATA_OFFSET],
+                ctypes.c_int32.from_address(at + NDIM).value,
+                tuple(extents),
+                tuple(steps),
+                ctypes.c_int64.from_address(at + DTYPE).value,
+                ctypes.c_int32.from_address(at + FLAGS).value,
+                ctypes.c_int64.from_address(at + TYPE).value,
+                ctypes.c_int64.from_address(at + BASE).value,
+                ctypes.c_int64.from_address(at + WEAK).value,
+            )
+            expected = (
+                array.__array_interface__["data"][0], array.ndim, array.shape, array.strides, id(array.dtype),
+                array.flags.num, id(np.ndarray), 0 if array.base is None else id(array.base), 0,
+            )  # fmt: skip
+            if found != expected:
+                raise ImportError("this NumPy keeps the fields of its arrays elsewhere")
+
+
+check_headers()
 
 TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, TIME, STOP, CALLS = (64 * line for line in range(9))
 """Places in a pool, in bytes: each on a cache line of its own; `library/pool.py` says what they are."""

@@ -16,6 +16,7 @@ from .op import (
     OpDef,
     Pointwise,
     Reduction,
+    Routine,
     View,
     define,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "OpDef",
     "Pointwise",
     "Reduction",
+    "Routine",
     "View",
     "define",
     "literal",

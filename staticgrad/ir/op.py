@@ -124,6 +124,26 @@ class Native:
 
 
 @dataclass(frozen=True, slots=True)
+class Routine:
+    """A call `("routine", (Routine(...),))` in a native plan: a kernel of `compiler/library/`, run over chunks of `span`.
+
+    Its buffers are the operands (row-major, without those of which only the shape is read), the result and the scratch;
+    its sizes are span, number of chunks, then `sizes`.
+    """
+
+    module: str
+    kernel: str
+    span: int
+    sizes: tuple[int, ...]
+    work: int
+    """In units of one addition, for all of `span`."""
+    scratch: int = 0
+    """Elements per chunk, of the result's dtype."""
+    join: str = ""
+    """The kernel that runs once when all chunks are done."""
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """Has no inputs and gets its value from outside: `kind` is "placeholder", "variable", "constant",
     "argument" (a hyper-parameter), "generator" (the random state) or "shape" (an operand whose value is not read)."""

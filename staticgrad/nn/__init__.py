@@ -1,7 +1,8 @@
 """Modules: what holds parameters, and the layers and losses made of them."""
 
 from . import init
-from .containers import ModuleList, Sequential
+from .attention import MultiheadAttention, TransformerEncoderLayer
+from .containers import ModuleDict, ModuleList, Sequential
 from .layers import (
     GELU,
     Dropout,
@@ -19,27 +20,52 @@ from .layers import (
 )
 from .losses import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from .module import Module
+from .normalization import BatchNorm1d, BatchNorm2d, GroupNorm, RMSNorm
 from .parameter import Parameter
 from .state import IncompatibleKeys, StateDictError
+from .windows import (
+    AdaptiveAvgPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    Conv1d,
+    Conv2d,
+    ConvTranspose2d,
+    MaxPool1d,
+    MaxPool2d,
+)
 
 __all__ = [
-    "GELU",
+    "AdaptiveAvgPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
     "BCEWithLogitsLoss",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
     "EmbeddingBag",
     "Flatten",
+    "GELU",
+    "GroupNorm",
     "Identity",
     "IncompatibleKeys",
     "L1Loss",
     "LayerNorm",
     "Linear",
     "MSELoss",
+    "MaxPool1d",
+    "MaxPool2d",
     "Module",
+    "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "NLLLoss",
     "Parameter",
+    "RMSNorm",
     "ReLU",
     "Sequential",
     "SiLU",
@@ -47,5 +73,6 @@ __all__ = [
     "Softmax",
     "StateDictError",
     "Tanh",
+    "TransformerEncoderLayer",
     "init",
 ]

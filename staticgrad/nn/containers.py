@@ -77,3 +77,59 @@ class ModuleList(_Chain):
         super().__init__()
         for module in modules:
             self.append(module)
+
+
+class ModuleDict(Module):
+    """Modules under names of their own, registered; it has no forward of its own."""
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()):
+        super().__init__()
+        self.update(modules)
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add or replace several, from a mapping or pairs."""
+        for name, module in modules.items() if isinstance(modules, Mapping) else modules:
+            self[name] = module
+
+    def __getitem__(self, name: str) -> Module:
+        return self.__dict__[self._present(name)]
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        self.add_module(name, module)
+
+    def __delitem__(self, name: str) -> None:
+        delattr(self, self._present(name))
+
+    def _present(self, name: str) -> str:
+        if name not in self:
+            raise KeyError(name)
+        return name
+
+    def __contains__(self, name: str) -> bool:
+        return self._roles.get(name) == MODULE
+
+    def __len__(self) -> int:
+        return len(list(self._own(MODULE)))
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._own(MODULE))
+
+    def keys(self) -> list[str]:
+        return list(self)
+
+    def values(self) -> list[Module]:
+        return [module for _, module in self._own(MODULE)]
+
+    def items(self) -> list[tuple[str, Module]]:
+        return list(self._own(MODULE))
+
+    def pop(self, name: str) -> Module:
+        """Remove a module and return it. Raises KeyError."""
+        module = self[name]
+        del self[name]
+        return module
+
+    def clear(self) -> None:
+        """Remove all modules."""
+        for name in self.keys():
+            del self[name]

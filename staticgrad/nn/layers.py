@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import functional
 from ..eager import Tensor
-from ..errors import ArgumentError
-from ..types import as_dtype, get_default_dtype
+from ..errors import ArgumentError, ShapeError
+from ..operators import F
+from ..types import as_dtype, get_default_dtype, normalize_axis, shape_text
 from . import init
 from .module import Module
 from .parameter import Parameter
@@ -118,17 +119,27 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Join all axes from `start_dim` on: (N, a, b) -> (N, a * b). Raises ShapeError for unknown extents among them."""
+    """Join the axes from `start_dim` to `end_dim`: (N, a, b) -> (N, a * b). Raises ShapeError for unknown extents among
+    them."""
 
-    def __init__(self, start_dim: int = 1):
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
-        self.start_dim = start_dim
+        self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, x: Any) -> Any:
-        return functional.flatten(x, self.start_dim) if len(x.shape) > self.start_dim else x
+        if self.end_dim in (-1, len(x.shape) - 1):
+            return functional.flatten(x, self.start_dim) if len(x.shape) > self.start_dim else x
+        first, last = (normalize_axis(d, len(x.shape)) for d in (self.start_dim, self.end_dim))
+        if first > last:
+            raise ArgumentError("flatten() has invalid args: start_dim cannot come after end_dim")
+        joined = x.shape[first : last + 1]
+        if None in joined:
+            raise ShapeError(f"flatten: an extent to join is unknown in {shape_text(x.shape)}")
+        rest = [-1 if d is None else d for d in x.shape]
+        return F.reshape(x, (*rest[:first], math.prod(joined), *rest[last + 1 :]))
 
     def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}"
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
 class LayerNorm(Module):
@@ -137,7 +148,10 @@ class LayerNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, dtype: Any = None):
+    def __init__(
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        dtype: Any = None,
+    ):  # fmt: skip
         super().__init__()
         extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
         self.normalized_shape = tuple(_extent("LayerNorm", "normalized_shape", d) for d in extents)
@@ -145,7 +159,7 @@ class LayerNorm(Module):
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         ones, zeros = np.ones(self.normalized_shape, kind), np.zeros(self.normalized_shape, kind)
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
-        self.register_parameter("bias", Parameter(zeros) if elementwise_affine else None)
+        self.register_parameter("bias", Parameter(zeros) if elementwise_affine and bias else None)
 
     def forward(self, x: Any) -> Any:
         return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)

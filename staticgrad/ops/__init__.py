@@ -1,8 +1,21 @@
 """The op table: one record per op, in one place. Importing this package fills `ir.REGISTRY`."""
 
 from ..operators import bind_methods
-from . import indexing, laws, leaves, linear, pointwise, random, reductions, shaping
+from . import attention, convolution, einsum, indexing, laws, leaves, linear, pointwise, pooling, random, reductions, shaping
 
-__all__ = ["indexing", "laws", "leaves", "linear", "pointwise", "random", "reductions", "shaping"]
+__all__ = [
+    "attention",
+    "convolution",
+    "einsum",
+    "indexing",
+    "laws",
+    "leaves",
+    "linear",
+    "pointwise",
+    "pooling",
+    "random",
+    "reductions",
+    "shaping",
+]
 
 bind_methods()

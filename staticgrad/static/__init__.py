@@ -8,10 +8,12 @@ from .graphs import Graph, get_default_graph, reset_default_graph
 from .inputs import constant, placeholder
 from .session import Session
 from .variables import (
+    GraphKeys,
     Variable,
     assign,
     assign_add,
     assign_sub,
+    get_collection,
     global_variables,
     global_variables_initializer,
     trainable_variables,
@@ -20,6 +22,7 @@ from .variables import (
 
 __all__ = [
     "Graph",
+    "GraphKeys",
     "Operation",
     "Session",
     "Variable",
@@ -29,6 +32,7 @@ __all__ = [
     "capture",
     "constant",
     "control_dependencies",
+    "get_collection",
     "get_default_graph",
     "get_default_session",
     "global_variables",

@@ -10,12 +10,12 @@ from ..eager.tape import Ghost, Record, changed, edge
 from ..eager.tensor import Tensor
 from ..errors import GraphError, user_line
 from ..ir import REGISTRY, Node
-from ..operators import append, control_of, frontends
+from ..operators import Symbol, append, control_of, frontends
 from ..types import shape_text, type_of
 from .control import control_dependencies
 from .graphs import Captured, Graph
 from .inputs import frozen
-from .variables import Variable
+from .variables import Variable, assign
 
 
 def capture(graph: Any, tensor: Tensor) -> Node:
@@ -30,7 +30,8 @@ def capture(graph: Any, tensor: Tensor) -> Node:
         raise GraphError(f"eager tensors can't enter {graph!r}, which was not made by sg.Graph()")
     with graph.lock:
         if not tensor._tracked:
-            return _constant(graph, tensor)
+            state = _known(graph, tensor, -1)
+            return _constant(graph, tensor) if state is None else state
         return _variable(graph, tensor) if tensor._record is None else _replay(graph, tensor._record)
 
 
@@ -42,6 +43,21 @@ def operand(graph: Any, tensor: Tensor) -> Node:
 
 
 frontends.capture = operand
+
+
+def kept(graph: Any, tensor: Tensor) -> Variable:
+    """The variable that stands for a tensor which a module keeps as state: it starts from the tensor's data."""
+    with graph.lock:
+        return graph.variable_of[_variable(graph, tensor, trainable=False)]
+
+
+def renew(x: Symbol, tensor: Tensor, value: Any) -> None:
+    """Assign to the state `tensor` whenever a train step needs `x`, or when it is fetched ("update_ops")."""
+    graph: Any = x.graph
+    graph.updates.append((x.node, assign(kept(graph, tensor), value)))
+
+
+frontends.kept, frontends.renew = kept, renew
 
 
 def _known(graph: Graph, tensor: Tensor, version: int) -> Node | None:
@@ -59,7 +75,7 @@ def _constant(graph: Graph, tensor: Tensor) -> Node:
     return node
 
 
-def _variable(graph: Graph, tensor: Tensor) -> Node:
+def _variable(graph: Graph, tensor: Tensor, trainable: bool = True) -> Node:
     """A variable whose initial value is a placeholder that feeds itself with the tensor's data."""
     node = _known(graph, tensor, -1)
     if node is not None:
@@ -70,7 +86,7 @@ def _variable(graph: Graph, tensor: Tensor) -> Node:
         start = append(graph, REGISTRY["placeholder"], (), {"type": kind}, name=f"{name}/initial")
         graph.sources[start.node] = lambda: tensor._data
         variable = Variable.__new__(Variable)
-        variable._enter(graph, start, True, name)
+        variable._enter(graph, start, trainable, name)
     graph.captured[id(tensor)] = Captured(lambda: tensor, variable.node, -1)
     return variable.node
 

@@ -41,18 +41,14 @@ def converted(value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 class Feed:
-    """A tensor that is fed: what its values have to be.
+    """A tensor that is fed: what its values have to be."""
 
-    `seen` is the last shape that was found to fit: an array of this shape needs no second look.
-    """
-
-    __slots__ = ("dtype", "node", "seen", "shape")
+    __slots__ = ("dtype", "node", "shape")
 
     def __init__(self, node: Node):
         self.node = node
         self.dtype: np.dtype = node.type.dtype
         self.shape: Shape = node.type.shape
-        self.seen: tuple[int, ...] | None = None
 
     def accept(self, value: Any) -> np.ndarray:
         """The array to run with: a fitting contiguous ndarray itself, else a conversion.
@@ -81,7 +77,6 @@ class Feed:
                 f"which has shape '{shape_text(self.shape)}'",
                 *self.origin(),
             )
-        self.seen = array.shape
         return array
 
     def origin(self) -> tuple[str, ...]:

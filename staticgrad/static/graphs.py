@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +45,8 @@ class Graph(ir.Graph):
         """Placeholders that feed themselves: the initial values of captured tensors."""
         self.replayed: weakref.WeakKeyDictionary[Record, Node] = weakref.WeakKeyDictionary()
         """Operations of the eager tape that were written into this graph."""
+        self.updates: list[tuple[Node, Symbol]] = []
+        """Changes of state that belong to the computation of a node: the running statistics of batch_norm."""
         self._symbols: dict[Node, Symbol] = {}
 
     @contextmanager
@@ -57,6 +59,11 @@ class Graph(ir.Graph):
     def variables(self) -> list[Variable]:
         """All variables in the order of their making, captured eager tensors among them."""
         return list(self.variable_of.values())
+
+    def updates_behind(self, results: Iterable[Any]) -> list[Symbol]:
+        """The changes of state that belong to what `results` are computed from."""
+        behind = set(self.reaching([r.node for r in results]))
+        return [update for node, update in self.updates if node in behind]
 
     def standing_for(self, tensor: Tensor) -> Node | None:
         """The node of an eager tensor that was used in this graph."""

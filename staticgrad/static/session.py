@@ -168,7 +168,7 @@ class Session:
             self._values.closed = True
             self._values.store.clear()
             for runner in self._runners.values():
-                runner.ready = False
+                runner.close()
             self._runners.clear()
             self._steps.clear()
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..compiler.direct import declined, direct
+from ..compiler.gate import Spec
 from ..compiler.program import Program
 from ..errors import FeedError, GraphError, ShapeError, UninitializedError
 from ..ir import Cell, Graph, Node
@@ -15,7 +17,9 @@ from ..types import shape_text
 from .feeds import Feed, origin
 from .fetches import rebuilder
 
-ndarray = np.ndarray
+if TYPE_CHECKING:
+    from ..compiler.plan import Plan
+
 CLOSED = "Attempted to use a closed Session."
 
 
@@ -34,13 +38,23 @@ class Values:
             raise GraphError(CLOSED, "make another: sg.Session()")
 
 
+class Way(NamedTuple):
+    """call: a function of fitting arrays that returns the results, or None; free: it needs no lock."""
+
+    call: Callable[..., Any]
+    free: bool
+
+
+NO_WAY = Way(declined, True)
+
+
 class Runner:
     """The program of some nodes for some feeds, and what has to hold before it runs.
 
     Raises FeedError when a placeholder that the nodes need is not among the feeds.
     """
 
-    __slots__ = ("feeds", "reads", "ready", "run", "sources", "values", "writes")
+    __slots__ = ("feeds", "known", "program", "reads", "ready", "sources", "values", "way", "writes")
 
     def __init__(self, values: Values, graph: Graph, nodes: Sequence[Node], feeds: Sequence[Node]):
         fed = set(feeds)
@@ -55,11 +69,36 @@ class Runner:
         self.sources = [(Feed(node), own[node]) for node in sources]
         self.reads = [n for n in prepared.graph.nodes if n.op.leaf == "variable"]
         self.writes: list[Cell] = [cell for cell, _ in prepared.assigns]
-        self.run = program.run
+        self.program = program
         self.ready = False
-        """The state was found in order; it stays so, as no variable is ever removed. Else `first` runs."""
+        """The state was found in order; it stays so, as no variable is ever removed or gets other memory."""
+        self.known: dict[tuple[tuple[int, ...], ...], Way] = {}
+        self.way = NO_WAY
+        """What runs the plan of the latest call directly."""
 
-    def first(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    def run(self, values: Iterable[Any]) -> list[Any]:
+        """The results for any values, one per feed. Raises what `Session.run` does."""
+        arrays = [feed.accept(value) for value, feed in zip(values, self.feeds, strict=True)]
+        state = self.values
+        with state.lock:
+            if not self.ready:
+                return self._first(arrays)
+            shapes = tuple([array.shape for array in arrays])
+            results = self.program.run(arrays, state.store)
+            if shapes not in self.known:
+                self.known[shapes] = self._way(self.program.plan(*arrays))
+            self.way = self.known[shapes]
+            return results
+
+    def _way(self, plan: Plan) -> Way:
+        """For a plan that is bound."""
+        specs = [Spec(feed.dtype, node.type.shape) for feed, node in zip(self.feeds, plan.feeds, strict=True)]
+        return Way(direct(plan, specs), plan.atomic and not plan.builder.cells)
+
+    def close(self) -> None:
+        self.ready, self.way = False, NO_WAY
+
+    def _first(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """Run after a look at the state. The lock is held."""
         self.values.check_open()
         store = self.values.store
@@ -70,7 +109,7 @@ class Runner:
         for cell in fresh:
             store[cell] = np.empty(cell.type.shape, cell.type.dtype)  # variables are static
         try:
-            result = self.run(arrays, store)
+            result = self.program.run(arrays, store)
         except BaseException:
             for cell in fresh:
                 del store[cell]
@@ -104,20 +143,14 @@ class Step:
 
     def __call__(self, values: Iterable[Any]) -> Any:
         runner = self._runner
-        arrays = []
-        for value, feed in zip(values, runner.feeds):  # noqa: B905  # as many: the caller's keys
-            if (
-                value.__class__ is ndarray
-                and value.dtype is feed.dtype
-                and value.shape == feed.seen
-                and value.flags.c_contiguous
-            ):
-                arrays.append(value)
-            else:
-                arrays.append(feed.accept(value))
-        state = runner.values
-        with state.lock:
-            results: list[Any] = runner.run(arrays, state.store) if runner.ready else runner.first(arrays)
+        way = runner.way
+        if way.free:
+            results = way.call(*values)
+        else:
+            with runner.values.lock:
+                results = way.call(*values)
+        if results is None:
+            results = runner.run(values)
         if self._order is not None:
             results = [results[i].copy() for i in self._order]
         for i in self._scalars:

@@ -166,6 +166,26 @@ def _plain(value: Any, variable: Node) -> Any:
 # collections ---------------------------------------------------------------------------------------------------------
 
 
+class GraphKeys:
+    """Names of the collections of a graph, as in TensorFlow 1."""
+
+    GLOBAL_VARIABLES = "variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    UPDATE_OPS = "update_ops"
+
+
+def get_collection(key: str) -> list[Any]:
+    """What the default graph holds under one of `GraphKeys`. "update_ops" are the assigns of running statistics, which
+    `Optimizer.minimize` runs with its step where the loss needs them. Raises ArgumentError for another key."""
+    if key == GraphKeys.GLOBAL_VARIABLES:
+        return global_variables()
+    if key == GraphKeys.TRAINABLE_VARIABLES:
+        return trainable_variables()
+    if key == GraphKeys.UPDATE_OPS:
+        return [update for _, update in get_default_graph().updates]
+    raise ArgumentError(f"get_collection: no collection is named {key!r}", "use one of sg.GraphKeys")
+
+
 def global_variables() -> list[Variable]:
     """All variables of the default graph, captured eager tensors among them."""
     return get_default_graph().variables

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from sys import getrefcount
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
+from ..compiler.gate import Spec
 from ..compiler.program import Program
 from ..eager.modes import modes
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
-from ..errors import StaticgradError, TraceError
+from ..errors import TraceError
 from ..ir import REGISTRY, Cell, Node
 from ..operators import Symbol, append
-from ..ops.random import generator
 from ..types import shape_text
 from .arguments import ArrayKey, Call
 from .deferred import DeferredHome, recipe
@@ -109,6 +109,8 @@ class Entry:
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.specs = self._specs(call)
         self.short: Callable[[tuple[Any, ...]], Any] = miss
+        self.free = False
+        """The short way needs no lock: it reads what it relies on, runs in one native call, and changes nothing else."""
         self.changes = self.reads = -1
         self.clock = 0
 
@@ -181,8 +183,8 @@ class Entry:
                     tracer.refuse(f"a compiled function can't change a {type(given).__name__} in place")
                 self.written_back.append((number, self._fetch(leaf), False))
 
-    def _specs(self, call: Call) -> list[tuple[Any, Any]] | None:
-        """For the short way: per argument (dtype, shape), or (None, the object itself). None for arguments that take more."""
+    def _specs(self, call: Call) -> list[Spec] | None:
+        """For the short way: what each argument has to be. None for arguments that take more."""
         parts = call.parts
         if call.kwargs or len(parts) != len(call.args) or self.uses_given:
             return None
@@ -190,7 +192,7 @@ class Entry:
             return None
         arrays = iter(call.arrays)
         return [
-            (next(arrays).dtype, part.shape) if isinstance(part, ArrayKey) else (None, arg)
+            Spec(next(arrays).dtype, part.shape) if isinstance(part, ArrayKey) else Spec(None, (), arg)
             for part, arg in zip(parts, call.args, strict=True)
         ]
 
@@ -200,6 +202,7 @@ class Entry:
         """Make the plan, and bind it. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
         self.reach.freeze()
+        self.free = self.plan.atomic and not (self.written or self.grads or self.entry_grads)
         self.bind(Structure.changes)
 
     def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
@@ -208,10 +211,8 @@ class Entry:
         return [*arrays, *more] if more else arrays
 
     def take(self, call: Call) -> list[ndarray]:
-        """The arrays of any arguments, put in place."""
-        arrays = self.fed([self.apart(array) for array in call.arrays], call.given)
-        self.plan.place(arrays)
-        return arrays
+        """The arrays of any arguments."""
+        return self.fed([self.apart(array) for array in call.arrays], call.given)
 
     def apart(self, array: ndarray) -> ndarray:
         """The array, or a copy when it shares memory with what the step writes."""
@@ -273,9 +274,9 @@ class Entry:
     def bind(self, changes: int) -> None:
         """Point the plan at the tensors' buffers, which may have moved; `changes`: of `Structure`, when all was found to
         hold. Raises TraceError for tensors that share memory."""
-        self.plan.bind(BUFFERS)
+        with self.plan.alone():
+            self.plan.bind(BUFFERS)
         written = [cell.tensor for cell in self.written]
-        self.memory = frozenset(id(part) for tensor in written for part in _owners(tensor._data))
         self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
         homes = {id(cell.tensor) for home in self.homes.values() for cell in home.cells}
         self.touched = [tensor for tensor in written if id(tensor) not in homes]
@@ -296,21 +297,13 @@ class Entry:
     # the run ------------------------------------------------------------------------------------------------------------
 
     def run(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
-        """One run on arrays that are in place; they came from `given`. Nothing is changed when it raises."""
+        """One run on arrays that came from `given`. Nothing is changed when it raises."""
         if self.reads != Structure.reads:
             self._renew_held()
-        try:
-            self.plan.launch(arrays)
-        except StaticgradError:
-            self._take_back()
-            raise
+        with self.plan.alone():
+            results = self.plan.execute(arrays)
         self.finish()
-        return self.built(arrays, given)
-
-    def fail(self, row: int) -> NoReturn:
-        """A row of the plan reported an error: raises it."""
-        self._take_back()
-        self.plan.fail(row)
+        return self._built(results, given)
 
     def finish(self) -> None:
         """Tell the tape what was written, and put the gradients where they belong."""
@@ -324,9 +317,9 @@ class Entry:
             if tensor._grad is not g:
                 tensor._grad = g
 
-    def built(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
-        """The results of the run, as the user's function returned them."""
-        tensors = [wrap(array) for array in self.plan.results(arrays)]
+    def _built(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
+        """The results of a run, as the user's function returned them."""
+        tensors = [wrap(array) for array in arrays]
         if self.uses_given:
             self._write_back(tensors, given)
         if self.results.single:
@@ -344,13 +337,6 @@ class Entry:
         for number, position in self.given_after:
             if isinstance(given[number], Tensor):
                 given[number]._grad = None if position is None else tensors[position]
-
-    def _take_back(self) -> None:
-        """The random numbers of a run that failed are drawn again by the next one."""
-        seed, first = self.plan.builder.generator_state.tolist()
-        with generator.lock:
-            if (generator.seed, generator.draws) == (seed, first + self.plan.draws):
-                generator.draws = first
 
 
 def _fact(tensor: Tensor) -> tuple[Any, ...]:
@@ -389,15 +375,6 @@ def _fits(g: Tensor, cell: Cell) -> bool:
         and data.flags.c_contiguous
         and data.flags.writeable
     )
-
-
-def _owners(array: Any) -> list[Any]:
-    """An array and the objects whose memory it is a view of."""
-    owners = []
-    while array is not None:
-        owners.append(array)
-        array = getattr(array, "base", None)
-    return owners
 
 
 def _apart(written: list[Tensor], reached: list[Tensor]) -> list[tuple[int, int]]:

@@ -16,7 +16,8 @@ Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
 
 
 class Results:
-    """The structure of a result. fetches: the traced tensors in it, each once; build: see `Build`; single: it is one tensor.
+    """The structure of a result. fetches: the traced tensors in it, each once; build: see `Build`; single: it is one tensor;
+    flat: it is a tuple of tensors.
 
     arguments: what was passed, by id of its placeholder; an argument that is returned comes back itself, as it does eagerly.
     """
@@ -29,6 +30,8 @@ class Results:
         self.build = self._walk(result)
         self.single = isinstance(result, Traced) and len(self.fetches) == 1
         """The result is one tensor of the run."""
+        self.flat = type(result) is tuple and [id(part) for part in result] == [id(fetch) for fetch in self.fetches]
+        """It is a tuple of the tensors of the run, in their order."""
 
     def _walk(self, part: Any) -> Build:
         if isinstance(part, Symbol):

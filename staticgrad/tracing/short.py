@@ -1,23 +1,26 @@
 """The short way of a call: what an entry does for the usual arguments, with everything looked up beforehand.
 
-It does what `Entry.ready`, `take` and `run` do, for arrays that need no conversion and a state that is as it was; for
-anything else it returns MISS, before anything is done.
+It does what `Entry.ready` and `run` do, for arrays that need no conversion and a state that is as it was; for anything else
+it returns MISS, and nothing has been done. The plan's gate looks at the arguments.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..compiler import driver
+from ..compiler.direct import direct
+from ..compiler.gate import Box
+from ..compiler.table import HEADER
 from ..eager.tensor import Structure, Tensor, wrap
 
 if TYPE_CHECKING:
     from .entry import Entry
 
-ndarray = np.ndarray
 MISS: Any = object()
 
 
@@ -26,23 +29,44 @@ def miss(args: tuple[Any, ...]) -> Any:
     return MISS
 
 
+@cache
+def tensors() -> Box:
+    """How the driver makes tensors as `wrap` does."""
+    sample = wrap(np.zeros(()))
+    slots = [name for name in Tensor.__slots__ if not name.startswith("__") and name != "_data"]
+    fields = [(_place(name), getattr(sample, name)) for name in slots]
+    return Box(Tensor, _place("_data"), _place("_tracked"), False, fields)
+
+
+def _place(slot: str) -> int:
+    """Bytes from the start of a tensor to a slot: where an object is found that nothing else refers to."""
+    tensor, mark = wrap(np.zeros(())), object()
+    setattr(tensor, slot, mark)
+    places = range(HEADER, Tensor.__basicsize__, 8)
+    found = [at for at in places if ctypes.c_int64.from_address(id(tensor) + at).value == id(mark)]
+    if len(found) != 1:
+        raise ImportError("this Python keeps the slots of its objects elsewhere")
+    return found[0]
+
+
 def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
     """A function of the arguments of a call, for the memory that the entry is bound to now."""
     plan, specs, reach = entry.plan, entry.specs, entry.reach
-    if specs is None or plan.views is None:
+    if specs is None:
         return miss
-    numbered = [(at, dtype, shape) for at, (dtype, shape) in enumerate(specs)]
-    count, changes, names, cells = len(specs), entry.changes, reach.names, reach.cells
+    changes, names, cells = entry.changes, reach.names, reach.cells
     more = {reach.current: reach.members, entry.unmoved: entry.hooks or entry.entry_grads}
     checks = [check for check, needed in more.items() if needed]
-    written, captured, apart = entry.memory, entry.captured_ids, entry.apart
-    ids, step, call, simple = plan.ids, driver.step, plan.call, plan.simple
-    read_numbers = plan.read_numbers if plan.reads_numbers else None
+    single, plain = entry.results.single, entry.results.single or entry.results.flat
+    call = direct(
+        plan, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
+        container=None if single else tuple,
+    )  # fmt: skip
     homes, finish = entry.homes, entry.finish if entry.touched or entry.grads else None
-    view = plan.views[0] if entry.results.single else None
+    build = entry.results.build
 
     def run(args: tuple[Any, ...]) -> Any:
-        if len(args) != count or changes != Structure.changes:
+        if changes != Structure.changes:
             return MISS
         try:
             for scope, name, value in names:
@@ -58,40 +82,11 @@ def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
                 return MISS
         if homes and entry.reads != Structure.reads:
             return MISS
-        at = 0
-        arrays = []
-        for i, dtype, shape in numbered:
-            array = args[i]
-            if array.__class__ is not ndarray:
-                if array.__class__ is Tensor and not array._tracked and id(array) not in captured:
-                    array = array._data
-                elif dtype is None and array is shape:
-                    continue
-                else:
-                    return MISS
-            if array.dtype is not dtype or array.shape != shape or not array.flags.c_contiguous:
-                return MISS
-            if written:
-                base = array.base
-                if base is None:
-                    if id(array) in written:
-                        array = apart(array)
-                elif base.__class__ is not ndarray or id(base) in written or base.base is not None:
-                    array = apart(array)
-            arrays.append(array)
-            ids[at] = id(array)
-            at += 1
-        if not simple:
-            return entry.run(arrays, ())
-        if read_numbers is not None:
-            read_numbers()
-        failed = step(*call)
-        if failed >= 0:
-            entry.fail(failed)
+        result = call(*args)
+        if result is None:
+            return MISS
         if finish is not None:
             finish()
-        if view is not None:
-            return wrap(view.copy())
-        return entry.built(arrays, ())
+        return result if plain else build(result, ())
 
     return run

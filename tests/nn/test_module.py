@@ -250,7 +250,7 @@ def test_repr():
         "    n=2\n"
         "    (fc): Linear(in_features=2, out_features=1, bias=False)\n"
         "  )\n"
-        "  (3): Flatten(start_dim=1)\n"
+        "  (3): Flatten(start_dim=1, end_dim=-1)\n"
         ")"
     )
 

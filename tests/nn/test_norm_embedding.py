@@ -1,4 +1,4 @@
-"""layer_norm, gelu, silu, embedding: values, gradients, and the same in every mode."""
+"""Norms, attention, gelu, silu, embedding: values, gradients, and the same in every mode."""
 
 from __future__ import annotations
 
@@ -24,7 +24,41 @@ def normed(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * w + b
 
 
+IMAGES, C3 = rng.normal(size=(4, 3, 2, 5)), (3, 1, 1)
+W3, B3 = rng.normal(size=3), rng.normal(size=3)
+QUERY, KEY, VALUE = rng.normal(size=(2, 3, 4, 5)), rng.normal(size=(2, 3, 6, 5)), rng.normal(size=(2, 3, 6, 2))
+SEEN = rng.random((4, 6)) < 0.6
+SEEN[1] = False
+
+
+def scaled(x: np.ndarray, axes: tuple[int, ...], eps: float = 1e-5) -> np.ndarray:
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+def attended(q: np.ndarray, k: np.ndarray, v: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    e = np.where(seen, np.exp(q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])), 0)
+    total = e.sum(-1, keepdims=True)
+    return e / np.where(total == 0, 1, total) @ v
+
+
 CASES = [
+    ("batch_norm", lambda x, w, b: F.batch_norm(x, None, None, w, b, True), (IMAGES, W3, B3),
+     lambda x, w, b: scaled(x, (0, 2, 3)) * w.reshape(C3) + b.reshape(C3)),
+    ("batch_norm of vectors", lambda x: F.batch_norm(x, training=True, eps=0.1), (X[:, :, 0],), lambda x: scaled(x, (0,), 0.1)),
+    ("batch_norm evaluated", lambda x: F.batch_norm(x, sg.tensor(B3), sg.tensor(W3**2)), (IMAGES,),
+     lambda x: (x - B3.reshape(C3)) / np.sqrt(W3.reshape(C3) ** 2 + 1e-5)),
+    ("group_norm", lambda x, w, b: F.group_norm(x, 3, w, b), (IMAGES, W3, B3),
+     lambda x, w, b: scaled(x, (2, 3)) * w.reshape(C3) + b.reshape(C3)),
+    ("group_norm of one group", lambda x: F.group_norm(x, 1), (IMAGES,), lambda x: scaled(x, (1, 2, 3))),
+    ("rms_norm", lambda x, w: F.rms_norm(x, 6, w, 0.1), (X, W),
+     lambda x, w: x / np.sqrt((x * x).mean(-1, keepdims=True) + 0.1) * w),
+    ("rms_norm, two axes", lambda x: F.rms_norm(x, (3, 6)), (X,),
+     lambda x: x / np.sqrt((x * x).mean((1, 2), keepdims=True) + np.finfo(float).eps)),
+    ("attention", F.scaled_dot_product_attention, (QUERY, KEY, VALUE), lambda q, k, v: attended(q, k, v, SEEN | True)),
+    ("attention, causal", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), (QUERY, KEY, VALUE),
+     lambda q, k, v: attended(q, k, v, np.tri(4, 6, dtype=bool))),
+    ("attention, masked", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, SEEN), (QUERY, KEY, VALUE),
+     lambda q, k, v: attended(q, k, v, SEEN)),
     ("layer_norm", lambda x, w, b: F.layer_norm(x, 6, w, b), (X, W, B), normed),
     ("layer_norm, two axes", lambda x: F.layer_norm(x, (3, 6)), (X,),
      lambda x: (x - x.mean((1, 2), keepdims=True)) / np.sqrt(x.var((1, 2), keepdims=True) + 1e-5)),
@@ -62,6 +96,7 @@ def test_values_and_gradients_in_every_mode(name, function, operands, reference)
         inputs = [sg.placeholder(sg.float64, o.shape) for o in operands]
         fetches = [function(*inputs), *sg.gradients(sg.sum(function(*inputs) * weights), inputs)]
         with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
             results = sess.run(fetches, dict(zip(inputs, operands, strict=True)))
     np.testing.assert_allclose(results[0], expected, rtol=1e-10, atol=1e-12)
     for mine, theirs, other in zip(grads, compiled[1], results[1:], strict=True):
@@ -81,7 +116,135 @@ def test_layers():
     assert nn.LayerNorm(6, elementwise_affine=False).weight is None
 
 
+def test_running_statistics_are_state_in_every_mode():
+    """Three batches of training: the same buffers, eager, compiled and in a Session; then the same evaluation."""
+    batches = [rng.normal(size=(6, 3, 2)) for _ in range(3)]
+
+    def model():
+        return nn.BatchNorm1d(3, momentum=0.3, dtype=sg.float64)
+
+    eager, traced, static = model(), model(), model()
+    optimizers = [sg.optim.SGD(m.parameters(), lr=0.1) for m in (eager, traced, static)]
+
+    def step(m, opt, x):
+        loss = (m(x) ** 3).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+
+    compiled = sg.compile(lambda x: step(traced, optimizers[1], x))
+    expected = [step(eager, optimizers[0], sg.tensor(x)).item() for x in batches]
+    np.testing.assert_allclose([compiled(x).item() for x in batches], expected, rtol=1e-12)
+    with sg.Graph().as_default() as graph:
+        x = sg.placeholder(sg.float64, [None, 3, 2])
+        loss = sg.mean(static(x) ** 3)
+        train = optimizers[2].minimize(loss)
+        assert len(sg.get_collection(sg.GraphKeys.UPDATE_OPS)) == 3
+        static.eval()
+        evaluated = static(x)
+        names = ["running_mean", "running_var", "num_batches_tracked", "weight", "bias"]
+        variables = [graph.standing_for(getattr(static, name)) for name in names]
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            losses = [sess.run([loss, train], {x: batch})[0] for batch in batches]
+            result, *values = sess.run([evaluated, *[graph.variable_of[v] for v in variables]], {x: batches[0]})
+    np.testing.assert_allclose(losses, expected, rtol=1e-12)
+    assert eager.num_batches_tracked.item() == 3
+    for name, value in zip(names, values, strict=True):
+        mine = getattr(eager, name).detach().numpy()
+        np.testing.assert_allclose(getattr(traced, name).detach().numpy(), mine, rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(value, mine, rtol=1e-12, err_msg=name)
+    everything = np.concatenate([b.transpose(1, 0, 2).reshape(3, -1) for b in batches[:1]], 1)
+    assert np.abs(eager.running_mean.numpy() / everything.mean(1)).max() < 10  # moved, towards the batches
+    np.testing.assert_allclose(result, eager.eval()(sg.tensor(batches[0])).detach().numpy(), rtol=1e-12)
+
+
+def test_a_state_that_no_train_step_needs_is_left_alone():
+    with sg.Graph().as_default():
+        norm, w = nn.BatchNorm1d(2), sg.Variable(1.0)
+        norm(sg.placeholder(sg.float32, [4, 2]))
+        train = sg.optim.SGD(lr=0.1).minimize(w * w)
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            sess.run(train)
+            assert sess.run(w) == pytest.approx(0.8)
+        with pytest.raises(ArgumentError, match="get_collection: no collection is named 'losses'"):
+            sg.get_collection("losses")
+
+
+def test_attention_holds_its_weights_once():
+    """The scores, and the weights made of them, are the only (t, t) arrays of a forward pass; the backward pass adds the
+    two cotangents."""
+    q = np.random.default_rng(0).normal(size=(4, 64, 8)).astype(np.float32)
+
+    def step(q):
+        out = F.scaled_dot_product_attention(q, q, q, is_causal=True)
+        return sg.grad((out * out).sum(), [q])[0]
+
+    compiled = sg.compile(step)
+    compiled(sg.tensor(q, requires_grad=True))
+    square = [s for row in compiled.plan.rows for s, _ in row.buffers if s.nbytes == 4 * 64 * 64 * 4]
+    assert len(dict.fromkeys(square)) <= 4
+    assert compiled.plan.host_calls == 0
+
+
+def test_module_dict():
+    layers = nn.ModuleDict({"a": nn.Linear(2, 3)})
+    layers["b"] = nn.ReLU()
+    layers.update([("c", nn.Linear(3, 1))])
+    assert list(layers) == layers.keys() == ["a", "b", "c"]
+    assert len(layers) == 3
+    assert "b" in layers
+    assert [name for name, _ in layers.named_parameters()] == ["a.weight", "a.bias", "c.weight", "c.bias"]
+    assert isinstance(layers.pop("b"), nn.ReLU)
+    assert [name for name, _ in layers.items()] == ["a", "c"]
+    del layers["a"]
+    assert len(layers.values()) == 1
+    layers.clear()
+    assert not len(layers)
+    with pytest.raises(KeyError):
+        layers["a"]
+
+
 ERRORS = [
+    (lambda: F.batch_norm(IMAGES[:1, :, :1, :1], training=True), ArgumentError,
+     "Expected more than 1 value per channel when training, got input size [1, 3, 1, 1]"),
+    (lambda: F.batch_norm(IMAGES), ArgumentError, "running_mean must be defined in evaluation mode"),
+    (lambda: F.batch_norm(IMAGES, training=True, weight=W), ShapeError, "weight should contain 3 elements not 6"),
+    (lambda: nn.BatchNorm2d(3)(X), ShapeError, "expected 4D input (got 3D input)"),
+    (lambda: nn.BatchNorm1d(3)(IMAGES), ShapeError, "expected 2D or 3D input (got 4D input)"),
+    (lambda: nn.BatchNorm2d(4)(sg.tensor(IMAGES)), ShapeError, "running_mean should contain 3 elements not 4"),
+    (lambda: F.group_norm(IMAGES, 2), ShapeError,
+     "Expected number of channels in input to be divisible by num_groups, but got input of shape [4, 3, 2, 5] and num"),
+    (lambda: F.group_norm(IMAGES, 0), ArgumentError, "Expected num groups to be greater than 0, got 0"),
+    (lambda: nn.GroupNorm(3, 10), ArgumentError, "num_channels (10) must be divisible by num_groups (3)"),
+    (lambda: F.rms_norm(X, 5), ShapeError,
+     "Given normalized_shape=[5], expected input with shape [*5], but got input of size[4, 3, 6]"),
+    (lambda: F.scaled_dot_product_attention(QUERY, VALUE, VALUE), ShapeError,
+     "scaled_dot_product_attention: query and key have different sizes of a head, 5 and 2"),
+    (lambda: F.scaled_dot_product_attention(QUERY, KEY, QUERY), ShapeError,
+     "scaled_dot_product_attention: key and value have different lengths, 6 and 4"),
+    (lambda: F.scaled_dot_product_attention(W, W, W), ShapeError,
+     "Expected query, key, and value to all be at least 2 dimensional, but got query.dim: 1"),
+    (lambda: F.scaled_dot_product_attention(QUERY, KEY, VALUE, SEEN, is_causal=True), ArgumentError,
+     "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"),
+    (lambda: F.scaled_dot_product_attention(QUERY, KEY, VALUE, SEEN[:3]), ShapeError,
+     "scaled_dot_product_attention: attn_mask [3, 6] doesn't broadcast to the scores [2, 3, 4, 6]"),
+    (lambda: nn.MultiheadAttention(10, 3), ArgumentError, "embed_dim must be divisible by num_heads"),
+    (lambda: nn.MultiheadAttention(6, 3)(X[:, :, :4], X, X), ShapeError, "was expecting embedding dimension of 6, but got 4"),
+    (lambda: nn.MultiheadAttention(6, 3)(X, X, X, is_causal=True), ArgumentError,
+     "Need attn_mask if specifying the is_causal hint."),
+    (lambda: nn.TransformerEncoderLayer(6, 3, activation="tanh"), ArgumentError,
+     "activation should be relu/gelu, not tanh"),
+    (lambda: sg.einsum("ij,jk", X[0], X[0]), ShapeError,
+     "einsum(): subscript j has size 3 for operand 1 which does not broadcast with previously seen size 6"),
+    (lambda: sg.einsum("ij->iz", X[0]), ArgumentError,
+     "einsum(): output subscript z does not appear in the equation for any input operand"),
+    (lambda: sg.einsum("ij,jk", X[0]), ArgumentError,
+     "einsum(): fewer operands were provided than specified in the equation"),
+    (lambda: sg.einsum("ij", X), ArgumentError,
+     "einsum(): the number of subscripts in the equation (2) does not match the number of dimensions (3) for operand 0"),
     (lambda: F.layer_norm(X, 5), ShapeError, "normalized_shape (5,) is not the end of the input's shape (4, 3, 6)"),
     (lambda: F.layer_norm(X, 6, W[:3]), ShapeError, "layer_norm: the weight has shape (3,), not (6,)"),
     (lambda: F.gelu(X, "fast"), ArgumentError, "gelu: approximate must be 'none' or 'tanh', got 'fast'"),

@@ -16,7 +16,9 @@ import numpy as np
 import staticgrad as sg
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
+from staticgrad.ops.attention import attention_softmax
 from tests.helpers import Arg, boolean, integer, positive, real
+from tests.ops import window_cases
 
 Sample = tuple[Arg, ...]
 
@@ -598,10 +600,70 @@ def linear() -> list[Case]:
             ((real(5, 3), real(3, 4), real(4)),),
             ulps=16,
         ),
+        Case(
+            "attention_softmax",
+            lambda x: attention_softmax(x, 0.3, False),
+            lambda x: softmax(x * 0.3),
+            ((real(2, 3, 4),), (real(2, 35),), (real(0, 3, 4),), (real(3, 0),)),
+            ulps=16,
+        ),
+        Case(
+            "attention_softmax causal",
+            lambda x: attention_softmax(x, 2.0, True),
+            lambda x: softmax(np.where(np.tri(*x.shape[-2:], dtype=bool), x * 2, -np.inf)),
+            ((real(2, 4, 4),), (real(2, 3, 5),), (real(37, 20),)),
+            ulps=16,
+        ),
+        Case(
+            "attention_softmax of a negative scale",
+            lambda x: attention_softmax(x, -2.0, True),
+            lambda x: softmax(np.where(np.tri(*x.shape[-2:], dtype=bool), x * -2, -np.inf)),
+            ((real(2, 4, 4),),),
+            ulps=16,
+        ),
     ]
 
 
-CASES = [*elementwise(), *reductions(), *shaping(), *indexing(), *linear()]
+def einsum() -> list[Case]:
+    rows = (
+        ("ij,jk->ik", ((2, 3), (3, 4))),
+        ("ij,jk", ((2, 3), (3, 4))),
+        ("bij,bjk->bki", ((2, 3, 4), (2, 4, 2))),
+        ("bhqd,bkhd->bhqk", ((2, 3, 4, 2), (2, 5, 3, 2))),
+        ("i,j->ji", ((2,), (3,))),
+        ("ij,ij->ij", ((2, 3), (2, 3))),
+        ("ij,ij->", ((2, 3), (2, 3))),
+        ("ij,j->i", ((2, 3), (3,))),
+        ("abc,acd,de->be", ((2, 3, 4), (2, 4, 2), (2, 5))),
+        ("ab,cd,ac->bd", ((2, 3), (4, 2), (2, 4))),
+        ("...ij,...jk->...ik", ((2, 1, 3, 4), (5, 4, 2))),
+        ("...i->...", ((2, 3),)),
+        ("ii", ((3, 3),)),
+        ("ii->i", ((3, 3),)),
+        ("iji,j->i", ((3, 2, 3), (2,))),
+        ("ij->ji", ((2, 3),)),
+        ("ba", ((2, 3),)),
+        ("ijk->k", ((2, 3, 4),)),
+        ("ij,jk->ik", ((2, 1), (3, 4))),
+        ("ij,k->k", ((2, 3), (4,))),
+        ("i,->i", ((3,), ())),
+    )
+    cases = []
+    for number, (equation, shapes) in enumerate(rows):
+        cases.append(
+            Case(
+                f"einsum {number} {equation}",
+                lambda *xs, e=equation: F.einsum(e, *xs),
+                lambda *xs, e=equation: np.einsum(e, *xs),
+                (tuple(real(*shape) for shape in shapes),),
+                ulps=64,
+                unknown=all(1 not in shape for shape in shapes) and "..." not in equation,
+            )
+        )
+    return cases
+
+
+CASES = [*elementwise(), *reductions(), *shaping(), *indexing(), *linear(), *einsum(), *window_cases.rows(Case)]
 
 EXEMPT = {
     "placeholder": "a leaf: it is fed in every symbolic test",

@@ -1,0 +1,96 @@
+"""Scaled dot-product attention, and the projections around it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .errors import ArgumentError, ShapeError
+from .operators import F
+from .ops.attention import attention_softmax
+from .ops.convolution import operand, size_text
+from .types import Shape, broadcast_shapes
+
+
+def _differ(a: Any, b: Any) -> bool:
+    return a is not None and b is not None and a != b
+
+
+def _check(query: Shape, key: Shape, value: Shape) -> None:
+    if min(len(query), len(key), len(value)) < 2:
+        raise ShapeError(
+            "Expected query, key, and value to all be at least 2 dimensional, but got "
+            f"query.dim: {len(query)} key.dim: {len(key)} and value.dim: {len(value)} instead."
+        )
+    sizes = f"query {size_text(query)}, key {size_text(key)}, value {size_text(value)}"
+    if _differ(query[-1], key[-1]):
+        raise ShapeError(
+            f"scaled_dot_product_attention: query and key have different sizes of a head, {query[-1]} and {key[-1]}", sizes
+        )
+    if _differ(key[-2], value[-2]):
+        raise ShapeError(
+            f"scaled_dot_product_attention: key and value have different lengths, {key[-2]} and {value[-2]}", sizes
+        )
+
+
+def masked(scores: Any, mask: Any) -> Any:
+    """Scores with -inf where a query may not look. mask: True where it may, or numbers to add."""
+    try:
+        fits = broadcast_shapes(mask.shape, scores.shape)
+    except ShapeError:
+        fits = ()
+    if len(fits) != len(scores.shape) or any(map(_differ, fits, scores.shape)):
+        raise ShapeError(
+            f"scaled_dot_product_attention: attn_mask {size_text(mask.shape)} doesn't broadcast to the scores "
+            f"{size_text(scores.shape)}"
+        )
+    return F.where(mask, scores, -math.inf) if mask.dtype.kind == "b" else scores + F.astype(mask, scores.dtype)
+
+
+def attention_weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: Any) -> Any:
+    """softmax(query key' * scale), masked; a query that may look nowhere has weights 0."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = F.matmul(query, key.mT)
+    if attn_mask is None:
+        return attention_softmax(scores, scale, is_causal)
+    scores = masked(scores * scale, operand(attn_mask))
+    alive = F.max(scores, -1, keepdims=True) != -math.inf
+    return F.where(alive, F.softmax(F.where(alive, scores, 0), -1), 0)
+
+
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+    scale: Any = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """softmax(query key' * scale + mask) value.
+
+    Shapes: query (..., l, e), key (..., s, e), value (..., s, v) -> (..., l, v). scale: 1 / sqrt(e) when left out.
+    attn_mask: broadcasts to (..., l, s); booleans are True where a query may look, numbers are added. is_causal: query
+    i looks at keys 0 to i. enable_gqa: the third axis from the end of query is a multiple of that of key and value.
+    The weights are one fused pass over the scores' rows. Raises ShapeError, ArgumentError.
+    Source: Vaswani et al., "Attention is all you need", 2017.
+    """
+    query, key, value = operand(query), operand(key), operand(value)
+    _check(query.shape, key.shape, value.shape)
+    if attn_mask is not None and is_causal:
+        raise ArgumentError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if scale is None and query.shape[-1] is None:
+        raise ShapeError("scaled_dot_product_attention: the size of a head is unknown", "give scale=")
+    if enable_gqa:
+        key, value = _repeated(key, query), _repeated(value, query)
+    weights = attention_weights(query, key, attn_mask, is_causal, scale)
+    return F.matmul(F.dropout(weights, dropout_p), value)
+
+
+def _repeated(x: Any, query: Any) -> Any:
+    """x with each head as often as query has heads for it."""
+    heads, held = query.shape[-3] if len(query.shape) > 2 else 1, x.shape[-3] if len(x.shape) > 2 else 1
+    if heads is None or held is None or heads % held:
+        raise ShapeError(
+            "scaled_dot_product_attention: enable_gqa needs the heads of query to be a multiple of those of key and value",
+            f"got {heads} and {held}",
+        )
+    if heads == held:
+        return x
+    wide = F.broadcast_to(F.expand_dims(x, -3), (*x.shape[:-2], heads // held, *x.shape[-2:]))
+    return F.reshape(wide, (*x.shape[:-3], heads, *x.shape[-2:]))

@@ -1,0 +1,58 @@
+"""Attention weights: softmax(scale * scores) row by row, each row read and written once.
+
+sizes = rows, chunks, queries, keys, whether query i looks at keys 0 to i only, the bits of scale (float64, above 0).
+buffers = scores, weights. The range is over chunks of rows. What a query doesn't look at costs nothing but its zeros.
+"""
+
+from staticgrad.compiler.lang import *
+
+# kernels
+from staticgrad.compiler.vector import as_float, at, top_of
+
+
+@kernel
+def softmax_f32(buffers, sizes, start, stop):
+    x, y = f32_at(buffers, 0), f32_at(buffers, 1)
+    rows, chunks, queries, keys, causal = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
+    scale = f32(as_float(sizes[5]))
+    for c in range(start, stop):
+        for i in range(rows * c // chunks, rows * (c + 1) // chunks):
+            row = i * keys
+            seen = min(i % queries + 1, keys) if causal else keys
+            top = top_of(x, at(x, row), seen // 16)
+            for j in range(seen // 16 * 16, seen):
+                top = max(top, x[row + j])
+            total = f32(0)
+            for j in range(seen):
+                e = exp_f32((x[row + j] - top) * scale)
+                y[row + j] = e
+                total = plus_f32(total, e)
+            share = f32(1) / total
+            for j in range(seen):
+                y[row + j] = y[row + j] * share
+            for j in range(seen, keys):
+                y[row + j] = f32(0)
+
+
+@kernel
+def softmax_f64(buffers, sizes, start, stop):
+    x, y = f64_at(buffers, 0), f64_at(buffers, 1)
+    rows, chunks, queries, keys, causal = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
+    scale = as_float(sizes[5])
+    for c in range(start, stop):
+        for i in range(rows * c // chunks, rows * (c + 1) // chunks):
+            row = i * keys
+            seen = min(i % queries + 1, keys) if causal else keys
+            top = top_of(x, at(x, row), seen // 16)
+            for j in range(seen // 16 * 16, seen):
+                top = max(top, x[row + j])
+            total = f64(0)
+            for j in range(seen):
+                e = exp_f64((x[row + j] - top) * scale)
+                y[row + j] = e
+                total = plus_f64(total, e)
+            share = f64(1) / total
+            for j in range(seen):
+                y[row + j] = y[row + j] * share
+            for j in range(seen, keys):
+                y[row + j] = f64(0)

@@ -1,0 +1,145 @@
+"""Normalisation layers, with PyTorch's names and first values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import functional
+from ..eager import Tensor
+from ..errors import ArgumentError, ShapeError
+from ..normalization import kept, renew
+from ..types import as_dtype, get_default_dtype
+from . import init
+from .layers import _extent
+from .module import Module
+from .parameter import Parameter
+
+
+class _BatchNorm(Module):
+    """Weight (ones) and bias (zeros) of (num_features,); running_mean, running_var and num_batches_tracked are buffers.
+
+    They change at each training step, in every mode: in a Session with the optimizer's step, or as
+    `sg.get_collection("update_ops")`.
+    """
+
+    weight: Tensor | None
+    bias: Tensor | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+    dims: tuple[int, ...] = ()
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__()
+        n = self.num_features = _extent(type(self).__name__, "num_features", num_features)
+        self.eps = float(eps)
+        self.momentum = momentum
+        self.affine = bool(affine)
+        self.track_running_stats = bool(track_running_stats)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        self.register_parameter("weight", Parameter(np.ones(n, kind)) if affine else None)
+        self.register_parameter("bias", Parameter(np.zeros(n, kind)) if affine else None)
+        tracked = track_running_stats
+        self.register_buffer("running_mean", Tensor(np.zeros(n, kind)) if tracked else None)
+        self.register_buffer("running_var", Tensor(np.ones(n, kind)) if tracked else None)
+        self.register_buffer("num_batches_tracked", Tensor(np.zeros((), np.int64)) if tracked else None)
+
+    def reset_running_stats(self) -> None:
+        """Mean 0, variance 1, no batches."""
+        if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+            init.zeros_(self.num_batches_tracked)
+
+    def reset_parameters(self) -> None:
+        """First values again, of statistics too."""
+        self.reset_running_stats()
+        if self.weight is not None and self.bias is not None:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, x: Any) -> Any:
+        if len(x.shape) not in self.dims:
+            raise ShapeError(f"expected {' or '.join(f'{d}D' for d in self.dims)} input (got {len(x.shape)}D input)")
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            count = kept(self.num_batches_tracked, x) + 1
+            renew(self.num_batches_tracked, count, x)
+            if self.momentum is None:  # the plain average of all batches
+                momentum = 1 / count.astype(x.dtype)
+        return functional.batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or self.running_mean is None, momentum, self.eps,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """`functional.batch_norm` of (n, c) or (n, c, l)."""
+
+    dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """`functional.batch_norm` of (n, c, h, w)."""
+
+    dims = (4,)
+
+
+class GroupNorm(Module):
+    """`functional.group_norm` with weight (ones) and bias (zeros) of (num_channels,). Raises ArgumentError."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None):
+        super().__init__()
+        self.num_groups = _extent("GroupNorm", "num_groups", num_groups)
+        self.num_channels = _extent("GroupNorm", "num_channels", num_channels)
+        if self.num_groups == 0 or self.num_channels % self.num_groups:
+            raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.eps = float(eps)
+        self.affine = bool(affine)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        self.register_parameter("weight", Parameter(np.ones(self.num_channels, kind)) if affine else None)
+        self.register_parameter("bias", Parameter(np.zeros(self.num_channels, kind)) if affine else None)
+
+    def forward(self, x: Any) -> Any:
+        return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class RMSNorm(Module):
+    """`functional.rms_norm` over the last axes, with weight (ones) of `normalized_shape`."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, dtype: Any = None
+    ):
+        super().__init__()
+        extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
+        self.normalized_shape = tuple(_extent("RMSNorm", "normalized_shape", d) for d in extents)
+        self.eps = eps
+        self.elementwise_affine = bool(elementwise_affine)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        ones = Parameter(np.ones(self.normalized_shape, kind)) if elementwise_affine else None
+        self.register_parameter("weight", ones)
+
+    def forward(self, x: Any) -> Any:
+        return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

@@ -1,0 +1,198 @@
+"""Convolution and pooling layers, with PyTorch's names, layouts and first values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import functional
+from ..eager import Tensor
+from ..errors import ArgumentError
+from ..ops.convolution import positive_numbers, whole_numbers
+from ..types import as_dtype, get_default_dtype
+from . import init
+from .layers import _extent
+from .module import Module
+from .parameter import Parameter
+
+
+class _Conv(Module):
+    """Weights (out, in / groups, *kernel) - for a transposed one (in, out / groups, *kernel) - and bias (out,), both
+    uniform in (-1/sqrt(k), 1/sqrt(k)) with k the weights of one output."""
+
+    weight: Tensor
+    bias: Tensor | None
+    axes = 2
+    transposed = False
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+        groups: int, bias: bool, dtype: Any,
+    ):  # fmt: skip
+        super().__init__()
+        name = type(self).__name__
+        self.in_channels = _extent(name, "in_channels", in_channels)
+        self.out_channels = _extent(name, "out_channels", out_channels)
+        if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups <= 0:
+            raise ArgumentError("groups must be a positive integer", f"{name}: got {groups!r}")
+        self.groups = int(groups)
+        for role, channels in (("in_channels", self.in_channels), ("out_channels", self.out_channels)):
+            if channels % self.groups:
+                raise ArgumentError(f"{role} must be divisible by groups", f"{name}: {channels} in {groups} groups")
+        self.kernel_size = positive_numbers("kernel_size", kernel_size, self.axes)
+        self.stride = positive_numbers("stride", stride, self.axes)
+        self.padding = padding if isinstance(padding, str) else whole_numbers("padding", padding, self.axes)
+        self.dilation = positive_numbers("dilation", dilation, self.axes)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        first, second = self.out_channels, self.in_channels
+        if self.transposed:
+            first, second = second, first
+        self.weight = Parameter(np.empty((first, second // self.groups, *self.kernel_size), kind))
+        self.register_parameter("bias", Parameter(np.empty(self.out_channels, kind)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw first values again."""
+        fan = math.prod(self.weight.shape[1:])
+        bound = 1 / math.sqrt(fan) if fan else 0.0
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self) -> str:
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        if self.padding not in ((0,), (0, 0)):
+            text += f", padding={self.padding!r}"
+        if set(self.dilation) != {1}:
+            text += f", dilation={self.dilation}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        return text + (", bias=False" if self.bias is None else "")
+
+
+class Conv1d(_Conv):
+    """`functional.conv1d` with weight (out_channels, in_channels / groups, kernel) and bias (out_channels,).
+
+    Raises ArgumentError for settings out of range.
+    """
+
+    axes = 1
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+
+    def forward(self, x: Any) -> Any:
+        return functional.conv1d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class Conv2d(_Conv):
+    """`functional.conv2d` with weight (out_channels, in_channels / groups, kh, kw) and bias (out_channels,).
+
+    Raises ArgumentError for settings out of range.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+
+    def forward(self, x: Any) -> Any:
+        return functional.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class ConvTranspose2d(_Conv):
+    """`functional.conv_transpose2d` with weight (in_channels, out_channels / groups, kh, kw) and bias (out_channels,).
+
+    Raises ArgumentError for settings out of range.
+    """
+
+    transposed = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        self.output_padding = whole_numbers("output_padding", output_padding, 2)
+
+    def forward(self, x: Any) -> Any:
+        return functional.conv_transpose2d(
+            x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        )
+
+
+class _Pool(Module):
+    """Holds the settings of a pooling function."""
+
+    def __init__(self, kernel_size: Any, stride: Any, padding: Any):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxPool1d(_Pool):
+    """`functional.max_pool1d`."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1):
+        super().__init__(kernel_size, stride, padding)
+        self.dilation = dilation
+
+    def forward(self, x: Any) -> Any:
+        return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation)
+
+
+class MaxPool2d(_Pool):
+    """`functional.max_pool2d`."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1):
+        super().__init__(kernel_size, stride, padding)
+        self.dilation = dilation
+
+    def forward(self, x: Any) -> Any:
+        return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation)
+
+
+class AvgPool1d(_Pool):
+    """`functional.avg_pool1d`."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True):
+        super().__init__(kernel_size, stride, padding)
+        self.count_include_pad = count_include_pad
+
+    def forward(self, x: Any) -> Any:
+        return functional.avg_pool1d(x, self.kernel_size, self.stride, self.padding, self.count_include_pad)
+
+
+class AvgPool2d(_Pool):
+    """`functional.avg_pool2d`."""
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True):
+        super().__init__(kernel_size, stride, padding)
+        self.count_include_pad = count_include_pad
+
+    def forward(self, x: Any) -> Any:
+        return functional.avg_pool2d(x, self.kernel_size, self.stride, self.padding, self.count_include_pad)
+
+
+class AdaptiveAvgPool2d(Module):
+    """`functional.adaptive_avg_pool2d`."""
+
+    def __init__(self, output_size: Any):
+        super().__init__()
+        self.output_size = tuple(output_size) if isinstance(output_size, list) else output_size
+
+    def forward(self, x: Any) -> Any:
+        return functional.adaptive_avg_pool2d(x, self.output_size)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"

@@ -1,0 +1,156 @@
+"""Normalisation over batches, groups and axes, as functions of tensors in every mode."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .eager import no_grad
+from .errors import ArgumentError, DTypeError, ShapeError
+from .ir import REGISTRY
+from .operators import F, Symbol, apply, frontends, state
+from .ops.convolution import operand, size_text
+from .ops.shaping import reshape_like
+
+
+def _floating(name: str, x: Any) -> None:
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{name}: the input must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
+
+
+def _per_channel(values: Any, axes: int) -> Any:
+    """(c,) shaped to broadcast against (n, c, ...) of `axes` axes."""
+    return values if axes == 2 else F.expand_dims(values, tuple(range(1, axes - 1)))
+
+
+def _check_channels(role: str, given: Any, channels: Any) -> None:
+    if given is not None and channels is not None and tuple(given.shape) != (channels,):
+        raise ShapeError(f"{role} should contain {channels} elements not {math.prod(given.shape)}")
+
+
+def _in_a_graph(x: Any) -> bool:
+    """Whether x belongs to a static graph, whose state is a session's."""
+    return isinstance(x, Symbol) and state.tracer is None
+
+
+def renew(tensor: Any, value: Any, x: Any) -> None:
+    """Give a tensor that a module keeps a new value, where `x` is computed: now, when the compiled step ends, or, in a
+    static graph, with the train step that needs x (`Optimizer.minimize`) or one of `sg.get_collection("update_ops")`."""
+    if _in_a_graph(x):
+        frontends.renew(x, tensor, value)
+        return
+    with no_grad():
+        tensor.copy_(F.stop_gradient(value))
+
+
+def kept(tensor: Any, x: Any) -> Any:
+    """The value of a tensor that a module keeps, where `x` is computed."""
+    return frontends.kept(x.graph, tensor) if _in_a_graph(x) else tensor
+
+
+def batch_norm(
+    x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+    training: bool = False, momentum: Any = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel.
+
+    x: (n, c, ...), floating; all others (c,). Training: mean and (biased) variance of the batch, and the running ones
+    become (1 - momentum) * running + momentum * batch, with the unbiased variance; they are state in every mode. Else
+    the running ones are used. Raises ShapeError and ArgumentError.
+    Source: Ioffe and Szegedy, "Batch normalization", 2015.
+    """
+    x = operand(x)
+    _floating("batch_norm", x)
+    n = len(x.shape)
+    if n < 2:
+        raise ShapeError(f"batch_norm: expected at least 2D input (got {n}D input)")
+    channels = x.shape[1]
+    for role, given in (
+        ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)
+    ):  # fmt: skip
+        _check_channels(role, given, channels)
+    if training:
+        mean, var = _of_batch(x, running_mean, running_var, momentum)
+    else:
+        if running_mean is None or running_var is None:
+            raise ArgumentError(
+                f"{'running_mean' if running_mean is None else 'running_var'} must be defined in evaluation mode"
+            )
+        mean, var = (_per_channel(kept(t, x), n) for t in (running_mean, running_var))
+    scale = F.rsqrt(var + eps)
+    if weight is not None:
+        scale = scale * _per_channel(weight, n)
+    out = (x - mean) * scale
+    return out if bias is None else out + _per_channel(bias, n)
+
+
+def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tuple[Any, Any]:
+    """Mean and variance of a batch, shaped to broadcast; the running ones move towards them."""
+    axes = tuple(a for a in range(len(x.shape)) if a != 1)
+    if all(x.shape[a] == 1 for a in axes):
+        raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {size_text(x.shape)}")
+    mean = F.mean(x, axes, keepdims=True)
+    var = F.mean(F.square(x - mean), axes, keepdims=True)
+    if running_mean is not None:
+        old = kept(running_mean, x)
+        renew(running_mean, old + (F.reshape(mean, (-1,)) - old) * momentum, x)
+    if running_var is not None:
+        count = apply(REGISTRY["count"], x, axis=axes, dtype=x.dtype)
+        old = kept(running_var, x)
+        renew(running_var, old + (F.reshape(var, (-1,)) * (count / (count - 1)) - old) * momentum, x)
+    return mean, var
+
+
+def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Normalise each sample over groups of channels and all further axes; then scale and shift each channel.
+
+    x: (n, c, ...), floating; weight, bias: (c,) or None. Raises ShapeError, ArgumentError.
+    Source: Wu and He, "Group normalization", 2018.
+    """
+    x = operand(x)
+    _floating("group_norm", x)
+    if isinstance(num_groups, bool) or not isinstance(num_groups, (int, np.integer)) or num_groups < 1:
+        raise ArgumentError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if len(x.shape) < 2:
+        raise ShapeError(f"Expected at least 2 dimensions for input tensor but received {len(x.shape)}")
+    channels = x.shape[1]
+    if channels is not None and channels % num_groups:
+        raise ShapeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{size_text(x.shape)} and num_groups={num_groups}"
+        )
+    _check_channels("weight", weight, channels)
+    _check_channels("bias", bias, channels)
+    rest = None if None in x.shape[1:] else math.prod(x.shape[1:]) // num_groups
+    if x.shape[0] is None and rest is None:
+        raise ShapeError(f"group_norm: too many extents are unknown in {size_text(x.shape)}", "give the batch's size")
+    groups = F.reshape(x, tuple(-1 if d is None else d for d in (x.shape[0], int(num_groups), rest)))
+    centred = groups - F.mean(groups, -1, keepdims=True)
+    out = reshape_like(centred * F.rsqrt(F.mean(F.square(centred), -1, keepdims=True) + eps), x)
+    out = out if weight is None else out * _per_channel(weight, len(x.shape))
+    return out if bias is None else out + _per_channel(bias, len(x.shape))
+
+
+def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    """x / sqrt(mean(x * x) + eps) * weight over the last axes, whose extents are `normalized_shape`.
+
+    eps: the dtype's epsilon when left out. Raises ShapeError when the axes don't fit.
+    Source: Zhang and Sennrich, "Root mean square layer normalization", 2019.
+    """
+    x = operand(x)
+    _floating("rms_norm", x)
+    extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
+    n = len(extents)
+    end = x.shape[len(x.shape) - n :] if 0 < n <= len(x.shape) else ()
+    if len(end) != n or not n or any(a is not None and a != b for a, b in zip(end, extents, strict=True)):
+        raise ShapeError(
+            f"Given normalized_shape={size_text(extents)}, expected input with shape [*{size_text(extents)[1:]}, but got "
+            f"input of size{size_text(x.shape)}"
+        )
+    if weight is not None and tuple(weight.shape) != extents:
+        raise ShapeError(f"rms_norm: the weight has shape {tuple(weight.shape)}, not {extents}")
+    eps = float(np.finfo(x.dtype).eps) if eps is None else eps
+    out = x * F.rsqrt(F.mean(F.square(x), tuple(range(-n, 0)), keepdims=True) + eps)
+    return out if weight is None else out * weight

@@ -1,0 +1,72 @@
+"""Attention weights as one op: softmax over the last axis of scaled scores, causal or not."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Native, Node, OpDef, Routine, define
+from ..operators import F, apply
+from ..types import SHORT, TensorType
+from .reductions import sum_op
+from .rules import floating
+
+
+def _infer(x: TensorType, scale: float, causal: bool) -> TensorType:
+    if x.ndim < 2:
+        raise ShapeError(f"scores need two axes (queries, keys), got {x.ndim}")
+    return x
+
+
+def _eval(x: np.ndarray, scale: float, causal: bool) -> np.ndarray:
+    scores = x * x.dtype.type(scale)
+    if causal:
+        scores[..., np.tri(*x.shape[-2:]) == 0] = -math.inf
+    if not x.size:
+        return scores
+    scores -= scores.max(-1, keepdims=True)
+    np.exp(scores, scores)
+    scores /= scores.sum(-1, keepdims=True)
+    return scores
+
+
+def _plan(node: Node, layouts: Any) -> Any:
+    shape, scale = node.type.shape, node.attrs["scale"]
+    if not node.type.size:
+        return [("zero", ())]
+    (bits,) = struct.unpack("<q", struct.pack("<d", scale))
+    rows, cost = math.prod(shape[:-1]), 6 if node.attrs["causal"] else 12
+    sizes = (*shape[-2:], int(node.attrs["causal"]), bits)
+    return [("routine", (Routine("attention", f"softmax_{SHORT[node.type.dtype]}", rows, sizes, node.type.size * cost),))]
+
+
+attention_softmax_op = define(
+    OpDef(
+        name="attention_softmax",
+        infer=_infer,
+        eval=_eval,
+        vjp=(  # as softmax, times the scale: out is 0 where a query doesn't look
+            lambda g, node, out, x: (
+                out * (g - apply(sum_op, g * out, axis=(len(out.shape) - 1,), keepdims=True)) * node.attrs["scale"]
+            ),
+        ),
+        emit=Native(_plan),
+        promote=floating,
+        doc="softmax(scale * x) over the last axis, scale > 0; causal: of elements (i, j) only those with j <= i count.",
+    )
+)
+
+
+def attention_softmax(scores: Any, scale: float, causal: bool) -> Any:
+    """softmax(scale * scores) over the last axis (..., queries, keys); with `causal`, query i sees keys 0 to i."""
+    if scale > 0:
+        return apply(attention_softmax_op, scores, scale=float(scale), causal=bool(causal))
+    scores = scores * scale  # the row's largest score is not that of the largest product
+    if causal:
+        n = len(scores.shape)
+        scores = F.where(F.index_along(scores, n - 1) <= F.index_along(scores, n - 2), scores, -math.inf)
+    return F.softmax(scores, -1)

@@ -1,0 +1,410 @@
+"""Convolution and its two gradients: three ops, each linear in two operands, each the other two's cotangent.
+
+For weights w, y = conv(x, w) is bilinear, so with any g the three contractions of (x, w, g) into one number agree:
+<conv(x, w), g> = <x, conv_input(g, w)> = <w, conv_weight(g, x)>. Each op's gradients are the other two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..ir import Native, Node, OpDef, define
+from ..operators import F, Operators, apply, as_array
+from ..types import Shape, TensorType
+from . import taps
+from .rules import numeric
+
+Pair = tuple[int, int]
+
+# shapes ---------------------------------------------------------------------------------------------------------------
+
+
+def size_text(shape: Shape) -> str:
+    """`[2, 3]`, as PyTorch writes sizes."""
+    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+
+
+def _reach(kernel: Any, dilation: int) -> Any:
+    return None if kernel is None else dilation * (kernel - 1) + 1
+
+
+def _result(extent: Any, kernel: Any, stride: int, padding: Pair, dilation: int) -> Any:
+    if extent is None or kernel is None:
+        return None
+    return (extent + sum(padding) - _reach(kernel, dilation)) // stride + 1
+
+
+def check_conv(x: Shape, w: Shape, padding: Any, dilation: Any, groups: int) -> None:
+    """Raises ShapeError, in PyTorch's words, unless weights (o, c / groups, *kernel) fit an input (n, c, *extents).
+
+    What is not known yet is taken to fit.
+    """
+    if w[0] is not None and w[0] % groups:
+        raise ShapeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"[{size_text(w)}] instead"
+        )
+    if x[1] is not None and w[1] is not None and x[1] != w[1] * groups:
+        raise ShapeError(
+            f"Given groups={groups}, weight of size {size_text(w)}, expected input{size_text(x)} to have "
+            f"{w[1] * groups} channels, but got {x[1]} channels instead"
+        )
+    padded = [None if d is None else d + sum(p) for d, p in zip(x[2:], padding, strict=True)]
+    reach = [_reach(k, d) for k, d in zip(w[2:], dilation, strict=True)]
+    if any(a is not None and b is not None and a < b for a, b in zip(padded, reach, strict=True)):
+        raise ShapeError(
+            f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: ({_by(reach)}). "
+            "Kernel size can't be greater than actual input size"
+        )
+
+
+def _by(extents: Any) -> str:
+    return " x ".join("?" if d is None else str(d) for d in extents)
+
+
+def _conv_infer(
+    x: TensorType, w: TensorType, stride: Pair, padding: tuple[Pair, Pair], dilation: Pair, groups: int
+) -> TensorType:
+    if x.ndim != 4 or w.ndim != 4:
+        raise ShapeError(f"input and weight need four axes here, got {size_text(x.shape)} and {size_text(w.shape)}")
+    check_conv(x.shape, w.shape, padding, dilation, groups)
+    extents = map(_result, x.shape[2:], w.shape[2:], stride, padding, dilation)
+    return x.with_shape((x.shape[0], w.shape[0], *extents))
+
+
+def _input_infer(
+    g: TensorType, w: TensorType, *like: TensorType, stride: Pair, padding: tuple[Pair, Pair], dilation: Pair,
+    groups: int, extra: Pair,
+) -> TensorType:  # fmt: skip
+    if like:
+        return g.with_shape(like[0].shape)
+    extents = []
+    for d, k, s, p, a, e in zip(g.shape[2:], w.shape[2:], stride, padding, dilation, extra, strict=True):
+        extents.append(None if d is None or k is None else (d - 1) * s - sum(p) + _reach(k, a) + e)
+    channels = None if w.shape[1] is None else w.shape[1] * groups
+    return g.with_shape((g.shape[0], channels, *extents))
+
+
+# NumPy ----------------------------------------------------------------------------------------------------------------
+
+
+def _padded(x: np.ndarray, padding: tuple[Pair, Pair]) -> np.ndarray:
+    return np.pad(x, ((0, 0), (0, 0), *padding)) if padding != ((0, 0), (0, 0)) else x
+
+
+def _columns(x: np.ndarray, kernel: Shape, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
+    """im2col: (n, groups, c / groups * kh * kw, oh * ow), the source element of every tap and pixel."""
+    x = _padded(x, padding)
+    n, c = x.shape[:2]
+    extents = [_result(d, k, s, (0, 0), a) for d, k, s, a in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
+    b = x.strides
+    steps = (b[0], b[1], b[2] * dilation[0], b[3] * dilation[1], b[2] * stride[0], b[3] * stride[1])
+    windows = np.lib.stride_tricks.as_strided(x, (n, c, *kernel, *extents), steps, writeable=False)
+    return windows.reshape(n, groups, c // groups * kernel[0] * kernel[1], extents[0] * extents[1])
+
+
+def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
+    kind = _conv_infer(_type(x), _type(w), stride, padding, dilation, groups)
+    columns = _columns(x, w.shape[2:], stride, padding, dilation, groups)
+    return np.matmul(w.reshape(groups, w.shape[0] // groups, columns.shape[2]), columns).reshape(kind.shape)
+
+
+def _type(x: np.ndarray) -> TensorType:
+    return TensorType(x.shape, x.dtype)
+
+
+def _input_eval(
+    g: np.ndarray, w: np.ndarray, *like: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int,
+    extra: Pair,
+) -> np.ndarray:  # fmt: skip
+    """col2im: each tap's product goes to the elements that it had been read from."""
+    shape = _input_infer(
+        _type(g), _type(w), *map(_type, like), stride=stride, padding=padding, dilation=dilation, groups=groups,
+        extra=extra,
+    ).shape  # fmt: skip
+    (o, per, kh, kw), (n, _, oh, ow) = w.shape, g.shape
+    weights = w.reshape(groups, o // groups, per * kh * kw)
+    columns = np.matmul(weights.swapaxes(1, 2), g.reshape(n, groups, o // groups, oh * ow))
+    columns = columns.reshape(n, shape[1], kh, kw, oh, ow)
+    (top, bottom), (left, right) = padding
+    tall = max(shape[2] + top + bottom, (oh - 1) * stride[0] + _reach(kh, dilation[0]))
+    wide = max(shape[3] + left + right, (ow - 1) * stride[1] + _reach(kw, dilation[1]))
+    out = np.zeros((*shape[:2], tall, wide), g.dtype)
+    for i in range(kh):
+        for j in range(kw):
+            y, x = i * dilation[0], j * dilation[1]
+            out[:, :, y : y + stride[0] * oh : stride[0], x : x + stride[1] * ow : stride[1]] += columns[:, :, i, j]
+    return np.ascontiguousarray(out[:, :, top : top + shape[2], left : left + shape[3]])
+
+
+def _weight_eval(
+    g: np.ndarray, x: np.ndarray, like: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int
+) -> np.ndarray:
+    n, o, oh, ow = g.shape
+    columns = _columns(x, like.shape[2:], stride, padding, dilation, groups)[..., : oh * ow]
+    g = g.reshape(n, groups, o // groups, oh * ow)
+    parts = [np.tensordot(g[:, i], columns[:, i], ((0, 2), (0, 2))) for i in range(groups)]
+    return np.stack(parts).reshape(like.shape)
+
+
+# native ---------------------------------------------------------------------------------------------------------------
+
+
+def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> taps.Spec:
+    a = node.attrs
+    return taps.Spec(
+        x.shape[0], x.shape[1], y.shape[1], a["groups"], x.shape[2:], w.shape[2:], y.shape[2:], a["stride"],
+        a["padding"], a["dilation"],
+    )  # fmt: skip
+
+
+def _conv_plan(node: Node, layouts: Any) -> Any:
+    x, w = (i.type for i in node.inputs)
+    return _native(node, lambda: taps.gather(_spec(x, w, node.type, node), node.type.dtype, False))
+
+
+def _input_plan(node: Node, layouts: Any) -> Any:
+    g, w = (i.type for i in node.inputs[:2])
+    return _native(node, lambda: taps.gather(_spec(node.type, w, g, node), node.type.dtype, True))
+
+
+def _weight_plan(node: Node, layouts: Any) -> Any:
+    g, x = (i.type for i in node.inputs[:2])
+    return _native(node, lambda: taps.weights(_spec(x, node.type, g, node), node.type.dtype))
+
+
+def _native(node: Node, routine: Any) -> Any:
+    """The call; zeros where there is nothing to sum; the host for integers."""
+    if node.type.dtype.kind != "f":
+        return None
+    if not node.type.size or any(not i.type.size for i in node.inputs[:2]):
+        return [("zero", ())]
+    return [("routine", (routine(),))]
+
+
+# records --------------------------------------------------------------------------------------------------------------
+
+
+def _promote(operands: Any) -> Any:
+    return [*numeric(operands[:2]), *[None] * (len(operands) - 2)]
+
+
+def _keys(node: Any) -> dict[str, Any]:
+    return {k: node.attrs[k] for k in ("stride", "padding", "dilation", "groups")}
+
+
+def _as_input(g: Any, w: Any, like: Any, node: Any) -> Any:
+    return apply(conv_input_op, g, w, like, **_keys(node), extra=(0, 0))
+
+
+def _as_weight(g: Any, x: Any, like: Any, node: Any) -> Any:
+    return apply(conv_weight_op, g, x, like, **_keys(node))
+
+
+conv_op = define(
+    OpDef(
+        name="conv2d",
+        infer=_conv_infer,
+        eval=_conv_eval,
+        vjp=(
+            lambda g, node, out, x, w: _as_input(g, w, x, node),
+            lambda g, node, out, x, w: _as_weight(g, x, w, node),
+        ),
+        emit=Native(_conv_plan),
+        promote=_promote,
+        doc="Cross-correlation of (n, c, h, w) with (o, c / groups, kh, kw).",
+    )
+)
+conv_input_op = define(
+    OpDef(
+        name="conv2d_input",
+        infer=_input_infer,
+        eval=_input_eval,
+        vjp=(  # a function of the position: there may be two operands or three
+            lambda h, node, out, g, w, *like: apply(conv_op, h, w, **_keys(node)),
+            lambda h, node, out, g, w, *like: _as_weight(g, h, w, node),
+            None,
+        ).__getitem__,
+        emit=Native(_input_plan),
+        promote=_promote,
+        shape_only=(2,),
+        doc="The cotangent of conv2d's input; its shape is that of a third operand, or as small as can be plus `extra`.",
+    )
+)
+conv_weight_op = define(
+    OpDef(
+        name="conv2d_weight",
+        infer=lambda g, x, like, stride, padding, dilation, groups: g.with_shape(like.shape),
+        eval=_weight_eval,
+        vjp=(
+            lambda v, node, out, g, x, like: apply(conv_op, x, v, **_keys(node)),
+            lambda v, node, out, g, x, like: _as_input(g, v, x, node),
+            None,
+        ),
+        emit=Native(_weight_plan),
+        promote=_promote,
+        shape_only=(2,),
+        doc="The cotangent of conv2d's weights, of the shape of the third operand.",
+    )
+)
+
+# public functions -----------------------------------------------------------------------------------------------------
+
+
+def whole_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
+    """One integer for each axis, from an integer or a sequence. Raises ArgumentError."""
+    values = (value,) * axes if isinstance(value, (int, np.integer)) else tuple(value)
+    if len(values) == 1:
+        values *= axes
+    if len(values) != axes or any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in values):
+        raise ArgumentError(
+            f"expected {name} to be a single integer value or a list of {axes} values to match the convolution "
+            f"dimensions, but got {name}={list(values)}"
+        )
+    return tuple(int(v) for v in values)
+
+
+def positive_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
+    """As `whole_numbers`, all above 0."""
+    values = whole_numbers(name, value, axes)
+    if any(v <= 0 for v in values):
+        raise ArgumentError(f"non-positive {name} is not supported", f"got {name}={value}")
+    return values
+
+
+def padding_of(value: Any, kernel: Shape, stride: tuple[int, ...], dilation: tuple[int, ...]) -> tuple[Pair, ...]:
+    """(before, after) of each axis, from PyTorch's padding: integers, "valid" or "same"."""
+    axes = len(stride)
+    if isinstance(value, str):
+        if value == "valid":
+            return ((0, 0),) * axes
+        if value != "same":
+            raise ArgumentError(f"Invalid padding string: {value!r}", "use 'valid', 'same' or integers")
+        if any(s != 1 for s in stride):
+            raise ArgumentError("padding='same' is not supported for strided convolutions")
+        if None in kernel:
+            raise ShapeError("padding='same' needs weights of known extents")
+        totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+        return tuple((t // 2, t - t // 2) for t in totals)
+    values = whole_numbers("padding", value, axes)
+    if any(v < 0 for v in values):
+        raise ArgumentError("negative padding is not supported", f"got padding={value}")
+    return tuple((v, v) for v in values)
+
+
+def operand(x: Any) -> Any:
+    return x if isinstance(x, Operators) else as_array(x)
+
+
+def batched(name: str, x: Any, axes: int) -> tuple[Any, bool]:
+    """x with a batch axis, and whether it lacked one. Raises ShapeError."""
+    if len(x.shape) not in (axes + 1, axes + 2):
+        raise ShapeError(
+            f"Expected {axes + 1}D (unbatched) or {axes + 2}D (batched) input to {name}, but got input of size: "
+            f"{size_text(x.shape)}"
+        )
+    lacked = len(x.shape) == axes + 1
+    return (F.expand_dims(x, 0) if lacked else x), lacked
+
+
+def _conv(
+    name: str, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Any:
+    x, weight = operand(x), operand(weight)
+    if len(weight.shape) != axes + 2:
+        raise ShapeError(
+            f"{name}: the weight needs {axes + 2} axes (out, in / groups, *kernel), got {size_text(weight.shape)}"
+        )
+    x, lacked = batched(name, x, axes)
+    stride, dilation = positive_numbers("stride", stride, axes), positive_numbers("dilation", dilation, axes)
+    (groups,) = positive_numbers("groups", groups, 1)
+    pads = padding_of(padding, weight.shape[2:], stride, dilation)
+    check_conv(x.shape, weight.shape, pads, dilation, groups)
+    check_bias(weight.shape, weight.shape[0], bias)
+    if axes == 1:
+        x, weight = F.expand_dims(x, 2), F.expand_dims(weight, 2)
+        stride, dilation, pads = (1, *stride), (1, *dilation), ((0, 0), *pads)
+    out = apply(conv_op, x, weight, stride=stride, padding=pads, dilation=dilation, groups=groups)
+    return _finished(out, bias, axes, lacked)
+
+
+def check_bias(weight: Shape, channels: Any, bias: Any) -> None:
+    if bias is not None and (len(bias.shape) != 1 or (None not in (channels, *bias.shape) and bias.shape[0] != channels)):
+        raise ShapeError(
+            f"Given weight of size {size_text(weight)}, expected bias to be 1-dimensional with {channels} elements, "
+            f"but got bias of size {size_text(bias.shape)} instead"
+        )
+
+
+def _finished(out: Any, bias: Any, axes: int, lacked: bool) -> Any:
+    """Bias added per channel, helper axes dropped."""
+    if axes == 1:
+        out = F.squeeze(out, 2)
+    if bias is not None:
+        out = out + F.expand_dims(bias, tuple(range(1, axes + 1)))
+    return F.squeeze(out, 0) if lacked else out
+
+
+def conv1d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """Cross-correlation along one axis; as `conv2d`.
+
+    Shapes: x (n, c, l) or (c, l), weight (o, c / groups, k), bias (o,) -> (n, o, l') or (o, l').
+    """
+    return _conv("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
+    """Cross-correlation over two axes, in PyTorch's layout.
+
+    Shapes: x (n, c, h, w) or (c, h, w), weight (o, c / groups, kh, kw), bias (o,) -> (n, o, h', w') with
+    h' = (h + 2 padding - dilation (kh - 1) - 1) // stride + 1. `padding`: zeros on each side, or "valid", or "same".
+    Raises ShapeError for channels or kernels that don't fit, ArgumentError for settings out of range.
+    """
+    return _conv("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose2d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+    dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The gradient of `conv2d` by its input, as a layer of its own ("deconvolution").
+
+    Shapes: x (n, c, h, w) or (c, h, w), weight (c, o / groups, kh, kw), bias (o,) -> (n, o, h', w') with
+    h' = (h - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1. Raises ShapeError, ArgumentError.
+    """
+    x, weight = operand(x), operand(weight)
+    if len(weight.shape) != 4:
+        raise ShapeError(
+            f"conv_transpose2d: the weight needs 4 axes (in, out / groups, *kernel), got {size_text(weight.shape)}"
+        )
+    x, lacked = batched("conv_transpose2d", x, 2)
+    stride, dilation = positive_numbers("stride", stride, 2), positive_numbers("dilation", dilation, 2)
+    (groups,) = positive_numbers("groups", groups, 1)
+    pads = padding_of(padding, weight.shape[2:], stride, dilation)
+    extra = whole_numbers("output_padding", output_padding, 2)
+    if any(not 0 <= e < max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
+        raise ArgumentError(
+            "output padding must be smaller than either stride or dilation, but got "
+            + " ".join(f"{n}_{a}: {v}" for n, pair in (("output_padding", extra), ("stride", stride), ("dilation", dilation))
+                       for a, v in zip(("height", "width"), pair, strict=True))
+        )  # fmt: skip
+    if None not in (x.shape[1], weight.shape[0]) and x.shape[1] != weight.shape[0]:
+        raise ShapeError(
+            f"Given transposed=1, weight of size {size_text(weight.shape)}, expected input{size_text(x.shape)} to have "
+            f"{weight.shape[0]} channels, but got {x.shape[1]} channels instead"
+        )
+    if weight.shape[0] is not None and weight.shape[0] % groups:
+        raise ShapeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"[{size_text(weight.shape)}] instead"
+        )
+    check_bias(weight.shape, None if weight.shape[1] is None else weight.shape[1] * groups, bias)
+    settings = {"stride": stride, "padding": pads, "dilation": dilation, "groups": groups, "extra": extra}
+    return _finished(apply(conv_input_op, x, weight, **settings), bias, 2, lacked)

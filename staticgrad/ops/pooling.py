@@ -1,0 +1,347 @@
+"""Pooling: the largest element or the mean of windows, with their gradients to any order.
+
+The largest element's place is found again in the gradient: reading the operand once more costs less than keeping an
+index for each result, and the 2 x 2 case vectorises.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..ir import Native, Node, OpDef, Routine, define
+from ..operators import F, apply
+from ..types import SHORT, TensorType
+from .convolution import Pair, operand, whole_numbers
+from .rules import floating, numeric
+
+# the largest ----------------------------------------------------------------------------------------------------------
+
+
+def _extent(extent: Any, kernel: int, stride: int, padding: int, dilation: int) -> Any:
+    return None if extent is None else (extent + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _check(x: Any, result: Any) -> None:
+    if any(d is not None and d < 1 for d in result):
+        before, after = ("x".join("?" if d is None else str(d) for d in (x[1], *e)) for e in (x[2:], result))
+        raise ShapeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
+
+
+def _most_infer(x: TensorType, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> TensorType:
+    result = tuple(map(_extent, x.shape[2:], kernel, stride, padding, dilation))
+    _check(x.shape, result)
+    return x.with_shape((*x.shape[:2], *result))
+
+
+def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> np.ndarray:
+    """The place in its plane of each window's largest element: (n, c, h' * w'). The first one of equals, or a NaN."""
+    n, c, h, w = x.shape
+    tall, wide = _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation).shape[2:]
+    flat = x.reshape(n, c, h * w)
+    best = value = None
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            rows = np.arange(tall) * stride[0] - padding[0] + i * dilation[0]
+            columns = np.arange(wide) * stride[1] - padding[1] + j * dilation[1]
+            inside = (((rows >= 0) & (rows < h))[:, None] & ((columns >= 0) & (columns < w))).reshape(-1)
+            place = (np.clip(rows, 0, h - 1)[:, None] * w + np.clip(columns, 0, w - 1)).reshape(-1)
+            here = flat[:, :, place]
+            if best is None or value is None:
+                best, value = np.where(inside, place, -1) + np.zeros((n, c, 1), np.int64), here.copy()
+                continue
+            wins = inside & ((best < 0) | (here > value) | (np.isnan(here) & ~np.isnan(value)))
+            best, value = np.where(wins, place, best), np.where(wins, here, value)
+    assert best is not None
+    return best
+
+
+def _most_eval(x: np.ndarray, **attrs: Any) -> np.ndarray:
+    return _most_take_eval(x, x, **attrs)
+
+
+def _most_take_eval(h: np.ndarray, x: np.ndarray, **attrs: Any) -> np.ndarray:
+    kind = _most_infer(TensorType(x.shape, x.dtype), **attrs)
+    flat = h.reshape(*h.shape[:2], -1)
+    return np.take_along_axis(flat, _winners(x, **attrs), 2).reshape(kind.shape)
+
+
+def _most_put_eval(g: np.ndarray, x: np.ndarray, **attrs: Any) -> np.ndarray:
+    n, c, h, w = x.shape
+    place = _winners(x, **attrs) + (np.arange(n * c) * (h * w)).reshape(n, c, 1)
+    out = np.bincount(place.reshape(-1), g.reshape(-1), n * c * h * w) if place.size else np.zeros(x.size)
+    return out.astype(g.dtype).reshape(x.shape)
+
+
+def _most_plan(kernel: str, of: int) -> Any:
+    def plan(node: Node, layouts: Any) -> Any:
+        x, a = node.inputs[of].type, node.attrs
+        result = _most_infer(x, **a).shape
+        sizes = (*x.shape[2:], *result[2:], *a["kernel"], *a["stride"], *a["padding"], *a["dilation"])
+        return _native(node, kernel, result, sizes, 4 * math.prod(a["kernel"]))
+
+    return plan
+
+
+def _native(node: Node, kernel: str, result: Any, sizes: tuple[int, ...], cost: int) -> Any:
+    if node.type.dtype.kind != "f":
+        return None
+    work = math.prod(result) * cost
+    return [("routine", (Routine("pooling", f"{kernel}_{SHORT[node.type.dtype]}", math.prod(result[:2]), sizes, work),))]
+
+
+def _put(g: Any, x: Any, node: Any) -> Any:
+    return apply(most_put_op, g, x, **node.attrs)
+
+
+most_op = define(
+    OpDef(
+        name="max_pool2d",
+        infer=_most_infer,
+        eval=_most_eval,
+        vjp=(lambda g, node, out, x: _put(g, x, node),),
+        emit=Native(_most_plan("most_max", 0)),
+        promote=numeric,
+        doc="The largest element of each window of (n, c, h, w).",
+    )
+)
+most_put_op: OpDef = define(
+    OpDef(
+        name="max_pool2d_put",
+        infer=lambda g, x, **attrs: g.with_shape(x.shape),
+        eval=_most_put_eval,
+        vjp=(lambda h, node, out, g, x: apply(most_take_op, h, x, **node.attrs), None),
+        emit=Native(_most_plan("most_put", 1)),
+        promote=numeric,
+        doc="Each window's g where x is largest, added up: the cotangent of max_pool2d.",
+    )
+)
+most_take_op: OpDef = define(
+    OpDef(
+        name="max_pool2d_take",
+        infer=lambda h, x, **attrs: h.with_shape(_most_infer(x, **attrs).shape),
+        eval=_most_take_eval,
+        vjp=(lambda g, node, out, h, x: _put(g, x, node), None),
+        emit=Native(_most_plan("most_take", 1)),
+        promote=numeric,
+        doc="The element of h where each window of x is largest: the cotangent of max_pool2d_put.",
+    )
+)
+
+# the mean -------------------------------------------------------------------------------------------------------------
+
+
+def _mean_extent(extent: Any, rule: tuple[Any, ...]) -> Any:
+    if rule[0] == "bins":
+        return extent if rule[1] is None else rule[1]
+    _, kernel, stride, padding, _ = rule
+    return _extent(extent, kernel, stride, padding, 1)
+
+
+def windows(extent: int, rule: tuple[Any, ...]) -> list[tuple[int, int, int]]:
+    """(first, last, divisor) of each window along an axis.
+
+    rule: ("bins", count) cuts the axis into `count` parts that may share an element, as PyTorch's adaptive pooling;
+    ("step", kernel, stride, padding, whether zeros count) walks it.
+    """
+    result = []
+    if rule[0] == "bins":
+        count = extent if rule[1] is None else rule[1]
+        for i in range(count):
+            first, last = i * extent // count, -(-(i + 1) * extent // count)
+            result.append((first, last, last - first))
+        return result
+    _, kernel, stride, padding, zeros_count = rule
+    for i in range(_extent(extent, kernel, stride, padding, 1)):
+        low = i * stride - padding
+        high = min(low + kernel, extent + padding)
+        first, last = max(low, 0), min(high, extent)
+        result.append((first, last, high - low if zeros_count else last - first))
+    return result
+
+
+def _mean_infer(x: TensorType, rows: Any, columns: Any) -> TensorType:
+    result = (_mean_extent(x.shape[2], rows), _mean_extent(x.shape[3], columns))
+    if rows[0] != "bins":
+        _check(x.shape, result)
+    return x.with_shape((*x.shape[:2], *result))
+
+
+def _averager(extent: int, rule: Any, dtype: np.dtype) -> np.ndarray:
+    """The matrix (windows, extent) that takes the means along one axis."""
+    table = windows(extent, rule)
+    matrix = np.zeros((len(table), extent), dtype)
+    for i, (first, last, divisor) in enumerate(table):
+        matrix[i, first:last] = 1 / divisor
+    return matrix
+
+
+def _mean_eval(x: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
+    _mean_infer(TensorType(x.shape, x.dtype), rows, columns)
+    down, across = _averager(x.shape[2], rows, x.dtype), _averager(x.shape[3], columns, x.dtype)
+    return np.matmul(np.matmul(down, x), across.T)
+
+
+def _mean_put_eval(g: np.ndarray, like: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
+    down, across = _averager(like.shape[2], rows, g.dtype), _averager(like.shape[3], columns, g.dtype)
+    return np.matmul(np.matmul(down.T, g), across)
+
+
+def _mean_plan(kernel: str, of: int) -> Any:
+    def plan(node: Node, layouts: Any) -> Any:
+        x, rows, columns = node.inputs[of].type, node.attrs["rows"], node.attrs["columns"]
+        tables = [windows(x.shape[2], rows), windows(x.shape[3], columns)]
+        result = _mean_infer(x, rows, columns).shape
+        if not x.size:
+            return [("zero", ())]
+        sizes = (*x.shape[2:], *result[2:], *(v for table in tables for window in table for v in window))
+        return _native(node, kernel, result, sizes, 2 * max(x.size // max(math.prod(result), 1), 1))
+
+    return plan
+
+
+mean_pool_op = define(
+    OpDef(
+        name="avg_pool2d",
+        infer=_mean_infer,
+        eval=_mean_eval,
+        vjp=(lambda g, node, out, x: apply(mean_put_op, g, x, **node.attrs),),
+        emit=Native(_mean_plan("mean_take", 0)),
+        promote=floating,
+        doc="The mean of each window of (n, c, h, w); `rows` and `columns` say how windows lie (see `windows`).",
+    )
+)
+mean_put_op: OpDef = define(
+    OpDef(
+        name="avg_pool2d_put",
+        infer=lambda g, like, rows, columns: g.with_shape(like.shape),
+        eval=_mean_put_eval,
+        vjp=(lambda h, node, out, g, like: apply(mean_pool_op, h, **node.attrs), None),
+        emit=Native(_mean_plan("mean_put", 1)),
+        shape_only=(1,),
+        promote=lambda operands: [*floating(operands[:1]), None],
+        doc="Each window's g spread over its elements: the cotangent of avg_pool2d.",
+    )
+)
+
+# public functions -----------------------------------------------------------------------------------------------------
+
+
+def _settings(kernel_size: Any, stride: Any, padding: Any, axes: int) -> tuple[Any, Any, Any]:
+    kernel = whole_numbers("kernel_size", kernel_size, axes)
+    steps = kernel if stride is None else whole_numbers("stride", stride, axes)
+    pads = whole_numbers("padding", padding, axes)
+    if any(k <= 0 for k in kernel):
+        raise ArgumentError(f"kernel size should be greater than zero, but got {kernel_size}")
+    if any(s <= 0 for s in steps):
+        raise ArgumentError("stride should be greater than zero, but got " + str(stride))
+    return kernel, steps, pads
+
+
+def _check_padding(kernel: Any, padding: Any, dilation: Any) -> None:
+    for k, p, d in zip(kernel, padding, dilation, strict=True):
+        if p < 0:
+            raise ArgumentError(f"pad must be non-negative, but got pad: {p}")
+        if p > ((k - 1) * d + 1) // 2:
+            raise ArgumentError(
+                "pad should be at most half of effective kernel size, but got "
+                f"pad={p}, kernel_size={k} and dilation={d}"
+            )
+
+
+def _pooled(name: str, x: Any, axes: int, pool: Any) -> Any:
+    """`pool` on x as (n, c, h, w), with the missing axes put in and taken out again."""
+    x = operand(x)
+    if len(x.shape) not in (axes + 1, axes + 2) or 0 in x.shape[-axes - 1 :]:
+        raise ShapeError(
+            f"non-empty {axes + 1}D or {axes + 2}D (batch mode) tensor expected for input",
+            f"{name}: the input has shape {tuple(x.shape)}",
+        )
+    extra = [0] if len(x.shape) == axes + 1 else []
+    if axes == 1:
+        extra.append(2)
+    if not extra:
+        return pool(x)
+    return F.squeeze(pool(F.expand_dims(x, tuple(extra))), tuple(extra))
+
+
+def _max_pool(name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
+    spread = whole_numbers("dilation", dilation, axes)
+    if any(d <= 0 for d in spread):
+        raise ArgumentError(f"dilation should be greater than zero, but got {dilation}")
+    _check_padding(kernel, pads, spread)
+    if axes == 1:
+        kernel, steps, pads, spread = (1, *kernel), (1, *steps), (0, *pads), (1, *spread)
+    attrs = {"kernel": kernel, "stride": steps, "padding": pads, "dilation": spread}
+
+    def pool(x: Any) -> Any:
+        _check(x.shape, tuple(map(_extent, x.shape[2:], kernel, steps, pads, spread)))
+        return apply(most_op, x, **attrs)
+
+    return _pooled(name, x, axes, pool)
+
+
+def max_pool2d(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Any:
+    """The largest element of each window; the gradient goes to the first of equals.
+
+    Shapes: (n, c, h, w) or (c, h, w) -> (n, c, h', w') with h' = (h + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
+    `stride`: the kernel's size when left out; what is padded never wins. Raises ShapeError, ArgumentError.
+    """
+    return _max_pool("max_pool2d", x, 2, kernel_size, stride, padding, dilation)
+
+
+def max_pool1d(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Any:
+    """As `max_pool2d`, along one axis: (n, c, l) or (c, l)."""
+    return _max_pool("max_pool1d", x, 1, kernel_size, stride, padding, dilation)
+
+
+def _avg_pool(name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, zeros_count: bool) -> Any:
+    kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
+    _check_padding(kernel, pads, (1,) * axes)
+    rules = [("step", k, s, p, bool(zeros_count)) for k, s, p in zip(kernel, steps, pads, strict=True)]
+    if axes == 1:
+        rules = [("step", 1, 1, 0, False), *rules]
+
+    def pool(x: Any) -> Any:
+        _check(x.shape, tuple(map(_mean_extent, x.shape[2:], rules)))
+        return apply(mean_pool_op, x, rows=rules[0], columns=rules[1])
+
+    return _pooled(name, x, axes, pool)
+
+
+def avg_pool2d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True
+) -> Any:
+    """The mean of each window. Shapes and settings as for `max_pool2d`.
+
+    Zeros of the padding count in the divisor unless `count_include_pad` is False. Raises ShapeError, ArgumentError.
+    """
+    return _avg_pool("avg_pool2d", x, 2, kernel_size, stride, padding, count_include_pad)
+
+
+def avg_pool1d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True
+) -> Any:
+    """As `avg_pool2d`, along one axis: (n, c, l) or (c, l)."""
+    return _avg_pool("avg_pool1d", x, 1, kernel_size, stride, padding, count_include_pad)
+
+
+def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
+    """Means over windows laid such that the result has the extents `output_size` (None keeps one).
+
+    Shapes: (n, c, h, w) or (c, h, w) -> (n, c, *output_size). Window i spans floor(i h / h') to ceil((i + 1) h / h').
+    Raises ShapeError, ArgumentError.
+    """
+    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 2
+    extents = [None if d is None else whole_numbers("output_size", d, 1)[0] for d in given]
+    if len(extents) != 2 or any(d is not None and d < 0 for d in extents):
+        raise ArgumentError(f"adaptive_avg_pool2d: output_size must be 2 extents >= 0, got {output_size}")
+    x = operand(x)
+    if len(x.shape) not in (3, 4):
+        raise ShapeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(x.shape)}")
+    rules = [("bins", d) for d in extents]
+    return _pooled("adaptive_avg_pool2d", x, 2, lambda x: apply(mean_pool_op, x, rows=rules[0], columns=rules[1]))

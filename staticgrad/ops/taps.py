@@ -1,0 +1,167 @@
+"""Which source elements each pixel of a convolution reads: the tables of `compiler/library/convolution.py`.
+
+A convolution and its gradient by the input are both "every pixel of the result is a sum over taps of the source". For the
+convolution, pixel i reads source i * stride - padding + k * dilation at tap k. For the gradient, pixel i reads the
+cotangent a with a * stride + k * dilation = i + padding, which exists for the taps of one residue modulo the stride: the
+result's pixels fall into phases, each with taps of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..ir import Routine
+from ..types import SHORT
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A convolution with concrete extents: x (n, c, *source), w (o, c / groups, *kernel), y (n, o, *result)."""
+
+    n: int
+    c: int
+    o: int
+    groups: int
+    source: Pair
+    kernel: Pair
+    result: Pair
+    stride: Pair
+    padding: tuple[Pair, Pair]
+    dilation: Pair
+
+    @property
+    def work(self) -> int:
+        """Multiply-adds of an image."""
+        (kh, kw), (oh, ow) = self.kernel, self.result
+        return self.o * oh * ow * (self.c // max(self.groups, 1)) * kh * kw
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One axis of one phase: pixel `pixels[i]` reads source `bases[i] + offsets[k]` at tap `taps[k]`."""
+
+    pixels: np.ndarray
+    bases: np.ndarray
+    taps: np.ndarray
+    offsets: np.ndarray
+
+
+def forward_line(spec: Spec, axis: int) -> list[Line]:
+    pixels = np.arange(spec.result[axis])
+    taps = np.arange(spec.kernel[axis])
+    bases = pixels * spec.stride[axis] - spec.padding[axis][0]
+    return [Line(pixels, bases, taps, taps * spec.dilation[axis])]
+
+
+def gradient_lines(spec: Spec, axis: int) -> list[Line]:
+    """One line per residue of the stride that has pixels."""
+    stride, first = spec.stride[axis], spec.padding[axis][0]
+    lines = []
+    moved = np.arange(spec.source[axis]) + first
+    steps = np.arange(spec.kernel[axis]) * spec.dilation[axis]
+    for phase in range(stride):
+        pixels = np.flatnonzero(moved % stride == phase)
+        taps = np.flatnonzero(steps % stride == phase)
+        if pixels.size:
+            lines.append(Line(pixels, (moved[pixels] - phase) // stride, taps, -((steps[taps] - phase) // stride)))
+    return lines
+
+
+def frame(lines: list[Line], extent: int) -> Pair:
+    """Rows of zeros needed before the source, and the extent of the framed source."""
+    low, high = 0, extent - 1
+    for line in lines:
+        if line.taps.size and line.bases.size:
+            low = min(low, int(line.bases.min() + line.offsets.min()))
+            high = max(high, int(line.bases.max() + line.offsets.max()))
+    return -low, high - low + 1
+
+
+def filled(values: np.ndarray) -> list[int]:
+    """Up to a multiple of eight; what is computed for the repeats is not stored."""
+    rest = -values.size % 8
+    return [*values.tolist(), *([int(values[-1])] * rest if values.size else [])]
+
+
+def lanes_of(channels: int, dtype: np.dtype) -> int:
+    """Lanes of a tile: a 512-bit vector, or half of one for a few floats."""
+    return 16 if dtype == np.float32 and channels > 8 else 8
+
+
+def _aligned(elements: int) -> int:
+    return -(-elements // 16) * 16
+
+
+@lru_cache(maxsize=256)
+def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
+    """The convolution, or its gradient by the input, as a native call with operands (source, weights)."""
+    lines_of = gradient_lines if gradient else forward_line
+    rows, columns = lines_of(spec, 0), lines_of(spec, 1)
+    held, channels = spec.c // spec.groups, spec.o // spec.groups
+    extents, plane = (spec.result, spec.source) if gradient else (spec.source, spec.result)
+    if gradient:
+        held, channels = channels, held
+    (top, tall), (left, wide) = frame(rows, extents[0]), frame(columns, extents[1])
+    framed = (tall, wide) != extents
+    lanes, area = lanes_of(channels, dtype), spec.kernel[0] * spec.kernel[1]
+    lane_step = area if gradient else held * area
+    source_step = channels * area if gradient else area
+    phases = [(r, c) for r in rows for c in columns]
+    at, headers, tables = 19 + 5 * len(phases), [], []
+    taps_in_all = 0
+    for r, c in phases:
+        offsets = _outer(np.arange(held) * tall * wide, r.offsets * wide, c.offsets)
+        weights = _outer(np.arange(held) * source_step, r.taps * spec.kernel[1], c.taps)
+        bases = _outer((r.bases + top) * wide, c.bases + left)
+        places = _outer(r.pixels * plane[1], c.pixels)
+        consecutive = bool(places.size) and bool((np.diff(places) == 1).all())
+        headers += [at, offsets.size, at + 2 * offsets.size, bases.size, int(consecutive)]
+        table = [*offsets.tolist(), *weights.tolist(), *filled(bases), *filled(places)]
+        tables += table
+        at += len(table)
+        taps_in_all += offsets.size
+    packed = _aligned(spec.groups * -(-channels // lanes) * taps_in_all * lanes)
+    kept = _aligned(held * tall * wide) if framed else 0
+    scratch = packed + kept + 8 * lanes
+    sizes = (
+        spec.groups, held, *extents, top, left, tall, wide, int(framed), channels, plane[0] * plane[1],
+        lane_step, channels * held * area, len(phases), scratch, packed, packed + kept, *headers, *tables,
+    )  # fmt: skip
+    kernel = f"gather_{SHORT[dtype]}_{lanes}"
+    return Routine("convolution", kernel, spec.n, sizes, spec.n * spec.work, scratch)
+
+
+@lru_cache(maxsize=256)
+def weights(spec: Spec, dtype: np.dtype) -> Routine:
+    """The gradient of a convolution by its weights as a native call with operands (cotangent, source)."""
+    (row,), (column,) = forward_line(spec, 0), forward_line(spec, 1)
+    held, channels = spec.c // spec.groups, spec.o // spec.groups
+    (top, tall), (left, wide) = frame([row], spec.source[0]), frame([column], spec.source[1])
+    framed = (tall, wide) != spec.source
+    lanes, plane = lanes_of(channels, dtype), spec.result[0] * spec.result[1]
+    taps = _outer(np.arange(held) * tall * wide, row.offsets * wide, column.offsets)
+    pixels = _outer((row.bases + top) * wide, column.bases + left)
+    kept = _aligned(held * tall * wide) if framed else 0
+    columns = _aligned(plane * lanes)
+    sums = spec.groups * -(-channels // lanes) * -(-taps.size // 8) * 8 * lanes
+    scratch = kept + columns + sums
+    steps = filled(taps)
+    sizes = (
+        spec.groups, held, *spec.source, top, left, tall, wide, int(framed), channels, plane,
+        20, taps.size, 20 + len(steps), scratch, 0, kept, kept + columns, *steps, *pixels.tolist(),
+    )  # fmt: skip
+    name = f"{SHORT[dtype]}_{lanes}"
+    return Routine("convolution", f"weights_{name}", spec.n, sizes, spec.n * spec.work, scratch, f"weight_sum_{name}")
+
+
+def _outer(*parts: np.ndarray) -> np.ndarray:
+    """All sums of one element of each, the last varying fastest."""
+    total = np.zeros(1, np.int64)
+    for part in parts:
+        total = (total[:, None] + part).reshape(-1)
+    return total

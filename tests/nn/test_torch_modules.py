@@ -1,0 +1,206 @@
+"""PyTorch as judge of modules: the same state dict, the same results, gradients and buffers. `pytest -m oracle`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import functional as F
+from staticgrad import nn
+from staticgrad.eager import Tensor
+from tests.helpers import rng_of
+
+pytestmark = pytest.mark.oracle
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = pytest.importorskip("torch")
+    module.set_num_threads(1)
+    return module
+
+
+class Row(NamedTuple):
+    """make(library's nn) -> module; shapes of the tensors that `call(module, *tensors)` gets. `extra`: arrays by name."""
+
+    name: str
+    make: Callable[[Any], Any]
+    shapes: tuple[tuple[int, ...], ...]
+    call: Callable[..., Any] = lambda module, *xs: module(*xs)
+    train: bool = True
+
+
+CAUSAL = np.triu(np.ones((5, 5), bool), 1)
+SOME = np.array([[0, 0, 0, 1, 1], [0, 0, 0, 0, 1]], bool)
+ADDED = np.where(CAUSAL, -np.inf, 0.25)
+
+
+def lenet(n: Any) -> Any:
+    return n.Sequential(
+        n.Conv2d(1, 4, 3), n.BatchNorm2d(4), n.ReLU(), n.MaxPool2d(2), n.Conv2d(4, 6, 3, padding=1, groups=2), n.ReLU(),
+        n.AdaptiveAvgPool2d(2), n.Flatten(), n.Linear(24, 3),
+    )  # fmt: skip
+
+
+def attend(**named: Any) -> Callable[..., Any]:
+    """Masks become the tensors of the library that runs."""
+
+    def call(module: Any, *xs: Any) -> Any:
+        same = xs * 3 if len(xs) == 1 else xs
+        found = module(*same, **{k: like(v, xs[0]) for k, v in named.items()})
+        return [part for part in found if part is not None]
+
+    return call
+
+
+def encode(**named: Any) -> Callable[..., Any]:
+    return lambda module, x: module(x, **{k: like(v, x) for k, v in named.items()})
+
+
+def like(value: Any, x: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    if type(x).__module__.startswith("torch"):
+        import torch
+
+        return torch.tensor(value, dtype=x.dtype if value.dtype.kind == "f" else None)
+    return value
+
+
+ROWS = [
+    Row("conv1d", lambda n: n.Conv1d(4, 6, 3, 2, 1, 1, 2), ((2, 4, 9),)),
+    Row("conv1d same", lambda n: n.Conv1d(2, 3, 5, padding="same", dilation=2), ((2, 2, 9),)),
+    Row("conv2d", lambda n: n.Conv2d(3, 17, (3, 2), (2, 1), (1, 0), (1, 2)), ((2, 3, 8, 9),)),
+    Row("conv2d depthwise", lambda n: n.Conv2d(4, 8, 3, padding=1, groups=4, bias=False), ((2, 4, 6, 5),)),
+    Row("conv2d one image", lambda n: n.Conv2d(3, 4, 3), ((3, 6, 5),)),
+    Row("conv transposed", lambda n: n.ConvTranspose2d(4, 6, 3, 2, 1, 1, 2), ((2, 4, 5, 4),)),
+    Row("conv transposed dilated", lambda n: n.ConvTranspose2d(2, 3, (2, 3), 3, 0, 2, dilation=2), ((2, 2, 3, 4),)),
+    Row("max pool", lambda n: n.MaxPool2d(3, 2, 1, 2), ((2, 3, 9, 8),)),
+    Row("max pool 1d", lambda n: n.MaxPool1d(2), ((2, 3, 9),)),
+    Row("avg pool", lambda n: n.AvgPool2d(3, 2, 1), ((2, 3, 9, 8),)),
+    Row("avg pool without zeros", lambda n: n.AvgPool2d(3, 2, 1, count_include_pad=False), ((2, 3, 9, 8),)),
+    Row("avg pool 1d", lambda n: n.AvgPool1d(3, 2, 1), ((2, 3, 9),)),
+    Row("adaptive pool", lambda n: n.AdaptiveAvgPool2d((3, None)), ((2, 3, 7, 5),)),
+    Row("batch norm", lambda n: n.BatchNorm2d(3), ((4, 3, 5, 2),)),
+    Row("batch norm 1d", lambda n: n.BatchNorm1d(3, momentum=None), ((6, 3),)),
+    Row("batch norm 1d of sequences", lambda n: n.BatchNorm1d(3, affine=False), ((2, 3, 4),)),
+    Row("batch norm evaluated", lambda n: n.BatchNorm2d(3), ((4, 3, 5, 2),), train=False),
+    Row("batch norm untracked", lambda n: n.BatchNorm2d(3, track_running_stats=False), ((4, 3, 5, 2),), train=False),
+    Row("group norm", lambda n: n.GroupNorm(2, 6), ((3, 6, 4, 2),)),
+    Row("group norm of vectors", lambda n: n.GroupNorm(3, 6, affine=False), ((3, 6),)),
+    Row("rms norm", lambda n: n.RMSNorm((4, 3)), ((2, 4, 3),)),
+    Row("rms norm eps", lambda n: n.RMSNorm(5, eps=0.1), ((2, 4, 5),)),
+    Row("layer norm without bias", lambda n: n.LayerNorm(5, bias=False), ((2, 4, 5),)),
+    Row("attention", lambda n: n.MultiheadAttention(6, 3), ((5, 2, 6),), attend()),
+    Row("attention batch first", lambda n: n.MultiheadAttention(6, 2, batch_first=True), ((2, 5, 6),),
+        attend(average_attn_weights=False)),
+    Row("attention causal", lambda n: n.MultiheadAttention(6, 3, batch_first=True), ((2, 5, 6),),
+        attend(attn_mask=CAUSAL, need_weights=False, is_causal=True)),
+    Row("attention added", lambda n: n.MultiheadAttention(6, 3, bias=False), ((5, 2, 6),), attend(attn_mask=ADDED)),
+    Row("attention padded", lambda n: n.MultiheadAttention(6, 3), ((5, 2, 6),),
+        attend(key_padding_mask=SOME, attn_mask=CAUSAL)),
+    Row("attention across", lambda n: n.MultiheadAttention(6, 3, kdim=4, vdim=5, batch_first=True),
+        ((2, 3, 6), (2, 5, 4), (2, 5, 5)), attend()),
+    Row("attention across same sizes", lambda n: n.MultiheadAttention(6, 3), ((3, 2, 6), (5, 2, 6), (5, 2, 6)), attend()),
+    Row("attention unbatched", lambda n: n.MultiheadAttention(6, 3), ((5, 6),), attend()),
+    Row("encoder", lambda n: n.TransformerEncoderLayer(6, 3, 8, 0.0), ((5, 2, 6),)),
+    Row("encoder norm first", lambda n: n.TransformerEncoderLayer(6, 2, 8, 0.0, "gelu", 1e-3, True, True), ((2, 5, 6),),
+        encode(src_mask=CAUSAL, is_causal=True)),
+    Row("encoder padded", lambda n: n.TransformerEncoderLayer(6, 2, 8, 0.0, batch_first=True, bias=False), ((2, 5, 6),),
+        encode(src_key_padding_mask=SOME)),
+    Row("encoder evaluated", lambda n: n.TransformerEncoderLayer(6, 2, 8, 0.5), ((5, 2, 6),), train=False),
+    Row("flatten", lambda n: n.Flatten(1, 2), ((2, 3, 4, 5),)),
+    Row("lenet", lenet, ((3, 1, 10, 9),)),
+]  # fmt: skip
+
+
+def listed(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def arrays(values: Any) -> list[np.ndarray]:
+    return [np.asarray(v.detach().numpy()) for v in values]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_modules(torch, row: Row, dtype: str):
+    """Weights of PyTorch's module, results, buffers, gradients of parameters and inputs; eager and compiled."""
+    rng = rng_of(row.name)
+    xs = [rng.normal(size=shape).astype(dtype) for shape in row.shapes]
+    theirs = row.make(torch.nn).to(getattr(torch, dtype)).train(row.train)
+    with torch.no_grad():
+        for p in theirs.parameters():
+            p += torch.tensor(rng.normal(size=p.shape, scale=0.1).astype(dtype))
+    state = {name: value.numpy().copy() for name, value in theirs.state_dict().items()}
+    given = [torch.tensor(x, requires_grad=True) for x in xs]
+    results = listed(row.call(theirs, *given))
+    seeds = [rng.normal(size=tuple(r.shape)).astype(dtype) for r in results]
+    total = sum((r * torch.tensor(s)).sum() for r, s in zip(results, seeds, strict=True))
+    wanted = [*given, *theirs.parameters()]
+    gradients = torch.autograd.grad(total, wanted)
+    names = [name for name, _ in theirs.named_parameters()]
+    rtol = 2e-4 if dtype == "float32" else 1e-10
+
+    for compiled in (False, True):
+        ours = row.make(nn).to(dtype).train(row.train)
+        ours.load_state_dict(state)
+        assert [name for name, _ in ours.named_parameters()] == names
+
+        def run(*tensors, ours=ours):
+            found = listed(row.call(ours, *tensors))
+            loss = sum((r * s).sum() for r, s in zip(found, seeds, strict=True))
+            return *found, *sg.grad(loss, [*tensors, *ours.parameters()])
+
+        function = sg.compile(run) if compiled else run
+        found = arrays(function(*(Tensor(x.copy(), requires_grad=True) for x in xs)))
+        labels = [f"result {i}" for i in range(len(results))] + [f"input {i}" for i in range(len(xs))] + names
+        for label, mine, other in zip(labels, found, arrays([*results, *gradients]), strict=True):
+            scale = max(float(np.abs(other).max(initial=0)), 1.0)
+            assert mine.dtype == other.dtype
+            np.testing.assert_allclose(mine, other, rtol=rtol, atol=rtol * scale, err_msg=f"{label}, {compiled=}")
+        after = {name: value.numpy() for name, value in theirs.state_dict().items()}
+        for name, value in ours.state_dict().items():
+            np.testing.assert_allclose(value.numpy(), after[name], rtol=rtol, atol=rtol, err_msg=name)
+            assert value.dtype == after[name].dtype
+        if compiled:
+            assert function.plan.host_calls == 0, function.explain()
+
+
+SDPA: list[tuple[str, tuple[tuple[int, ...], ...], dict[str, Any]]] = [
+    ("plain", ((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7)), {}),
+    ("causal", ((2, 4, 5), (2, 4, 5), (2, 4, 5)), {"is_causal": True}),
+    ("causal of unequal lengths", ((2, 3, 5), (2, 6, 5), (2, 6, 5)), {"is_causal": True, "scale": 0.3}),
+    ("no axes but two", ((4, 5), (4, 5), (4, 5)), {}),
+    ("masked", ((2, 3, 5, 4), (2, 3, 5, 4), (2, 3, 5, 4)), {"attn_mask": ~CAUSAL}),
+    ("masked entirely", ((2, 5, 4), (2, 5, 4), (2, 5, 4)), {"attn_mask": ~CAUSAL & (np.arange(5) > 1)}),
+    ("added", ((2, 5, 4), (2, 5, 4), (2, 5, 4)), {"attn_mask": ADDED}),
+    ("grouped heads", ((2, 6, 5, 4), (2, 2, 5, 4), (2, 2, 5, 3)), {"enable_gqa": True}),
+]
+
+
+@pytest.mark.parametrize(("shapes", "options"), [row[1:] for row in SDPA], ids=[row[0] for row in SDPA])
+def test_scaled_dot_product_attention(torch, shapes, options):
+    rng = rng_of(str(options))
+    xs = [rng.normal(size=shape) for shape in shapes]
+    given = [torch.tensor(x, requires_grad=True) for x in xs]
+    attend = torch.nn.functional.scaled_dot_product_attention
+    result = attend(*given, **{k: like(v, given[0]) for k, v in options.items()})
+    seed = rng.normal(size=tuple(result.shape))
+    expected = [result, *torch.autograd.grad((result * torch.tensor(seed)).sum(), given)]
+
+    def run(*tensors):
+        out = F.scaled_dot_product_attention(*tensors, **options)
+        return out, *sg.grad((out * seed).sum(), list(tensors))
+
+    for function in (run, sg.compile(run)):
+        found = function(*(Tensor(x, requires_grad=True) for x in xs))
+        for mine, other in zip(arrays(found), arrays(expected), strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-10)

@@ -1,0 +1,143 @@
+"""Convolution and pooling layers: settings, parameters, and errors in PyTorch's words with the user's line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+import staticgrad.functional as F
+from staticgrad import nn
+from staticgrad.errors import ArgumentError, ShapeError
+
+
+def zeros(*shape: int) -> sg.Tensor:
+    return sg.zeros(shape)
+
+
+ERRORS = [
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 3, 5, 5)), ShapeError,
+     "Given groups=1, weight of size [8, 3, 5, 5], expected input[2, 1, 9, 9] to have 3 channels, but got 1 channels"),
+    (lambda: F.conv2d(zeros(2, 1, 3, 3), zeros(8, 1, 5, 5)), ShapeError,
+     "Calculated padded input size per channel: (3 x 3). Kernel size: (5 x 5). Kernel size can't be greater than"),
+    (lambda: F.conv2d(zeros(2, 1, 5, 5), zeros(8, 1, 3, 3), dilation=3), ShapeError,
+     "Calculated padded input size per channel: (5 x 5). Kernel size: (7 x 7)."),
+    (lambda: F.conv2d(zeros(2, 3), zeros(8, 1, 5, 5)), ShapeError,
+     "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [2, 3]"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5)), ShapeError, "conv2d: the weight needs 4 axes"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), zeros(3)), ShapeError,
+     "Given weight of size [8, 1, 5, 5], expected bias to be 1-dimensional with 8 elements, but got bias of size [3]"),
+    (lambda: F.conv2d(zeros(2, 4, 9, 9), zeros(3, 2, 5, 5), groups=2), ShapeError,
+     "Given groups=2, expected weight to be divisible by 2 at dimension 0, but got weight of size [[3, 2, 5, 5]]"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), stride=0), ArgumentError,
+     "non-positive stride is not supported"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), padding=-1), ArgumentError,
+     "negative padding is not supported"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), dilation=0), ArgumentError,
+     "non-positive dilation is not supported"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), groups=0), ArgumentError,
+     "non-positive groups is not supported"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), stride=(1, 2, 3)), ArgumentError,
+     "expected stride to be a single integer value or a list of 2 values to match the convolution dimensions, but got "
+     "stride=[1, 2, 3]"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), padding="all"), ArgumentError,
+     "Invalid padding string: 'all'"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), padding="same", stride=2), ArgumentError,
+     "padding='same' is not supported for strided convolutions"),
+    (lambda: F.conv1d(zeros(2, 1, 3), zeros(8, 1, 5)), ShapeError,
+     "Calculated padded input size per channel: (3). Kernel size: (5)."),
+    (lambda: F.conv_transpose2d(zeros(2, 3, 9, 9), zeros(8, 1, 5, 5)), ShapeError,
+     "Given transposed=1, weight of size [8, 1, 5, 5], expected input[2, 3, 9, 9] to have 8 channels, but got 3"),
+    (lambda: F.conv_transpose2d(zeros(2, 8, 9, 9), zeros(8, 1, 5, 5), output_padding=1), ArgumentError,
+     "output padding must be smaller than either stride or dilation, but got output_padding_height: 1 "
+     "output_padding_width: 1 stride_height: 1 stride_width: 1 dilation_height: 1 dilation_width: 1"),
+    (lambda: F.max_pool2d(zeros(2, 1, 3, 3), 5), ShapeError,
+     "Given input size: (1x3x3). Calculated output size: (1x0x0). Output size is too small"),
+    (lambda: F.max_pool2d(zeros(2, 1, 9, 9), 3, padding=2), ArgumentError,
+     "pad should be at most half of effective kernel size, but got pad=2, kernel_size=3 and dilation=1"),
+    (lambda: F.max_pool2d(zeros(2, 9), 3), ShapeError, "non-empty 3D or 4D (batch mode) tensor expected for input"),
+    (lambda: F.max_pool2d(zeros(2, 1, 9, 9), 2, 0), ArgumentError, "stride should be greater than zero, but got 0"),
+    (lambda: F.avg_pool2d(zeros(2, 1, 9, 9), 0), ArgumentError,
+     "kernel size should be greater than zero, but got 0"),
+    (lambda: F.adaptive_avg_pool2d(zeros(2, 9), 3), ShapeError,
+     "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got [2, 9]"),
+    (lambda: nn.Conv2d(3, 4, 3, groups=2), ArgumentError, "in_channels must be divisible by groups"),
+    (lambda: nn.Conv2d(4, 3, 3, groups=2), ArgumentError, "out_channels must be divisible by groups"),
+    (lambda: nn.Conv2d(4, 3, 3, groups=0), ArgumentError, "groups must be a positive integer"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "text"), ERRORS)
+def test_errors_begin_with_the_words_that_people_search_for(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(text)
+    assert "test_windows.py" in str(caught.value).splitlines()[1]
+
+
+def test_a_kernel_that_turns_out_too_large_names_the_line_that_used_it():
+    with sg.Graph().as_default():
+        x = sg.placeholder(sg.float32, [None, 1, None, None])
+        y = F.conv2d(x, np.zeros((1, 1, 3, 3), np.float32))
+        with sg.Session() as sess, pytest.raises(ShapeError) as caught:
+            sess.run(y, {x: np.zeros((1, 1, 2, 2), np.float32)})
+    assert "Kernel size can't be greater than actual input size" in str(caught.value)
+    assert "y = F.conv2d(x" in str(caught.value)
+
+
+LAYERS = [
+    (lambda: nn.Conv1d(4, 6, 3, groups=2), (5, 4, 9), (5, 6, 7), {"weight": (6, 2, 3), "bias": (6,)},
+     "Conv1d(4, 6, kernel_size=(3,), stride=(1,), groups=2)"),
+    (lambda: nn.Conv2d(4, 6, (3, 2), 2, 1, bias=False), (5, 4, 9, 9), (5, 6, 5, 5), {"weight": (6, 4, 3, 2)},
+     "Conv2d(4, 6, kernel_size=(3, 2), stride=(2, 2), padding=(1, 1), bias=False)"),
+    (lambda: nn.Conv2d(4, 6, 3, padding="same", dilation=2), (4, 9, 9), (6, 9, 9), {"weight": (6, 4, 3, 3), "bias": (6,)},
+     "Conv2d(4, 6, kernel_size=(3, 3), stride=(1, 1), padding='same', dilation=(2, 2))"),
+    (lambda: nn.ConvTranspose2d(4, 6, 3, 2, 1, 1), (5, 4, 9, 9), (5, 6, 18, 18), {"weight": (4, 6, 3, 3), "bias": (6,)},
+     "ConvTranspose2d(4, 6, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1))"),
+    (lambda: nn.MaxPool1d(2), (3, 4, 9), (3, 4, 4), {}, "MaxPool1d(kernel_size=2, stride=2, padding=0)"),
+    (lambda: nn.MaxPool2d(3, 2, 1), (3, 4, 9, 9), (3, 4, 5, 5), {}, "MaxPool2d(kernel_size=3, stride=2, padding=1)"),
+    (lambda: nn.AvgPool1d(2), (3, 4, 9), (3, 4, 4), {}, "AvgPool1d(kernel_size=2, stride=2, padding=0)"),
+    (lambda: nn.AvgPool2d(2), (4, 9, 9), (4, 4, 4), {}, "AvgPool2d(kernel_size=2, stride=2, padding=0)"),
+    (lambda: nn.AdaptiveAvgPool2d((1, None)), (3, 4, 9, 8), (3, 4, 1, 8), {}, "AdaptiveAvgPool2d(output_size=(1, None))"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "given", "result", "parameters", "text"), LAYERS, ids=[c[4] for c in LAYERS])
+def test_layers(make, given, result, parameters, text):
+    sg.manual_seed(0)
+    layer = make()
+    assert layer(sg.ones(given)).shape == result
+    assert {name: p.shape for name, p in layer.named_parameters()} == parameters
+    assert repr(layer) == text
+    for p in layer.parameters():
+        bound = 1 / np.sqrt(np.prod(layer.weight.shape[1:]))
+        assert 0.5 * bound < np.abs(p.detach().numpy()).max() <= bound
+
+
+def test_channels_that_are_slices_are_copied_only_by_the_plan():
+    """A convolution of every other channel, natively: the operand is not contiguous."""
+    x = np.random.default_rng(0).normal(size=(2, 4, 5, 5))
+    w = np.random.default_rng(1).normal(size=(3, 2, 3, 3))
+    halved = sg.compile(lambda x, w: F.conv2d(x[:, ::2], w))
+    np.testing.assert_allclose(halved(x, w).numpy(), F.conv2d(sg.tensor(x[:, ::2]), w).numpy(), rtol=1e-12)
+    assert halved.plan.host_calls == 0
+
+
+def test_threads_change_nothing_but_rounding():
+    """Large enough to be cut over images: each chunk has sums of its own, joined in order."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(6, 16, 20, 20)), rng.normal(size=(24, 16, 3, 3))
+
+    def gradients(x, w):
+        w.requires_grad_(True)
+        return sg.grad(F.max_pool2d(F.conv2d(x, w, padding=1), 2).sum(), [w])[0]
+
+    results = []
+    kept = sg.get_num_threads()
+    for threads in (1, 2):
+        sg.set_num_threads(threads)
+        step = sg.compile(lambda x, w: gradients(x, w))
+        results.append(step(sg.tensor(x), sg.tensor(w)).numpy())
+        assert any(row.chunks == threads for row in step.plan.rows if row.kind == "routine")
+    sg.set_num_threads(kept)
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-11, atol=1e-11)
