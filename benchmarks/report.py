@@ -61,10 +61,18 @@ def limits_table(table: Iterable[Row], limits: Mapping[str, Any]) -> Iterator[li
 
 
 def variants_table(table: Iterable[Row]) -> Iterator[list[str]]:
-    yield ["case", "backend", "variant", "us a step", "quartiles", "fastest block"]
+    yield ["case", "backend", "variant", "us a step", "quartiles", "fastest block", "CPU us a step"]
     for row in table:
         for f in row.all:
-            yield [row.name, f.backend, f.variant, micro(f.step), f"{micro(f.low)} - {micro(f.high)}", micro(f.fastest)]
+            yield [
+                row.name,
+                f.backend,
+                f.variant,
+                micro(f.step),
+                f"{micro(f.low)} - {micro(f.high)}",
+                micro(f.fastest),
+                micro(f.cpu),
+            ]
 
 
 def targets_table(found: Iterable[Target]) -> Iterator[list[str]]:

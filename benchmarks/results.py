@@ -23,9 +23,9 @@ START = {"cold": 3.0, "warm": 1.0}
 class Figures(NamedTuple):
     """Medians over the processes of one entry.
 
-    step: microseconds, the median of the processes' medians; low, high: quartiles of all blocks; fastest: block; cold,
-    warm: seconds from process start to the first result; imports: seconds, and memory: MB above the imports, both with
-    a full cache where that was measured; values: what is compared between backends.
+    step: microseconds, the median of the processes' medians; low, high: quartiles of all blocks; fastest: block; cpu:
+    microseconds of all threads; cold, warm: seconds from process start to the first result; imports: seconds, and
+    memory: MB above the imports, both with a full cache where that was measured; values: compared between backends.
     """
 
     backend: str
@@ -34,6 +34,7 @@ class Figures(NamedTuple):
     low: float
     high: float
     fastest: float
+    cpu: float
     cold: float | None
     warm: float | None
     imports: float
@@ -130,6 +131,7 @@ def figures(entry: Mapping[str, Any]) -> Figures:
         low,
         high,
         min(blocks),
+        statistics.median(run["cpu"] for run in runs),
         *(statistics.median(seconds) if seconds else None for seconds in starts.values()),
         statistics.median(run["phases"]["import"] for run in settled),
         statistics.median(run["memory"] for run in settled),

@@ -21,6 +21,7 @@ def run(us: float, loss: float = 1.0, *, cold: bool = False, total: float = 0.5,
         "phases": {"import": 0.1, "build": 0.2, "first step": 0.2},
         "memory": memory,
         "blocks": [us - 1, us, us + 1],
+        "cpu": 2 * us,
         "load": 1.0,
         "cold": cold,
     }
