@@ -137,6 +137,13 @@ def elementwise() -> list[Case]:
         Case("minimum", F.minimum, np.minimum, PAIRS, ulps=0),
         Case("floor_divide", F.floor_divide, np.floor_divide, AWAY, order=0, ulps=0),
         Case(
+            "logistic_loss",
+            lambda x, t: op("logistic_loss", x, t),
+            lambda x, t: np.log1p(np.exp(x)) - x * t,
+            ((real(3, 4), real(3, 4)), (real(3, 4), real(4)), (real(0, 3), real(0, 3))),
+            ulps=16,
+        ),
+        Case(
             "exponent",
             lambda i: op("exponent", i),
             lambda i: i.astype(np.int64),
