@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from ..errors import UninitializedError
 from . import driver
 from .jit import without_comments
 from .rows import Row, Slot
+from .table import BEHIND, ENTER, GO, REPEAT, T
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -31,11 +34,13 @@ def explain(plan: Plan) -> str:
     """The plan as text: rows, buffers, fusion decisions, laws that fired, how variables are written."""
     lines = [summary(plan), "", "rows"]
     kernels = list(plan.sources())
+    depths = depth_of_rows(plan.rows)
     for i, row in enumerate(plan.rows):
         what = f"kernel {kernels.index(without_comments(row.source))}" if row.source else row.kind
         where = row.node.where.short if row.node is not None and row.node.where is not None else ""
+        name = _clip("  " * depths[i] + row.name, 46)
         lines.append(
-            f"  {i:3d}  {what:10s} {_clip(row.name, 46):46s} {traffic(row):>10,d} B {flops(row):>12,d} flop"
+            f"  {i:3d}  {what:10s} {name:46s} {traffic(row):>10,d} B {flops(row):>12,d} flop"
             f"  x{row.chunks}  {where}"
         )
     lines += ["", "buffers in the arena (bytes, offset, rows of first and last use)"]
@@ -60,20 +65,47 @@ def explain(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def depth_of_rows(rows: Sequence[Row]) -> list[int]:
+    """How many loops and branches each row is inside of."""
+    depths: list[int] = []
+    ends: list[int] = []
+    for i, row in enumerate(rows):
+        ends = [end for end in ends if end > i]
+        depths.append(len(ends) - (row.turn in (REPEAT, GO)))
+        if row.turn == ENTER:
+            ends.append(int(row.size_array[BEHIND // 8]))
+        elif row.kind == "branch":
+            ends.append(int(rows[int(row.size_array[0]) - 1].size_array[0]))
+    return depths
+
+
+def trips(plan: Plan) -> list[int]:
+    """How often each row ran in the plan's latest run, as far as loops decide it."""
+    counts: list[int] = []
+    inside: list[int] = []
+    for row in plan.rows:
+        if row.turn == ENTER:
+            inside.append(int(row.size_array[T // 8]))
+        elif row.turn == REPEAT:
+            inside.pop()
+        counts.append(math.prod(inside))
+    return counts
+
+
 def summary(plan: Plan) -> str:
-    arena = plan.builder.peak
+    arena, bound = plan.memory
     slots = arena_slots(plan)
     unshared = sum(slot.nbytes for slot in slots)
     native = sum(row.kind != "host" for row in plan.rows)
     return (
         f"{len(plan.rows)} rows: {native} native ({plan.kernels} generated kernels), {plan.host_calls} on the host; "
-        f"{len(slots)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse)"
+        f"{len(slots)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse, {bound:,d} alive at once)"
     )
 
 
 def arena_slots(plan: Plan) -> list[Slot]:
     """The plan's own buffers, in the order of their first use."""
-    return list(dict.fromkeys(slot for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena"))
+    return list(dict.fromkeys(slot.root for row in plan.rows for slot, _ in row.buffers if slot.root.kind == "arena"))
 
 
 def _clip(text: str, width: int) -> str:
@@ -82,7 +114,7 @@ def _clip(text: str, width: int) -> str:
 
 @dataclass
 class Profile:
-    """Median time of each row, in microseconds."""
+    """Median time of each row, in microseconds: of all iterations, where it is in a loop."""
 
     rows: list[tuple[str, str, float]]
     total: float
@@ -110,14 +142,21 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
         kept = plan.stage(feeds)
         cost = _empty_call(plan)
         rows = []
-        for i, row in enumerate(plan.native):
+        often = trips(plan)
+        for i, row in enumerate(plan.rows):
+            if row.kind == "host" or row.turn:
+                continue
+            if not often[i]:  # in a loop that made no iteration, its rows point nowhere
+                rows.append((row.kind, row.name, 0.0))
+                continue
             times = []
             for _ in range(max(1, repeats // 10)):
                 begin = time.perf_counter_ns()
                 for _ in range(10):
                     plan.run_row(i)
                 times.append((time.perf_counter_ns() - begin) / 1e4)
-            rows.append((row.kind, row.name, max(float(np.median(times)) - cost, 0.0)))
+            name = row.name if often[i] == 1 else f"{row.name}, {often[i]:,d} times"
+            rows.append((row.kind, name, max(float(np.median(times)) - cost, 0.0) * often[i]))
         del kept
         plan.status[:] = 0
         for array, before in saved:
