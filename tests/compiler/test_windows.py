@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from staticgrad.operators import F, Symbol
 from staticgrad.compiler.grad import gradients
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 
 
@@ -44,7 +44,7 @@ IN_PLACE: dict[str, Callable[[Bench], list[Symbol]]] = {
 def test_read_in_place(name: str):
     b = Bench()
     plan = b.check(*IN_PLACE[name](b), rtol=1e-5)
-    assert {row.kind for row in plan.rows} == {"kernel"} and not any("concatenate" == row.name for row in plan.rows)
+    assert {row.kind for row in plan.rows} == {"kernel"} and not any(row.name == "concatenate" for row in plan.rows)
 
 
 STORED: dict[str, Callable[[Bench], list[Symbol]]] = {
