@@ -347,12 +347,10 @@ class Builder(Regions):
         m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
         batch: tuple[int, ...] = node.type.shape[:-2]
         batches = math.prod(batch)
-        offsets: list[int] = []
-        for places in zip(
-            _batch_offsets(a[2], batch), _batch_offsets(b[2], batch),
-            _batch_offsets(Layout.contiguous(node.type.shape), batch), strict=True,
-        ):  # fmt: skip
-            offsets.extend(places)
+        firsts = [_batch_offsets(layout, batch) for layout in (a[2], b[2], Layout.contiguous(node.type.shape))]
+        if batches > 1 and not ta and _one_below_another(firsts, m * lda, m * n):
+            m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
+        offsets = [place for places in zip(*firsts, strict=True) for place in places]
         sizes = [ta, tb, m, n, k, lda, ldb, max(n, 1), batches, *offsets]
         kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
         span = m if batches == 1 else batches
@@ -380,6 +378,14 @@ class Builder(Regions):
         return (slot, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
 
 
+
+
+def _one_below_another(firsts: Sequence[Sequence[int]], a_step: int, c_step: int) -> bool:
+    """Whether a batch of products by one B is a single product: the rows of A, and of C, go on from one to the next."""
+    a, b, c = firsts
+    return all(
+        a[i] == a[0] + i * a_step and b[i] == b[0] and c[i] == c[0] + i * c_step for i in range(1, len(a))
+    )
 
 
 def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:
