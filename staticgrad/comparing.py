@@ -362,7 +362,7 @@ def _timed(
 
 def _with_plan(mode: Mode, plan: Plan | None) -> Mode:
     if plan is not None:
-        mode.kernels, mode.host_calls, mode.arena_bytes = plan.kernels, plan.host_calls, plan.builder.peak
+        mode.kernels, mode.host_calls, mode.arena_bytes = plan.kernels, plan.host_calls, plan.memory.arena
     return mode
 
 

@@ -61,6 +61,7 @@ def check(program: Program) -> None:
     plan = compile_plan(
         ready, {n: n.type for n in ready.feeds}, lambda stage, graph, results: verify(graph, static=True) and None
     )
+    assert plan.memory.ratio <= 1.15, plan.explain()
     plan.builder.arena[:] = 0xFF  # NaN: nothing may be read that was not written
     for run in (plan.run_unjitted, plan.run, plan.run):
         arrays = [a.copy() for a in built.arrays]

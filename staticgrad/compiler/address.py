@@ -202,3 +202,15 @@ def call_3(typingctx, address, a, b, c):
 @intrinsic
 def call_8(typingctx, address, a, b, c, d, e, f, g, h):
     return types.int64(*[types.int64] * 9), _call
+
+
+@intrinsic
+def copy_bytes(typingctx, to, source, count):
+    """Copy memory that does not overlap."""
+
+    def codegen(context, builder, sig, args):
+        p = ir.IntType(8).as_pointer()
+        cgutils.raw_memcpy(builder, builder.inttoptr(args[0], p), builder.inttoptr(args[1], p), args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen

@@ -12,6 +12,7 @@ import numpy as np
 from ..ir import Cell, Graph, Layout, Node, Routine
 from ..types import SHORT
 from . import indexed, jit, pool
+from .arena import ALIGN, Memory, bound, lay_out
 from .arguments import BufferRef, KernelSource
 from .blocks import body_class
 from .layout import Layouts, collapse
@@ -21,7 +22,6 @@ from .schedule import Schedule, Unit
 from .space import inlined
 from .threads import get_num_threads
 
-ALIGN = 64
 PARALLEL_WORK = 150_000
 """Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
 LARGE_GEMM = 60**3  # below it OpenBLAS stays in one thread by itself
@@ -163,28 +163,11 @@ class Builder(Regions):
         return (base if self.layouts.base[node] is node else view).array(arrays)
 
     def _arena(self) -> None:
-        """Offsets for all arena slots: largest first, the lowest place free for the whole lifetime (first fit)."""
         slots = [slot for slot in self.made if slot.kind == "arena"]
-        placed: list[Slot] = []
-        self.peak = 0
-        for slot in sorted(slots, key=lambda s: -s.nbytes):
-            size = -(-max(slot.nbytes, 1) // ALIGN) * ALIGN
-            busy = sorted(
-                (p.offset, p.offset + -(-max(p.nbytes, 1) // ALIGN) * ALIGN)
-                for p in placed
-                if p.first <= slot.last and slot.first <= p.last
-            )
-            at = 0
-            for low, high in busy:
-                if low - at >= size:
-                    break
-                at = max(at, high)
-            slot.offset = at
-            placed.append(slot)
-            self.peak = max(self.peak, at + size)
-        raw = np.empty(self.peak + ALIGN, np.uint8)
+        self.memory = Memory(lay_out(slots), bound(slots))
+        raw = np.empty(self.memory.arena + ALIGN, np.uint8)
         shift = -raw.ctypes.data % ALIGN
-        self.arena = raw[shift : shift + self.peak]
+        self.arena = raw[shift : shift + self.memory.arena]
         for slot in slots:
             part = self.arena[slot.offset : slot.offset + slot.nbytes]
             slot.memory = part.view(slot.dtype).reshape(slot.shape)

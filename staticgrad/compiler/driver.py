@@ -1,11 +1,11 @@
 """The native driver, compiled (or loaded from the kernel cache) when this module is imported. See
-`library/driver.py` and `library/gate.py`."""
+`library/driver.py`, `gate.py` and `loop.py`."""
 
 from __future__ import annotations
 
 from . import jit
 
-_native = jit.module("pool", "turns", "driver", "gate")
+_native = jit.module("pool", "turns", "driver", "gate", "loop")
 
 step = _native.step
 """step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see
@@ -13,3 +13,6 @@ step = _native.step
 
 call = _native.call
 """The C function of gates, with its `address`; see `library/gate.py`."""
+
+steps = _native.steps
+"""steps(plan, table, width, ids, first, last, copies, count, random, draws): many runs; see `library/loop.py`."""

@@ -93,13 +93,13 @@ def trips(plan: Plan) -> list[int]:
 
 
 def summary(plan: Plan) -> str:
-    arena = plan.builder.peak
+    arena, bound = plan.memory
     slots = arena_slots(plan)
     unshared = sum(slot.nbytes for slot in slots)
     native = sum(row.kind != "host" for row in plan.rows)
     return (
         f"{len(plan.rows)} rows: {native} native ({plan.kernels} generated kernels), {plan.host_calls} on the host; "
-        f"{len(slots)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse)"
+        f"{len(slots)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse, {bound:,d} alive at once)"
     )
 
 

@@ -15,6 +15,7 @@ from ..ir import Cell, Graph, Node
 from ..ops.random import generator
 from . import driver, jit, threads
 from . import table as t
+from .arena import Memory
 from .builder import Builder
 from .gate import Block, Spec, address, block, gate
 from .results import Results
@@ -58,6 +59,8 @@ class Plan:
         self.owners = list({id(source.owner): source.owner for source in sources}.values())
         self.known: list[tuple[Any, int]] | None = None if sources else []
         """The owners' counts of writes when their numbers were last read; None to read them at every run."""
+        self.drawn = 0
+        """Where the generator was left when numbers were last taken."""
         self.parallel = any(row.chunks > 1 for row in self.rows)
         self.blas = any(row.large_gemm for row in self.rows)
         hold = threads.blas_hold() if self.blas else None
@@ -145,6 +148,11 @@ class Plan:
 
     def read_numbers(self) -> None:
         """The other inputs of a run: hyper-parameters, random state."""
+        self.read_hyperparameters()
+        if self.draws:
+            self.take_draws(1)
+
+    def read_hyperparameters(self) -> None:
         if self.known is None:
             self._read_arguments()
         else:
@@ -152,15 +160,19 @@ class Plan:
                 if owner.writes != writes:
                     self._read_arguments()
                     break
-        if self.draws:
-            self.builder.generator_state[:] = generator.take(self.draws)
+
+    def take_draws(self, runs: int) -> None:
+        """Random numbers for so many runs."""
+        state = self.builder.generator_state
+        state[:] = generator.take(self.draws * runs)
+        self.drawn = int(state[1]) + self.draws * runs
 
     def give_back(self) -> None:
-        """The random numbers of a run that failed are drawn again by the next one."""
+        """The random numbers that runs were to take and did not are drawn by the next one."""
         if self.draws:
             seed, first = self.builder.generator_state.tolist()
             with generator.lock:
-                if (generator.seed, generator.draws) == (seed, first + self.draws):
+                if (generator.seed, generator.draws) == (seed, self.drawn):
                     generator.draws = first
 
     def stage(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -246,6 +258,11 @@ class Plan:
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
     # looking --------------------------------------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> Memory:
+        """The plan's own buffers: bytes of the arena, and the most that are alive in one row."""
+        return self.builder.memory
 
     @property
     def kernels(self) -> int:

@@ -50,8 +50,9 @@ class Feed:
         self.dtype: np.dtype = node.type.dtype
         self.shape: Shape = node.type.shape
 
-    def accept(self, value: Any) -> np.ndarray:
-        """The array to run with: a fitting contiguous ndarray itself, else a conversion.
+    def accept(self, value: Any, stacked: bool = False) -> np.ndarray:
+        """The array to run with: a fitting contiguous ndarray itself, else a conversion. stacked: it holds the values of
+        many runs along its first axis.
 
         Raises FeedError when the value doesn't fit in shape or dtype.
         """
@@ -71,10 +72,11 @@ class Feed:
                 *error.details,
                 *self.origin(),
             ) from None
-        if not fits(self.shape, array.shape):
+        if (stacked and not array.ndim) or not fits(self.shape, array.shape[stacked:]):
             raise FeedError(
                 f"Cannot feed value of shape {shape_text(array.shape)} for Tensor '{label}', "
                 f"which has shape '{shape_text(self.shape)}'",
+                *(["a stack of values needs one axis more, the first"] if stacked else []),
                 *self.origin(),
             )
         return array

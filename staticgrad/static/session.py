@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from .defaults import defaults
 from .feeds import Feed
 from .fetches import flatten, is_flat
 from .graphs import element, using
+from .looping import run_steps
 from .steps import Runner, Step, Values
 
 SHORTCUTS = 4096
@@ -76,9 +77,18 @@ class Session:
 
         return call
 
-    def run_steps(self, fetches: Any, batches: Iterable[Mapping[Any, Any]]) -> list[Any]:
-        """`run(fetches, batch)` for each feed dict in `batches`: the list of the results."""
-        return [self.run(fetches, batch) for batch in batches]
+    def run_steps(self, fetches: Any, batches: Any) -> Any:
+        """Many runs. `batches` is a feed dict of stacked values: one run per index of their leading axis, and the results
+        have a leading axis, too. Or it is an iterable of feed dicts: `run(fetches, batch)` for each, and the list of the
+        results.
+
+        Runs with the same feeds and shapes are done in one native call; eager hyper-parameters are read at the start of it,
+        and batches are taken from an iterable some 256 ahead. Random numbers are those of single runs.
+
+        Raises FeedError for stacked values of different leading extents, and what `run` raises, with the number of the step;
+        the steps before are done then, as after Ctrl-C.
+        """
+        return run_steps(lambda feed_dict: self._step(fetches, tuple(_mapping(feed_dict)), feed_dict), batches)
 
     def load(self, variable: Any, value: Any) -> None:
         """Set the value of a variable (or captured eager tensor) now. Raises FeedError for a wrong shape or dtype."""
@@ -107,8 +117,8 @@ class Session:
             known = None
         if known is not None:
             return known
-        if feed_dict is not None and not isinstance(feed_dict, Mapping):
-            raise FeedError(f"feed_dict has to map tensors to values, got {type(feed_dict).__name__}")
+        if feed_dict is not None:
+            _mapping(feed_dict)
         with self._values.lock:
             self._values.check_open()
             wanted = [self._fetched(leaf) for leaf in leaves]
@@ -187,3 +197,9 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<sg.Session of {self.graph!r}{', closed' if self._values.closed else ''}>"
+
+
+def _mapping(feed_dict: Any) -> Mapping[Any, Any]:
+    if not isinstance(feed_dict, Mapping):
+        raise FeedError(f"feed_dict has to map tensors to values, got {type(feed_dict).__name__}")
+    return feed_dict

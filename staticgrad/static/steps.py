@@ -11,7 +11,8 @@ import numpy as np
 from ..compiler.direct import declined, direct
 from ..compiler.gate import Spec
 from ..compiler.program import Program
-from ..errors import FeedError, GraphError, ShapeError, UninitializedError
+from ..compiler.steps import Steps, numbered, places
+from ..errors import FeedError, GraphError, ShapeError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
 from ..types import shape_text
 from .feeds import Feed, origin
@@ -98,24 +99,54 @@ class Runner:
     def close(self) -> None:
         self.ready, self.way = False, NO_WAY
 
+    def together(self, arrays: list[np.ndarray], addresses: np.ndarray, ids: bool, before: int) -> list[np.ndarray] | None:
+        """Runs on arrays at `addresses` (see `compiler.steps`) of the shapes of `arrays`: stacked results. None, and nothing
+        has been done, where runs have to be done one by one. before: runs that went before."""
+        state = self.values
+        with state.lock:
+            state.check_open()
+            plan = self.program.plan(*arrays) if not self.sources else None
+            if plan is None or not Steps.suit(plan):
+                return None
+            fresh = self._prepare() if not self.ready else []
+            steps = Steps(plan, addresses, ids)
+            try:
+                with plan.alone():
+                    plan.bind(state.store)
+                    steps.run(before)
+            except BaseException:
+                if not steps.done:
+                    self._forget(fresh)
+                raise
+            self.ready = True
+            return steps.results
+
     def _first(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """Run after a look at the state. The lock is held."""
+        fresh = self._prepare()
+        try:
+            self._add_sources(arrays)
+            result = self.program.run(arrays, self.values.store)
+        except BaseException:
+            self._forget(fresh)
+            raise
+        self.ready = not self.sources
+        return result
+
+    def _prepare(self) -> list[Cell]:
+        """Make sure that there are arrays for all variables. Returns those that have new ones, to be written."""
         self.values.check_open()
         store = self.values.store
         for node in self.reads:
             _bind(node, store)
-        self._add_sources(arrays)
         fresh = [cell for cell in self.writes if cell not in store]
         for cell in fresh:
             store[cell] = np.empty(cell.type.shape, cell.type.dtype)  # variables are static
-        try:
-            result = self.program.run(arrays, store)
-        except BaseException:
-            for cell in fresh:
-                del store[cell]
-            raise
-        self.ready = not self.sources
-        return result
+        return fresh
+
+    def _forget(self, fresh: list[Cell]) -> None:
+        for cell in fresh:
+            del self.values.store[cell]
 
     def _add_sources(self, arrays: list[np.ndarray]) -> None:
         for feed, source in self.sources:
@@ -151,6 +182,9 @@ class Step:
                 results = way.call(*values)
         if results is None:
             results = runner.run(values)
+        return self._built(results)
+
+    def _built(self, results: list[Any]) -> Any:
         if self._order is not None:
             results = [results[i].copy() for i in self._order]
         for i in self._scalars:
@@ -158,6 +192,43 @@ class Step:
         for i in self._silent:
             results[i] = None
         return self._rebuild(results)
+
+    def stacked(self, values: Iterable[Any]) -> Any:
+        """One run per index of the values' first axis; stacked results. Raises FeedError for different extents."""
+        arrays = [feed.accept(value, stacked=True) for value, feed in zip(values, self._runner.feeds, strict=True)]
+        counts = {len(array) for array in arrays}
+        if len(counts) != 1:
+            shapes = ", ".join(shape_text(array.shape) for array in arrays)
+            raise FeedError(f"run_steps: stacked feeds need one leading extent, got shapes {shapes or 'of nothing'}")
+        (count,) = counts
+        first = [array[0] if count else np.zeros(array.shape[1:], array.dtype) for array in arrays]
+        results: Any = self._runner.together(first, np.stack([places(array) for array in arrays], axis=1), False, 0)
+        if results is None:
+            runs = [self._one([array[k] for array in arrays], k) for k in range(count)]
+            results = [np.stack(found) for found in zip(*runs, strict=True)]
+        if self._order is not None:
+            results = [results[i].copy() for i in self._order]
+        for i in self._silent:
+            results[i] = None
+        return self._rebuild(results)
+
+    def listed(self, batches: Sequence[list[np.ndarray]], before: int) -> list[Any]:
+        """One run per batch, all of the same shapes; the list of the results."""
+        ids = np.array([[id(array) for array in batch] for batch in batches], np.int64).reshape(len(batches), -1)
+        results = self._runner.together(batches[0], ids, True, before)
+        if results is None:
+            return [self._built(self._one(batch, before + k)) for k, batch in enumerate(batches)]
+        return [self._built([np.array(result[k]) for result in results]) for k in range(len(batches))]
+
+    def _one(self, values: list[np.ndarray], number: int) -> list[Any]:
+        try:
+            return self._runner.run(values)
+        except StaticgradError as error:
+            raise numbered(error, number) from None
+
+    def accept(self, values: Iterable[Any]) -> list[np.ndarray]:
+        """The arrays to run with."""
+        return [feed.accept(value) for value, feed in zip(values, self._runner.feeds, strict=True)]
 
 
 def _bind(node: Node, store: dict[Cell, np.ndarray]) -> None:

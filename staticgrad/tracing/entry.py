@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compiler.gate import Spec
 from ..compiler.program import Program
+from ..compiler.steps import Steps
 from ..eager.modes import modes
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
@@ -304,6 +305,30 @@ class Entry:
             results = self.plan.execute(arrays)
         self.finish()
         return self._built(results, given)
+
+    @property
+    def steady(self) -> bool:
+        """A step can follow another without a look at the state: each finds it as the one before."""
+        after = {id(tensor): g for tensor, g in self.grads}
+        same = all(
+            after.get(id(tensor), None if cell is None else cell.tensor) is (None if cell is None else cell.tensor)
+            for tensor, cell in self.entry_grads
+        )
+        return same and self.specs is not None and Steps.suit(self.plan)
+
+    def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
+        """Steps on arrays at the addresses of `feeds`: the stacked results, and how many steps there were."""
+        if self.reads != Structure.reads:
+            self._renew_held()
+        addresses, ids, _ = feeds
+        steps = Steps(self.plan, addresses, ids)
+        try:
+            with self.plan.alone():
+                steps.run(before)
+        finally:
+            if steps.done:
+                self.finish()
+        return steps.results, steps.done
 
     def finish(self) -> None:
         """Tell the tape what was written, and put the gradients where they belong."""

@@ -7,7 +7,7 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -19,6 +19,7 @@ from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
 from .entry import Entry
 from .entry import difference as entry_difference
+from .looping import loop
 from .reach import Reach
 from .short import MISS
 from .tracer import Reached, Tracer
@@ -91,9 +92,9 @@ class CompiledFunction:
     def _within(self) -> bool:
         """Whether a call of this function is under way in this very thread."""
         frame: FrameType | None = sys._getframe(2)
-        code = CompiledFunction.__call__.__code__
+        codes = CompiledFunction.__call__.__code__, CompiledFunction.together.__code__
         while frame is not None:
-            if frame.f_code is code and frame.f_locals.get("self") is self:
+            if frame.f_code in codes and frame.f_locals.get("self") is self:
                 return True
             frame = frame.f_back
         return False
@@ -105,7 +106,12 @@ class CompiledFunction:
         return parameter_names(self.fn)
 
     def _call(self, call: Call) -> Any:
-        """The way for all arguments: find the entry, or trace. The lock is held."""
+        """The way for all arguments. The lock is held."""
+        entry, call = self._find(call)
+        return entry.run(entry.take(call), call.given)
+
+    def _find(self, call: Call) -> tuple[Entry, Call]:
+        """The entry for these arguments, traced when there is none; with the call as it is seen then."""
         try:
             known = self.entries.get(call.key, ())
         except TypeError:
@@ -118,9 +124,28 @@ class CompiledFunction:
                 entry = self._trace(call)
             except Reached as reached:
                 self.bound[id(reached.tensor)] = reached.tensor
-                return self._call(Call(self._names, call.args, call.kwargs, self.bound))
+                return self._find(Call(self._names, call.args, call.kwargs, self.bound))
         self.latest = entry
-        return entry.run(entry.take(call), call.given)
+        return entry, call
+
+    def together(self, args: Sequence[Any], source: Callable[[Entry], Any], before: int) -> Any:
+        """Steps that one trace, that for `args`, does in native calls: (trace, stacked arrays of its fetches, how many steps).
+
+        source(entry): the addresses of what the steps run on, or None. before: steps that went before. None, and nothing has
+        been done, where steps have to be done one by one.
+        """
+        if (frontends.tracing and state.tracer is not None) or modes.now.anomaly:
+            return None
+        if not self.acquire(False):
+            if self._within():
+                return None
+            self.acquire()
+        try:
+            entry, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
+            feeds = source(entry) if entry.steady else None
+            return None if feeds is None else (entry, *entry.run_steps(feeds, before))
+        finally:
+            self.release()
 
     def _trace(self, call: Call) -> Entry:
         why = self._why(call)
@@ -183,9 +208,19 @@ class CompiledFunction:
         """The time of each row of the plan."""
         return self.plan.profile(repeats)
 
-    def loop(self, batches: Iterable[Any]) -> list[Any]:
-        """Call the function for each batch (a tuple of arguments, or one argument); returns the list of results."""
-        return [self(*batch) if isinstance(batch, tuple) else self(batch) for batch in batches]
+    def loop(self, batches: Any) -> Any:
+        """Many steps. For an array, or a tuple of arrays, one step per index of the leading axis; the results have a leading
+        axis, too: losses come as one tensor (steps,). For another iterable, one step per batch (a tuple of arguments, or
+        one argument), and the list of the results.
+
+        Steps with the same kinds of arguments run in one native call. Learning rates and the like are read at the start of
+        it, and batches are taken from an iterable some 256 ahead: where something is to happen between two steps, call the
+        function. Random numbers are those of single calls.
+
+        Raises ArgumentError for arrays of different leading extents, and what a call raises, with the number of the step;
+        the steps before are done then, as after Ctrl-C.
+        """
+        return loop(self, batches)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
         return CompiledFunction(self.fn)  # functions are not copied either

@@ -7,7 +7,9 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..eager.tensor import Tensor
+import numpy as np
+
+from ..eager.tensor import Tensor, wrap
 from ..operators import Symbol
 from .tracer import Traced
 
@@ -75,3 +77,25 @@ def _record(like: Any, values: dict[str, Any]) -> Any:
     for name, value in values.items():
         object.__setattr__(result, name, value)
     return result
+
+
+def stacked(ones: Sequence[Any], rest: Any = None) -> Any:
+    """Results of single steps, and stacked ones of those that followed, in one structure: tensors and arrays stacked; what
+    is the same object in every step, and other values, as they are."""
+    part = ones[0]
+    if isinstance(part, (Tensor, np.ndarray)):
+        if all(one is part for one in ones) and (rest is part or (rest is None and len(ones) > 1)):
+            return part
+        arrays = [one._data if isinstance(one, Tensor) else one for one in (*ones, *([] if rest is None else [rest]))]
+        whole = np.stack(arrays) if rest is None else np.concatenate([np.stack(arrays[:-1]), arrays[-1]])
+        return wrap(whole) if isinstance(part, Tensor) else whole
+    if isinstance(part, (list, tuple)):
+        parts = [stacked([one[i] for one in ones], None if rest is None else rest[i]) for i in range(len(part))]
+        return type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
+    if isinstance(part, dict):
+        return _dict(part, {k: stacked([one[k] for one in ones], None if rest is None else rest[k]) for k in part})
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        names = [f.name for f in dataclasses.fields(part)]
+        get = {n: ([getattr(one, n) for one in ones], None if rest is None else getattr(rest, n)) for n in names}
+        return _record(part, {name: stacked(*pair) for name, pair in get.items()})
+    return part

@@ -74,7 +74,9 @@ class Bench:
         """The plan for the values at hand, every stage verified."""
         ready = prepare(self.graph, [f.node for f in fetches], [f.node for f in self.feeds], self.effects)
         known = {n: TensorType(a.shape, a.dtype) for n, a in zip(ready.feeds, self.arrays, strict=True)}
-        return compile_plan(ready, known, lambda stage, graph, results: verify(graph, static=True) and None)
+        plan = compile_plan(ready, known, lambda stage, graph, results: verify(graph, static=True) and None)
+        assert plan.memory.ratio <= 1.15, plan.explain()
+        return plan
 
     def leaves(self) -> dict[Node, np.ndarray]:
         fed = {f.node: a for f, a in zip(self.feeds, self.arrays, strict=True)}

@@ -308,8 +308,9 @@ def test_explain():
     text = plan.explain()
     assert text.splitlines()[0] == (
         f"{len(plan.rows)} rows: {len(plan.rows) - 1} native (2 generated kernels), 1 on the host; "
-        f"{text.count(' to ')} buffers in an arena of {plan.builder.peak:,d} bytes "
-        f"({sum(s.nbytes for s in {s for r in plan.rows for s, _ in r.buffers} if s.kind == 'arena'):,d} without reuse)"
+        f"{text.count(' to ')} buffers in an arena of {plan.memory.arena:,d} bytes "
+        f"({sum(s.nbytes for s in {s for r in plan.rows for s, _ in r.buffers} if s.kind == 'arena'):,d} without reuse, "
+        f"{plan.memory.bound:,d} alive at once)"
     )
     for section in ("rows", "buffers in the arena", "fusion", "variables", "host calls"):
         assert f"\n{section}" in text

@@ -1,0 +1,43 @@
+"""Many runs of a plan in one call. The functions of `driver.py` precede these in one module."""
+
+from staticgrad.compiler.library.driver import step
+
+# kernels
+from numba import njit
+
+from staticgrad.compiler import table as t
+from staticgrad.compiler.address import atomic_add, call_get, call_set, copy_bytes, peek, poke
+
+
+@njit("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)", nogil=True, cache=True)
+def steps(plan, table, width, ids, first, last, copies, count, random, draws):
+    """Runs [first, last) of the plan of a control block. Returns the run in which a row reported an error, or `last`.
+
+    table: per run, `width` addresses of the arrays that are patched in; of the first `ids` the ids of the ndarrays. copies:
+    `count` rows of (from, to, bytes), results that are copied, one behind the other. random: address of (seed, draw), which
+    moves on by the draws of a run.
+    """
+    patches, rows, hold = peek(plan + 8 * t.PATCHES), peek(plan + 8 * t.ROWS), peek(plan + 8 * t.HOLD)
+    if hold != 0 and atomic_add(hold, 1) == 0:
+        poke(hold + 8, call_get(peek(hold + 16)))
+        call_set(peek(hold + 24), 1)
+    at, failed = first, -1
+    while at < last:
+        line = table + 8 * width * at
+        for p in range(patches, patches + 24 * peek(plan + 8 * t.PATCHED), 24):
+            which = peek(p)
+            place = peek(line + 8 * which)
+            if which < ids:
+                place = peek(place + t.DATA_OFFSET)
+            poke(peek(p + 8), place + peek(p + 16))
+        failed = step(0, 0, 0, peek(plan + 8 * t.TABLE), 0, rows, peek(plan + 8 * t.STATUS), 0)
+        if failed >= 0:
+            break
+        for c in range(copies, copies + 24 * count, 24):
+            copy_bytes(peek(c + 8) + at * peek(c + 16), peek(c), peek(c + 16))
+        poke(random + 8, peek(random + 8) + draws)
+        at += 1
+    if hold != 0 and atomic_add(hold, -1) == 1:
+        call_set(peek(hold + 24), peek(hold + 8))
+    poke(plan + 8 * t.FAILED, failed)
+    return at
