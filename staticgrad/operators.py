@@ -446,7 +446,9 @@ class Symbol(Operators):
 
     def __bool__(self) -> bool:
         return self._no_value(
-            "its truth value", "use sg.where(condition, a, b) for values, or decide on plain Python values"
+            "its truth value",
+            "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
+            "plain Python values",
         )
 
     def __float__(self) -> float:

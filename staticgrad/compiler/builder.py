@@ -39,14 +39,16 @@ class Builder(Regions):
         fetches: Sequence[Node],
         outer: Builder | None = None,
         given: Mapping[Node, Slot] = MappingProxyType({}),
+        lanes: int = 0,
     ):
-        """outer: for the body of a loop or branch, the builder around it; given: the memory of the body's leaves."""
+        """outer: for the body of a loop or branch, the builder around it; given: the memory of the body's leaves; lanes:
+        how many threads share the batch of a loop, if any do."""
         self.graph, self.layouts, self.schedule = graph, layouts, plan
         self.number = {node: i for i, node in enumerate(graph.nodes)}
         self.feed_index = {node: i for i, node in enumerate(feeds)}
         self.slots: dict[Node, Slot] = {}
         self.saved: dict[Unit, Slot] = {}
-        self.outer, self.given = outer, given
+        self.outer, self.given, self.lanes = outer, given, lanes
         self._share(self if outer is None else outer)
         self._leaves()
         for unit in plan.units:
@@ -223,6 +225,8 @@ class Builder(Regions):
         """Into how many pieces a range is cut: by its work, at most one per thread."""
         if self.threads == 1 or span < 2:
             return 1
+        if self.lanes:
+            return min(self.lanes, span)
         return min(self.threads, span) if work >= PARALLEL_WORK else 1
 
     def _kernel(self, unit: Unit) -> None:
