@@ -71,7 +71,7 @@ def depth_of_rows(rows: Sequence[Row]) -> list[int]:
     ends: list[int] = []
     for i, row in enumerate(rows):
         ends = [end for end in ends if end > i]
-        depths.append(len(ends) - (row.turn in (REPEAT, GO)))
+        depths.append(max(len(ends) - (row.turn in (REPEAT, GO)), 0))
         if row.turn == ENTER:
             ends.append(int(row.size_array[BEHIND // 8]))
         elif row.kind == "branch":
@@ -144,7 +144,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
         rows = []
         often = trips(plan)
         for i, row in enumerate(plan.rows):
-            if row.kind == "host" or row.turn:
+            if row.kind in ("host", "lanes") or row.turn:
                 continue
             if not often[i]:  # in a loop that made no iteration, its rows point nowhere
                 rows.append((row.kind, row.name, 0.0))
