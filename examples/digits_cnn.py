@@ -20,11 +20,6 @@ import staticgrad as sg
 import staticgrad.functional as F
 from staticgrad import nn
 
-try:
-    from sklearn.datasets import load_digits
-except ImportError:
-    sys.exit('This example needs scikit-learn: pip install "staticgrad[examples]"')
-
 
 class DigitsCNN(Example):
     steps = 400
@@ -32,6 +27,10 @@ class DigitsCNN(Example):
     inputs = (("float32", (None, 1, 8, 8)), ("int64", (None,)))
 
     def __init__(self, quick: bool, seed: int):
+        try:
+            from sklearn.datasets import load_digits
+        except ImportError:
+            sys.exit('This example needs scikit-learn: pip install "staticgrad[examples]"')
         super().__init__(quick, seed)
         self.batch = 16 if quick else 64
         pixels, labels = load_digits(return_X_y=True)

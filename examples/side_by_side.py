@@ -187,6 +187,11 @@ class Run(NamedTuple):
         return float(np.max(np.abs(self.losses - other.losses) / np.abs(other.losses)))
 
 
+def apart(runs: list[Run]) -> float:
+    """How far losses lie from those of the first mode: NaN, which is never close, where one of them is."""
+    return float(np.max([run.apart(runs[0]) for run in runs]))
+
+
 def train(mode: str, example: Example, steps: int) -> Run:
     """Train in one mode."""
     begin = time.perf_counter()
@@ -238,8 +243,7 @@ def plot(example: Example, runs: list[Run], file: str) -> None:
     curves, times, *others = figure.subplots(1, 2 if values is None else 3)
     for i, run in enumerate(runs):  # the curves lie on each other: thinner towards the last
         curves.plot(np.arange(1, len(run.losses) + 1), run.losses, label=run.mode, linewidth=2.0 * (len(runs) - i))
-    apart = max(run.apart(runs[0]) for run in runs)
-    curves.set(xlabel="step", ylabel="loss", yscale="log", title=f"Losses differ by {apart:.0e} of their size")
+    curves.set(xlabel="step", ylabel="loss", yscale="log", title=f"Losses differ by {apart(runs):.0e} of their size")
     curves.legend()
 
     for i, run in enumerate(runs):
@@ -285,8 +289,8 @@ def main(make: Callable[[bool, int], Example], doc: str | None) -> None:
     if options.plot:
         plot(example, runs, options.plot)
 
-    apart = max(run.apart(runs[0]) for run in runs)
-    if not apart <= TOLERANCE:  # NaN, too
-        sys.exit(f"The losses disagree: by {apart:.1e} of their size, more than {TOLERANCE:.0e}")
+    difference = apart(runs)
+    if not difference <= TOLERANCE:  # NaN disagrees
+        sys.exit(f"The losses disagree: by {difference:.1e} of their size, more than {TOLERANCE:.0e}")
     if len(runs) > 1:
-        print(f"The losses agree: they differ by at most {apart:.1e} of their size.")
+        print(f"The losses agree: they differ by at most {difference:.1e} of their size.")
