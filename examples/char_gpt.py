@@ -1,6 +1,6 @@
 """A tiny GPT learns to write the way Python's own manual does, character by character.
 
-    python examples/char_gpt.py [--steps 300] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot gpt.png]
+    python examples/char_gpt.py [--steps 1000] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot gpt.png]
 
 Two transformer blocks (64 channels, 4 heads, layer norm first, exact GELU) read 64 characters and guess each next one;
 AdamW, batches of 16. The text is `pydoc_data.topics`, which every Python brings along. The three modes (side_by_side.py)
@@ -46,7 +46,7 @@ class GPT(nn.Module):
 
 
 class CharGPT(Example):
-    steps = 300
+    steps = 1000
 
     def __init__(self, quick: bool, seed: int):
         super().__init__(quick, seed)
@@ -58,7 +58,7 @@ class CharGPT(Example):
         return GPT(1, 16, 2, self.length) if self.quick else GPT(2, 64, 4, self.length)
 
     def optimizer(self, parameters: Any = None) -> Any:
-        return sg.optim.AdamW(parameters, lr=2e-3)
+        return sg.optim.AdamW(parameters, lr=3e-3)
 
     def loss(self, model: Any, codes: Any, following: Any) -> Any:
         return F.cross_entropy(model(codes).reshape(-1, VOCABULARY), following.reshape(-1))

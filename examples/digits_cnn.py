@@ -23,7 +23,7 @@ from staticgrad import nn
 
 class DigitsCNN(Example):
     steps = 400
-    quick_steps = 25
+    quick_steps = 60
     inputs = (("float32", (None, 1, 8, 8)), ("int64", (None,)))
 
     def __init__(self, quick: bool, seed: int):
@@ -32,7 +32,7 @@ class DigitsCNN(Example):
         except ImportError:
             sys.exit('This example needs scikit-learn: pip install "staticgrad[examples]"')
         super().__init__(quick, seed)
-        self.batch = 16 if quick else 64
+        self.batch = 32 if quick else 64
         pixels, labels = load_digits(return_X_y=True)
         order = np.random.default_rng(seed).permutation(len(labels))
         images = (pixels[order].reshape(-1, 1, 8, 8) / 16).astype("float32")

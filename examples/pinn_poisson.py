@@ -36,7 +36,7 @@ class Solution(nn.Module):
 
 class Poisson(Example):
     steps = 2000
-    quick_steps = 20
+    quick_steps = 150
     inputs = (("float32", (None, 1)),)
 
     def model(self) -> Solution:

@@ -57,7 +57,7 @@ class Example:
     """What is trained. quick: a problem small enough for a test; seed: of the weights and of the batches."""
 
     steps = 300
-    quick_steps = 8
+    quick_steps = 20
     inputs: tuple[tuple[str, tuple[int | None, ...]], ...]
     """dtype and shape of each array of a batch; the model takes the first of them."""
 
@@ -250,7 +250,7 @@ def plot(example: Example, runs: list[Run], file: str) -> None:
         low, median, high = 1e6 * np.percentile(run.seconds, (25, 50, 75))
         times.barh(run.mode, median, xerr=[[median - low], [high - median]], color=f"C{i}", capsize=3)
         times.annotate(f"{median:.0f} us", (high, i), (6, 0), textcoords="offset points", va="center")
-    times.margins(x=0.15)
+    times.margins(x=0.25)
     times.invert_yaxis()
     times.set(xlabel="microseconds", title="One step: median and quartiles")
     for axes in others:

@@ -19,13 +19,14 @@ MODES = ["eager", "session", "compiled"]
 
 pytest.importorskip("tqdm")
 
-FOUND = {
-    "char_gpt": r"it writes\nThe .",
-    "char_lstm": r"it writes\nThe .",
-    "digits_cnn": r"\d+ of 360 held-out digits read correctly",
-    "pinn_poisson": r"the largest error of u is \d",
+QUICK = {
+    "char_gpt": (4.1, r"it writes\nThe ."),
+    "char_lstm": (4.1, r"it writes\nThe ."),
+    "digits_cnn": (1.5, r"(2[0-9]|3[0-6])\d of 360 held-out digits read correctly"),
+    "pinn_poisson": (20, r"the largest error of u is [1-7]\.\de-01"),
 }
-"""Example -> what each trained model comes to."""
+"""Example -> an upper bound of the last loss (guessing gives log 65 = 4.17, log 10 = 2.3, pi^4 / 2 = 49), and what each
+trained model comes to."""
 
 DISAGREEING = '''
 import numpy as np
@@ -78,7 +79,7 @@ def load(name: str) -> ModuleType:
         return importlib.import_module(name)
 
 
-@pytest.mark.parametrize("example", FOUND)
+@pytest.mark.parametrize("example", QUICK)
 def test_a_user_runs_it(tmp_path: Path, example: str) -> None:
     pytest.importorskip("matplotlib")
     if example.startswith("digits"):
@@ -90,20 +91,21 @@ def test_a_user_runs_it(tmp_path: Path, example: str) -> None:
     for mode in MODES:
         assert re.search(rf"{mode}\s*: 100%", done.stderr), "a progress bar for each mode"
 
+    bound, found = QUICK[example]
     table = rows(done.stdout)
     assert list(table) == MODES
     for mode, (step, first, kernels, host_calls, memory, loss, apart) in table.items():
         assert 1 < step < 1e6, "microseconds"
         assert 0 < first < 300, "seconds"
         assert 10 < memory < 10_000, "megabytes"
-        assert np.isfinite(loss)
+        assert 0 < loss < bound
         if mode == "eager":
             assert (kernels, host_calls, apart) == (None, None, None)
         else:
             assert kernels >= 3
             assert host_calls == 0
             assert apart < 1e-3
-    assert re.search(rf"eager, session, compiled: {FOUND[example]}", done.stdout), "all modes come to the same"
+    assert re.search(rf"eager, session, compiled: {found}", done.stdout), "all modes come to the same"
     assert "The losses agree: they differ by at most" in done.stdout
 
 
