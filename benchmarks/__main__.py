@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import platform
-import statistics
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -68,10 +67,9 @@ def parse_report(arguments: list[str]) -> argparse.Namespace:
 
 
 def measured_limits(launcher: launch.Launcher, chosen: Iterable[str], rounds: int) -> dict[str, Any]:
-    """Medians over processes."""
+    """As the least disturbed of the processes had them."""
     texts = [limits.text_of(CASES[name].products) for name in chosen if CASES[name].products]
-    runs = [launcher.module("limits", *texts) for _ in range(rounds)]
-    return {kind: {name: statistics.median(run[kind][name] for run in runs) for name in runs[0][kind]} for kind in runs[0]}
+    return limits.undisturbed([launcher.module("limits", *texts) for _ in range(rounds)])
 
 
 def measure(options: argparse.Namespace, progress: Any) -> dict[str, Any]:

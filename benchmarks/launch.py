@@ -32,7 +32,7 @@ class Launcher:
         """Whether the backend's modules are found by its interpreter."""
         packages = sorted({name.split(".")[0] for name in BACKENDS[backend].imports})
         code = f"import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, {packages})))"
-        return subprocess.run([self.python(backend), "-c", code], env=self.environment(), cwd=ROOT, check=False).returncode == 0
+        return self.run([self.python(backend), "-c", code], {}).returncode == 0
 
     def python(self, backend: str) -> str:
         return self.pythons.get(backend, sys.executable)
@@ -47,14 +47,12 @@ class Launcher:
             found[package] = done.stdout.strip() if done.returncode == 0 else "unknown"
         return found
 
-    def environment(self, **more: str) -> dict[str, str]:
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        return os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | more
-
     def run(self, command: list[str], more: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """A process with `more` in its environment. Raises TimeoutExpired."""
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         return subprocess.run(
             command,
-            env=self.environment(**more),
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | more,
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -18,7 +18,8 @@ Each case runs on each backend in fresh processes, on the same data and first va
 (losses, norms of results, how far parameters moved) has to agree to 1e-3 relative, or the backend is listed under
 *Failed*. Backends take turns, process by process, so that other load meets all alike. A step's time is the median over
 processes of the median over blocks of steps; each peer counts with the fastest of its variants. Differences under 1.3x
-are ties on a shared machine.
+are ties on a shared machine; the last column of the first table is the ratio of the fastest blocks, which other load
+disturbs least.
 """
 
 
@@ -30,11 +31,12 @@ def steps_table(table: Iterable[Row]) -> Iterator[list[str]]:
     """Heading, then a line per row: microseconds by backend, and the ratio."""
     table = list(table)
     names = [name for name in BACKENDS if any(name in row.best for row in table)]
-    yield ["us a step", *names, "fastest peer", "peer / ours"]
+    yield ["us a step", *names, "fastest peer", "peer / ours", "fastest blocks"]
     for row in table:
         cells = [micro(row.best[n].step) if n in row.best else "" for n in names]
         peer = "" if row.peer is None else " ".join(filter(None, (row.peer.backend, row.peer.variant)))
-        yield [row.name, *cells, peer, "" if row.ratio is None else f"{row.ratio:.2f}"]
+        ratios = ["" if ratio is None else f"{ratio:.2f}" for ratio in (row.ratio, row.undisturbed)]
+        yield [row.name, *cells, peer, *ratios]
 
 
 def figures_table(table: Iterable[Row], names: Iterable[str], what: str, form: str) -> Iterator[list[str]]:
@@ -59,10 +61,18 @@ def limits_table(table: Iterable[Row], limits: Mapping[str, Any]) -> Iterator[li
 
 
 def variants_table(table: Iterable[Row]) -> Iterator[list[str]]:
-    yield ["case", "backend", "variant", "us a step", "quartiles"]
+    yield ["case", "backend", "variant", "us a step", "quartiles", "fastest block", "CPU us a step"]
     for row in table:
         for f in row.all:
-            yield [row.name, f.backend, f.variant, micro(f.step), f"{micro(f.low)} - {micro(f.high)}"]
+            yield [
+                row.name,
+                f.backend,
+                f.variant,
+                micro(f.step),
+                f"{micro(f.low)} - {micro(f.high)}",
+                micro(f.fastest),
+                micro(f.cpu),
+            ]
 
 
 def targets_table(found: Iterable[Target]) -> Iterator[list[str]]:

@@ -21,15 +21,20 @@ START = {"cold": 3.0, "warm": 1.0}
 
 
 class Figures(NamedTuple):
-    """Medians over the processes of one entry. step: microseconds, the median of the processes' medians; low, high: of
-    all blocks' quartiles; cold, warm: seconds from process start to the first result; imports: seconds, memory: MB above
-    the imports, both with a full cache where that was measured."""
+    """Medians over the processes of one entry.
+
+    step: microseconds, the median of the processes' medians; low, high: quartiles of all blocks; fastest: block; cpu:
+    microseconds of all threads; cold, warm: seconds from process start to the first result; imports: seconds, and
+    memory: MB above the imports, both with a full cache where that was measured; values: compared between backends.
+    """
 
     backend: str
     variant: str
     step: float
     low: float
     high: float
+    fastest: float
+    cpu: float
     cold: float | None
     warm: float | None
     imports: float
@@ -69,6 +74,12 @@ class Row(NamedTuple):
         """How many times the step of the fastest peer takes as long as ours."""
         ours, peer = self.ours, self.peer
         return None if ours is None or peer is None else peer.step / ours.step
+
+    @property
+    def undisturbed(self) -> float | None:
+        """The same of the fastest blocks: a busy machine slows those that use two threads more than others."""
+        ours, peers = ([f.fastest for f in self.all if getattr(BACKENDS[f.backend], of)] for of in ("ours", "peer"))
+        return min(peers) / min(ours) if ours and peers else None
 
 
 def _step(figures: Figures) -> float:
@@ -119,6 +130,8 @@ def figures(entry: Mapping[str, Any]) -> Figures:
         statistics.median(statistics.median(run["blocks"]) for run in runs),
         low,
         high,
+        min(blocks),
+        statistics.median(run["cpu"] for run in runs),
         *(statistics.median(seconds) if seconds else None for seconds in starts.values()),
         statistics.median(run["phases"]["import"] for run in settled),
         statistics.median(run["memory"] for run in settled),

@@ -6,21 +6,30 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 BLOCK = 0.02
 """Seconds that a block of steps takes, unless a single one takes longer."""
 
 
-def time_steps(step: Callable[[], Any], seconds: float) -> list[float]:
-    """Microseconds a step in blocks of equal length that take about `seconds` together, at least three."""
+class Timing(NamedTuple):
+    """Microseconds a step: of each block, and the CPU time of all threads over all blocks."""
+
+    blocks: list[float]
+    cpu: float
+
+
+def time_steps(step: Callable[[], Any], seconds: float) -> Timing:
+    """In blocks of equal length that take about `seconds` together, at least three."""
     count, took = 1, _block(step, 1)
     while took < BLOCK / 4:
         count *= 2
         took = _block(step, count)
     count = max(1, round(count * BLOCK / took))
     blocks = max(3, round(seconds / max(took, BLOCK)))
-    return [_block(step, count) / count * 1e6 for _ in range(blocks)]
+    before = time.process_time()
+    times = [_block(step, count) / count * 1e6 for _ in range(blocks)]
+    return Timing(times, (time.process_time() - before) / (blocks * count) * 1e6)
 
 
 def _block(step: Callable[[], Any], count: int) -> float:

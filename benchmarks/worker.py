@@ -53,7 +53,7 @@ def main(name: str, backend: str, variant: str, file: str, began: str, seconds: 
         "phases": phases.seconds,
         "memory": peak() - imported,
         "peak": peak(),
-        "blocks": time_steps(job.step, float(seconds)),
+        **time_steps(job.step, float(seconds))._asdict(),
     }
     print(json.dumps(report))
 

@@ -63,6 +63,7 @@ from .functions import (
     clip,
     clone,
     concatenate,
+    cond,
     cos,
     cumsum,
     div,
@@ -119,6 +120,7 @@ from .functions import (
     reshape,
     round,
     rsqrt,
+    scan,
     sigmoid,
     sign,
     sin,
@@ -141,6 +143,7 @@ from .functions import (
     unsqueeze,
     var,
     where,
+    while_loop,
     zeros_like,
 )
 from .types import bool_, float32, float64, get_default_dtype, int8, int16, int32, int64, set_default_dtype, uint8
@@ -282,6 +285,7 @@ __all__ = [
     "compare",
     "compile",
     "concatenate",
+    "cond",
     "constant",
     "control_dependencies",
     "cos",
@@ -379,6 +383,7 @@ __all__ = [
     "reshape",
     "round",
     "rsqrt",
+    "scan",
     "set_default_dtype",
     "set_grad_enabled",
     "set_num_threads",
@@ -413,6 +418,7 @@ __all__ = [
     "var",
     "variables_initializer",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

@@ -17,6 +17,7 @@ from .ops.einsum import einsum
 from .ops.gathering import index_along
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
+from .ops.loops import cond, scan, while_loop
 from .ops.pointwise import (
     astype,
     clamp,
@@ -161,6 +162,7 @@ __all__ = [
     "clip",
     "clone",
     "concatenate",
+    "cond",
     "cos",
     "cumsum",
     "div",
@@ -217,6 +219,7 @@ __all__ = [
     "reshape",
     "round",
     "rsqrt",
+    "scan",
     "sigmoid",
     "sign",
     "sin",
@@ -239,5 +242,6 @@ __all__ = [
     "unsqueeze",
     "var",
     "where",
+    "while_loop",
     "zeros_like",
 ]

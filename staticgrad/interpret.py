@@ -27,5 +27,5 @@ def interpret(graph: Graph, targets: Sequence[Node], leaves: Mapping[Node, np.nd
                 raise type(error)(error.summary, *error.details, where=node.where) from None
             except ValueError as error:
                 raise StaticgradError(f"{node.op.name}: {error}", where=node.where) from error
-            values[node] = np.asarray(value)
+            values[node] = value if isinstance(value, tuple) else np.asarray(value)
     return values

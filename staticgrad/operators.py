@@ -63,6 +63,8 @@ class Frontends:
     """eager(op, args, attrs): run an op now; hand it to the tracer, or to the graph of a symbol among `args`."""
     capture: Callable[[Graph, Any], Node]
     """capture(graph, tensor): the node of `graph` that stands for an eager tensor."""
+    gradients: Callable[..., Any]
+    """gradients(ys, xs, grad_ys): symbolic reverse mode inside one graph; see `compiler/grad.py`."""
     evaluate: Callable[[Any, Any, Any], Any]
     """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
     kept: Callable[[Graph, Any], Any]
@@ -143,7 +145,14 @@ def operand_of(graph: Graph, arg: Any, where: Where | None) -> Any:
                 "build both inside the same `with graph.as_default():`",
                 where=where,
             )
-        return arg.operand()
+        node = arg.operand()
+        if graph.withdrawn and node in graph.withdrawn:
+            raise GraphError(
+                f"{arg.describe()} is a value inside the body of a loop or branch: it does not exist outside of it",
+                "return it from the body",
+                where=where,
+            )
+        return node
     if isinstance(arg, Node):
         return arg
     if isinstance(arg, frontends.tensor_class):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import Where
-from .ir import Cell, Graph, Literal, Node
+from .ir import Cell, Graph, Literal, Node, Subgraph
 from .types import SHORT, TensorType
 
 if TYPE_CHECKING:
@@ -74,12 +74,7 @@ def to_text(graph: Graph, *, lines: bool = True) -> str:
     from the one above. The named results of the graph come last.
     """
     number = numbering(graph)
-    rows = []
-    above = None
-    for node in number:
-        comment = _comment(node.where, with_text=node.where != above) if lines else ""
-        rows.append((number[node], repr(node.type), _expression(node, number), comment))
-        above = node.where
+    rows = _rows(number, "", lines)
     wide = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
     column = max((len(row[2]) for row in rows if len(row[2]) <= COLUMN), default=0)
     text = [
@@ -90,6 +85,24 @@ def to_text(graph: Graph, *, lines: bool = True) -> str:
     if outputs:
         text.append("outputs: " + ", ".join(f"{name} = {number.get(node, '?')}" for name, node in outputs.items()))
     return "\n".join(text)
+
+
+def _rows(number: Mapping[Node, str], indent: str, lines: bool) -> list[tuple[str, str, str, str]]:
+    """Number, type, expression and comment of each node; a body follows its node, set in, with numbers of its own."""
+    rows = []
+    above = None
+    for node, name in number.items():
+        comment = _comment(node.where, with_text=node.where != above) if lines else ""
+        rows.append((indent + name, repr(node.type), _expression(node, number), comment))
+        above = node.where
+        for key, body in node.attrs.items():
+            if isinstance(body, Subgraph):
+                inner = numbering(body.graph)
+                given = ", ".join(inner[p] for p in body.params)
+                made = ", ".join(inner[r] for r in body.results)
+                rows.append((f"{indent}  {key}({given})", "", f"returns {made}", ""))
+                rows += _rows(inner, indent + "    ", lines)
+    return rows
 
 
 def _expression(node: Node, number: Mapping[Node, str]) -> str:

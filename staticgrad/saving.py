@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .errors import GraphError, StaticgradError, Where
-from .ir import REGISTRY, Cell, Graph, Literal, Node
+from .ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph
 from .printing import numbering, outputs_of
-from .types import TensorType, as_dtype, as_shape
+from .types import StackType, TensorType, TupleType, as_dtype, as_shape
 
 FORMAT = "staticgrad graph"
 VERSION = 1
@@ -51,6 +51,15 @@ class _Writer:
         self.index = {node: i for i, node in enumerate(self.number)}
         self.cells: dict[str, Cell] = {}
 
+    def body(self, body: Subgraph) -> dict[str, Any]:
+        """The body of a loop or branch: a graph in the graph, without variables of its own."""
+        writer = _Writer(body.graph)
+        return {
+            "nodes": [writer.node(node) for node in writer.number],
+            "params": [writer.index[node] for node in body.params],
+            "results": [writer.index[node] for node in body.results],
+        }
+
     def node(self, node: Node) -> dict[str, Any]:
         entry: dict[str, Any] = {"op": node.op.name, "type": _type(node.type)}
         if node.inputs:
@@ -81,6 +90,8 @@ class _Writer:
             return {"dtype": value.name}
         if isinstance(value, TensorType):
             return {"type": _type(value)}
+        if isinstance(value, Subgraph):
+            return {"subgraph": self.body(value)}
         if isinstance(value, Literal):
             return {"array": _array(value.array)}
         if isinstance(value, np.generic):
@@ -99,6 +110,10 @@ class _Writer:
 
 
 def _type(type_: TensorType) -> dict[str, Any]:
+    if isinstance(type_, TupleType):
+        return {"parts": [_type(part) for part in type_.parts]}
+    if isinstance(type_, StackType):
+        return {"item": _type(type_.item)}
     return {"shape": list(type_.shape), "dtype": type_.dtype.name}
 
 
@@ -181,12 +196,23 @@ class _Reader:
         ((tag, inner),) = value.items()
         if tag == "cell":
             return self.cells[inner]
+        if tag == "subgraph":
+            return _read_body(inner)
         if tag not in TAGGED:
             raise GraphError(f"from_json: %{len(self.nodes)} has an attribute of an unknown kind, {tag!r}")
         return TAGGED[tag](inner)
 
 
+def _read_body(entry: dict[str, Any]) -> Subgraph:
+    reader = _Reader({"cells": {}, "intern": True, "outputs": {}, **entry}, {})
+    return Subgraph(reader.graph, [reader.at(i) for i in entry["params"]], [reader.at(i) for i in entry["results"]])
+
+
 def _read_type(entry: dict[str, Any]) -> TensorType:
+    if "parts" in entry:
+        return TupleType([_read_type(part) for part in entry["parts"]])
+    if "item" in entry:
+        return StackType(_read_type(entry["item"]))
     return TensorType(as_shape(entry["shape"], unknown=True), as_dtype(entry["dtype"]))
 
 

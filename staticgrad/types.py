@@ -136,6 +136,57 @@ class TensorType:
         return f"{SHORT[self.dtype]}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
 
 
+class TupleType(TensorType):
+    """The type of a node with several results. It has no value of its own: other nodes take the results out."""
+
+    __slots__ = ("parts",)
+
+    parts: tuple[TensorType, ...]
+
+    def __init__(self, parts: Sequence[TensorType]):
+        floating = (part.dtype for part in parts if part.dtype.kind == "f")
+        super().__init__((), next(floating, bool_))
+        self.parts = tuple(parts)
+
+    @property
+    def static(self) -> bool:
+        return all(part.static for part in self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TupleType) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def __repr__(self) -> str:
+        return f"({', '.join(map(repr, self.parts))})"
+
+
+class StackType(TensorType):
+    """The values of type `item` that a loop made, one per iteration: how many is known when it has run."""
+
+    __slots__ = ("item",)
+
+    item: TensorType
+
+    def __init__(self, item: TensorType):
+        super().__init__((), item.dtype)
+        self.item = item
+
+    @property
+    def static(self) -> bool:
+        return self.item.static
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StackType) and self.item == other.item
+
+    def __hash__(self) -> int:
+        return hash((StackType, self.item))
+
+    def __repr__(self) -> str:
+        return f"stack of {self.item!r}"
+
+
 def type_of(array: np.ndarray) -> TensorType:
     return TensorType(array.shape, array.dtype)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import StaticgradError, VerifyError
-from .ir import Graph, Node
+from .ir import Graph, Node, Subgraph
 from .types import TensorType
 
 
@@ -22,10 +22,26 @@ def verify(graph: Graph, *, static: bool = False) -> Graph:
         if static and not node.type.static:
             raise VerifyError(f"{what} has unknown extents: {node.type}")
         _check_operands(node, what)
+        for name, value in node.attrs.items():
+            if isinstance(value, Subgraph):
+                _check_body(value, f"{what}, {name}", static=static)
         seen.add(node)
     if len(seen) != len(graph.nodes):
         raise VerifyError("a node is listed twice")
     return graph
+
+
+def _check_body(body: Subgraph, what: str, *, static: bool) -> None:
+    """Raise VerifyError unless a subgraph is well formed, and reads nothing from outside but its parameters."""
+    try:
+        verify(body.graph, static=static)
+    except VerifyError as error:
+        raise VerifyError(f"{what}: {error.summary}") from error
+    leaves = {node for node in body.nodes if node.op.leaf not in ("", "constant", "shape")}
+    if leaves:
+        raise VerifyError(f"{what} reads {sorted(leaf.op.name for leaf in leaves)}, which are not its parameters")
+    if any(node.op.effect for node in body.nodes):
+        raise VerifyError(f"{what} has effects")
 
 
 def _check_operands(node: Node, what: str) -> None:

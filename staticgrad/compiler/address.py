@@ -149,6 +149,29 @@ def call_with(typingctx, address, first, second):
     return types.int64(types.int64, types.int64, types.int64), codegen
 
 
+@intrinsic
+def peek_byte(typingctx, address):
+    """The byte at an address."""
+
+    def codegen(context, builder, sig, args):
+        byte = builder.load(builder.inttoptr(args[0], ir.IntType(8).as_pointer()))
+        return builder.zext(byte, ir.IntType(64))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def resize(typingctx, address, size):
+    """C's `realloc`: memory of `size` bytes with the content of that at `address` (0: none)."""
+
+    def codegen(context, builder, sig, args):
+        i64, p = ir.IntType(64), ir.IntType(8).as_pointer()
+        realloc = cgutils.get_or_insert_function(builder.module, ir.FunctionType(p, [p, i64]), "realloc")
+        return builder.ptrtoint(builder.call(realloc, [builder.inttoptr(args[0], p), args[1]]), i64)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
 def _call(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     """Call the C function at an address. Pointers and integers are passed, and come back, in 64 bits."""
     i64 = ir.IntType(64)

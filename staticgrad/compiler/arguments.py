@@ -22,16 +22,23 @@ LITERALS = (0.0, 1.0, -1.0, 2.0, 0.5)
 """Numbers that are written into the source; others are arguments."""
 
 
+HELD = {
+    "value": "", "scratch": "one row of ", "rows": "a block of ", "partial": "per chunk: ", "whole": "sums per chunk: ",
+    "lost": "what they lost: ",
+}  # fmt: skip
+"""What buffers hold, in front of the name of a node."""
+
+
 @dataclass(frozen=True)
 class BufferRef:
-    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, rows, partial, numbers."""
+    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, rows, partial, whole, lost, numbers."""
 
     kind: str
     node: Node | None = None
     offset: int = 0
     dtype: np.dtype = float64
     length: int = 0
-    """Elements per chunk, for scratch, rows and partial."""
+    """Elements per chunk, for all but values and numbers."""
 
 
 @dataclass
@@ -133,8 +140,13 @@ class Arguments:
             return ", ".join(f"{n:g}" for n in self.numbers)
         assert ref.node is not None
         label = ref.node.name if ref.node.name else f"%{self.number.get(ref.node, 0)} {ref.node.op.name}"
-        kind = {"value": "", "scratch": "one row of ", "rows": "a block of ", "partial": "per chunk: "}[ref.kind]
-        return f"{kind}{label} {ref.node.type}"
+        return f"{HELD[ref.kind]}{label} {ref.node.type}"
+
+    def loaded(self, pointer: str, index: str, node: Node) -> str:
+        return f"({pointer}[{index}] != 0)" if node.type.dtype == bool_ else f"{pointer}[{index}]"
+
+    def stored(self, node: Node, text: str) -> str:
+        return f"u8(1) if {text} else u8(0)" if node.type.dtype == bool_ else text
 
     # operands -----------------------------------------------------------------------------------------------------
 

@@ -21,9 +21,10 @@ from typing import Any
 
 from ..ir import Node, Pointwise, Reduction
 from ..types import SHORT
+from .accumulate import indent
 from .arguments import BufferRef, real_extent
 from .dots import find_dots
-from .emit import Body, cost, indent
+from .emit import Body, cost
 from .fuse import Group
 from .layout import Layouts
 from .space import COL, FULL, ROW, SCALAR, origin
@@ -70,13 +71,12 @@ class Blocks(Body):
         super().levels()
         self.dots = find_dots(self.group, self.layouts)
 
-    def row_loop(self, loops: list[str]) -> list[str]:
-        end = "rows * (c + 1) // chunks"
+    def row_loop(self, loops: list[str], first: str, last: str) -> list[str]:
         fewest = LEAST if self.dots else 1
         rows = min(BLOCK, max(fewest, RESIDENT // max(real_extent(self.group.space, "columns"), 1)))
         block = self.size("block", rows, "block")
         return [
-            f"for b in range(rows * c // chunks, {end}, {block}):", f"    n = min({block}, {end} - b)",
+            f"for b in range({first}, {last}, {block}):", f"    n = min({block}, {last} - b)",
             *indent(loops, 1),
         ]  # fmt: skip
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from .arena import ALIGN, Memory, bound, lay_out
 from .arguments import BufferRef, KernelSource
 from .blocks import body_class
 from .layout import Layouts, collapse
+from .region_rows import Regions
 from .rows import PER_RUN, Row, Slot
 from .schedule import Schedule, Unit
 from .space import inlined
@@ -24,28 +27,50 @@ PARALLEL_WORK = 150_000
 LARGE_GEMM = 60**3  # below it OpenBLAS stays in one thread by itself
 
 
-class Builder:
+class Builder(Regions):
     """Makes rows and slots for a schedule."""
 
-    def __init__(self, graph: Graph, layouts: Layouts, plan: Schedule, feeds: Sequence[Node], fetches: Sequence[Node]):
+    def __init__(
+        self,
+        graph: Graph,
+        layouts: Layouts,
+        plan: Schedule,
+        feeds: Sequence[Node],
+        fetches: Sequence[Node],
+        outer: Builder | None = None,
+        given: Mapping[Node, Slot] = MappingProxyType({}),
+    ):
+        """outer: for the body of a loop or branch, the builder around it; given: the memory of the body's leaves."""
         self.graph, self.layouts, self.schedule = graph, layouts, plan
         self.number = {node: i for i, node in enumerate(graph.nodes)}
         self.feed_index = {node: i for i, node in enumerate(feeds)}
         self.slots: dict[Node, Slot] = {}
-        self.rows: list[Row] = []
-        self.cells: list[Cell] = []
-        self.cell_slots: dict[Cell, Slot] = {}
-        self.argument_nodes: list[Node] = []
-        self.status = Slot("fixed", (4,), np.dtype(np.int64))
         self.saved: dict[Unit, Slot] = {}
-        self.threads = get_num_threads()
+        self.outer, self.given = outer, given
+        self._share(self if outer is None else outer)
         self._leaves()
         for unit in plan.units:
             getattr(self, f"_{unit.kind}")(unit)
         self.fetches = [self._fetch(node) for node in fetches]
-        self.outputs = self._outputs()
-        self._arena()
-        self._point()
+        if outer is None:
+            self.outputs = self._outputs()
+            self._arena()
+            self._point()
+
+    def _share(self, whole: Builder) -> None:
+        """What the bodies of loops and branches have in common with the plan around them."""
+        if whole is self:
+            self.rows, self.made, self.loops, self.homes = [], [], [], {}
+            self.cells: list[Cell] = []
+            self.cell_slots: dict[Cell, Slot] = {}
+            self.status = Slot("fixed", (4,), np.dtype(np.int64))
+            self.threads = get_num_threads()
+            self.decisions: list[Any] = []
+            self.notes: list[str] = []
+            return
+        self.rows, self.made, self.loops, self.homes = whole.rows, whole.made, whole.loops, whole.homes
+        self.status, self.threads = whole.status, whole.threads
+        self.decisions, self.notes = whole.decisions, whole.notes
 
     # memory ---------------------------------------------------------------------------------------------------------
 
@@ -56,7 +81,9 @@ class Builder:
         self.generator_state = np.zeros(2, np.int64)
         for node in self.graph.nodes:
             leaf, shape, dtype = node.op.leaf, node.type.shape, node.type.dtype
-            if leaf == "placeholder":
+            if node in self.given:
+                self.slots[node] = self.given[node]
+            elif leaf == "placeholder":
                 self.slots[node] = Slot("feed", shape, dtype, index=self.feed_index[node])
             elif leaf == "variable":
                 cell = node.attrs["cell"]
@@ -94,14 +121,13 @@ class Builder:
                 array = np.ascontiguousarray(self._constant(node)).reshape(node.type.shape)
                 self.slots[node] = Slot("fixed", array.shape, array.dtype, memory=array)
             else:
-                at = len(self.rows)
-                self.slots[node] = Slot("arena", node.type.shape, node.type.dtype, at, at)
+                self.slots[node] = self.temporary(node.type.shape, node.type.dtype)
         return self.slots[node]
 
     def temporary(self, shape: tuple[int, ...], dtype: np.dtype) -> Slot:
         at = len(self.rows)
         slot = Slot("arena", shape, dtype, at, at)
-        self.slots[_Key()] = slot  # type: ignore[index]
+        self.made.append(slot)
         return slot
 
     def _fetch(self, node: Node) -> Slot:
@@ -112,7 +138,7 @@ class Builder:
             base, layout = self.slot(self.layouts.base[node]), self.layouts.at[node]
             if layout == Layout.contiguous(base.shape) and layout.shape == node.type.shape:
                 layout = None
-        base.last = len(self.rows)
+        base.root.last = len(self.rows)
         return Slot("view", node.type.shape, node.type.dtype, layout=layout, base=base)
 
     def _outputs(self) -> list[Slot]:
@@ -128,12 +154,14 @@ class Builder:
         """A node's value as a view, for host calls."""
         if node.op.leaf == "shape" or (inlined(node) and self.layouts.base[node] not in self.slots):
             return self._constant(node)
+        if self.outer is not None:
+            return self.inside(node, arrays)
         base = self.slot(self.layouts.base[node])
         view = Slot("view", node.type.shape, node.type.dtype, layout=self.layouts.at[node], base=base)
         return (base if self.layouts.base[node] is node else view).array(arrays)
 
     def _arena(self) -> None:
-        slots = [s for s in dict.fromkeys(self.slots.values()) if s.kind == "arena"]
+        slots = [slot for slot in self.made if slot.kind == "arena"]
         self.memory = Memory(lay_out(slots), bound(slots))
         raw = np.empty(self.memory.arena + ALIGN, np.uint8)
         shift = -raw.ctypes.data % ALIGN
@@ -149,13 +177,23 @@ class Builder:
         """(which of the arrays of a run, address to write its address to, bytes to add)"""
         self._state_uses: dict[Slot, list[tuple[np.ndarray, int, int]]] = {}
         for row in self.rows:
-            for i, (slot, add) in enumerate(row.buffers):
-                if slot.kind in PER_RUN:
+            for i, (part, offset) in enumerate(row.buffers):
+                slot, add = part, offset
+                while slot.kind == "part" and slot.place is None:
+                    assert slot.base is not None
+                    slot, add = slot.base, add + slot.offset
+                if slot.place is not None:
+                    slot.place.move(row.pointers.ctypes.data + 8 * i, slot, add)
+                elif slot.kind == "stack":
+                    continue  # a loop looks it up when it begins
+                elif slot.kind in PER_RUN:
                     self.patches.append([slot.index, row.pointers.ctypes.data + 8 * i, add])
                 elif slot.memory is None:
                     self._state_uses.setdefault(slot, []).append((row.pointers, i, add))
                 else:
                     row.pointers[i] = slot.memory.ctypes.data + add
+        for loop in self.loops:
+            loop.finish()
 
     def bind_fixed(self, which: str, array: np.ndarray) -> None:
         slot: Slot = getattr(self, which)
@@ -175,7 +213,7 @@ class Builder:
     def add(self, row: Row) -> Row:
         at = len(self.rows)
         for slot, _ in row.buffers:
-            slot.last = at
+            slot.root.last = at
         if row.chunks > 1:
             row.pool = pool.ensure(self.threads)
         self.rows.append(row)
@@ -267,7 +305,7 @@ class Builder:
             (self.slot(self.layouts.base[i]), 0) for p, i in enumerate(node.inputs)
             if p not in node.op.shape_only and i.op.leaf != "shape"
         ]  # fmt: skip
-        self.add(Row("host", node.op.name, node, [*buffers, (self.slot(node), 0)], nodes=[node]))
+        self.add(Row("host", node.op.name, node, [*buffers, (self.slot(node), 0)], nodes=[node], frame=self))
 
     def _native(self, unit: Unit) -> None:
         node = unit.makes[0]
@@ -342,8 +380,6 @@ class Builder:
         return (slot, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
 
 
-class _Key:
-    """Identity of memory that no node names."""
 
 
 def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:

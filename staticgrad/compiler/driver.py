@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from . import jit
 
-_native = jit.module("pool", "driver", "gate", "loop")
+_native = jit.module("pool", "turns", "driver", "gate", "loop")
 
 step = _native.step
 """step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see

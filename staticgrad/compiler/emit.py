@@ -21,8 +21,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..ir import Index, Node, Pointwise, Reduction
-from ..types import SHORT, bool_
-from .arguments import Arguments, BufferRef, KernelSource, real_extent
+from ..types import SHORT
+from .accumulate import Accumulation, indent
+from .arguments import BufferRef, KernelSource, real_extent
 from .dots import Dot
 from .layout import count
 from .space import COL, FULL, ROW, SCALAR, inlined, origin
@@ -37,7 +38,7 @@ def cost(node: Node) -> int:
     return node.op.emit.cost if isinstance(node.op.emit, Pointwise) else 1
 
 
-class Body(Arguments):
+class Body(Accumulation):
     """Orders the values of the group into loops, and writes them."""
 
     def write(self, name: str) -> KernelSource:
@@ -67,9 +68,7 @@ class Body(Arguments):
             body += self._scalars()
         elif chunked:
             body.append("for c in range(start, stop):")
-            body += indent(self._open(), 1)
-            body += indent(self.row_loop(loops), 1)
-            body += indent(self._close(), 1)
+            body += indent(self.chunk(loops), 1)
         elif loops:
             body.append("for i in range(start, stop):")
             body += indent(loops, 1)
@@ -111,10 +110,6 @@ class Body(Arguments):
                 if weight and seen.type.shape[-1:] == (columns,) == base.type.shape[-1:]:
                     return True
         return False
-
-    def row_loop(self, loops: list[str]) -> list[str]:
-        """The loop over the rows of a chunk."""
-        return ["for i in range(rows * c // chunks, rows * (c + 1) // chunks):", *indent(loops, 1)]
 
     # order ----------------------------------------------------------------------------------------------------------
 
@@ -214,19 +209,23 @@ class Body(Arguments):
         outer, self.late = self.late, []
         inside = self.loop_values(sinks, level)
         before, after = [], []
+        names: dict[Node, str] = {}
         for node in reductions:
             operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, inside, level)
             if self.kind(node) == COL:
                 place = f"{self.accumulator(node)}[c * columns + j]"
                 inside.append(f"{place} = {self.combine(node, place, operand)}")
                 continue
-            name = self.value.setdefault(node, f"r{self.next('r')}")
+            name = names[node] = self.value.setdefault(node, f"r{self.next('r')}")
             before.append(f"{name} = {self.start(node)}")
             inside.append(self.line(name, self.combine(node, name, operand), node))
             after += self.reduced(node, name)
         inside += self.late
         self.late = outer
-        return [*self.row_loads, *before, "for j in range(columns):", *indent(inside, 1), *after]
+        loop = self.in_pieces(inside, before, names)
+        if loop is None:
+            loop = [*before, "for j in range(columns):", *indent(inside, 1)]
+        return [*self.row_loads, *loop, *after]
 
     def loop_values(self, sinks: list[Node], level: int) -> list[str]:
         """What the loop of this level computes and stores, before it reduces."""
@@ -345,9 +344,6 @@ class Body(Arguments):
             (lines if column else self.row_loads).append(text)
         return cache[key]
 
-    def loaded(self, pointer: str, index: str, node: Node) -> str:
-        return f"({pointer}[{index}] != 0)" if node.type.dtype == bool_ else f"{pointer}[{index}]"
-
     def _hoisted(self, pointer: str, node: Node) -> str:
         name = f"{pointer}_0"
         line = f"{name} = {self.loaded(pointer, '0', node)}"
@@ -357,63 +353,15 @@ class Body(Arguments):
 
     # accumulation ---------------------------------------------------------------------------------------------------
 
-    def start(self, node: Node) -> str:
-        return self.literal(node.op.emit.start(node.type.dtype), node.type.dtype)  # type: ignore[union-attr]
-
-    def combine(self, node: Node, acc: str, x: str) -> str:
-        dtype = node.type.dtype
-        suffix = SHORT[dtype] if dtype.kind in "fb" else "int"
-        text = node.op.emit.combine.format(acc=acc, x=x, s=suffix)  # type: ignore[union-attr]
-        return f"{SHORT[dtype]}({text})" if dtype.kind in "iu" else text
-
-    def total(self, node: Node) -> str:
-        return f"t{self.totals.index(node)}"
-
-    def accumulator(self, node: Node) -> str:
-        ref = BufferRef("partial", node, 0, node.type.dtype, real_extent(self.group.space, "columns"))
-        return self.buffer(ref, "acc")
-
-    def _total_slot(self, node: Node) -> str:
-        return self.buffer(BufferRef("partial", node, 0, node.type.dtype, 1), "part")
-
-    def _open(self) -> list[str]:
-        """What a chunk starts with."""
-        lines = [f"{self.total(n)} = {self.start(n)}" for n in self.totals]
-        if self.sums:
-            lines.append("for j in range(columns):")
-            lines += [
-                f"    {self.accumulator(n)}[c * columns + j] = {self.stored(n, self.start(n))}" for n in self.sums
-            ]
-        return lines
-
-    def _close(self) -> list[str]:
-        return [f"{self._total_slot(n)}[c] = {self.stored(n, self.total(n))}" for n in self.totals]
-
     def _finish(self) -> list[str]:
         lines: list[str] = []
         for node in self.sums:
-            pointer = self.accumulator(node)
-            out = self.memory(node, "y") if node in self.outputs else None
-            if out is None:
-                continue
-            lines += [
-                "for j in range(columns):",
-                f"    t = {self.loaded(pointer, 'j', node)}",
-                "    for c in range(1, chunks):",
-                f"        t = {self.combine(node, 't', self.loaded(pointer, 'c * columns + j', node))}",
-                f"    {out}[j] = {self.stored(node, 't')}",
-            ]
-        for node in self.totals:
-            slot = self._total_slot(node)
-            name = f"w{self.next('w')}"
-            lines += [
-                f"{name} = {self.loaded(slot, '0', node)}",
-                "for c in range(1, chunks):",
-                f"    {name} = {self.combine(node, name, self.loaded(slot, 'c', node))}",
-            ]
-            self.value[node] = name
             if node in self.outputs:
-                lines.append(self._store(node, name, "0"))
+                lines += self.fold_columns(node, self.memory(node, "y"))
+        for node in self.totals:
+            lines += self.fold_total(node)
+            if node in self.outputs:
+                lines.append(self._store(node, self.value[node], "0"))
         for node in self.group.members:
             if node in self.group.space.post and not isinstance(node.op.emit, Reduction):
                 lines += self._scalar(node)
@@ -437,9 +385,6 @@ class Body(Arguments):
 
     # text -----------------------------------------------------------------------------------------------------------
 
-    def stored(self, node: Node, text: str) -> str:
-        return f"u8(1) if {text} else u8(0)" if node.type.dtype == bool_ else text
-
     def _store(self, node: Node, text: str, index: str) -> str:
         return f"{self.memory(node, 'y')}[{index}] = {self.stored(node, text)}"
 
@@ -462,7 +407,3 @@ class Body(Arguments):
             lines.append(f"    {pointer} = {SHORT[ref.dtype]}_at(buffers, {i})  # {self.described(ref)}")
         lines += indent(self.size_lines, 1) + indent(self.prologue, 1) + indent(body, 1)
         return "\n".join(lines) + "\n"
-
-
-def indent(lines: list[str], by: int) -> list[str]:
-    return ["    " * by + line for line in lines]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from ..errors import UninitializedError
 from . import driver
 from .jit import without_comments
 from .rows import Row, Slot
+from .table import BEHIND, ENTER, GO, REPEAT, T
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -33,11 +35,13 @@ def explain(plan: Plan) -> str:
     """The plan as text: rows, buffers, fusion decisions, laws that fired, how variables are written."""
     lines = [summary(plan), "", "rows"]
     kernels = list(plan.sources())
+    depths = depth_of_rows(plan.rows)
     for i, row in enumerate(plan.rows):
         what = f"kernel {kernels.index(without_comments(row.source))}" if row.source else row.kind
         where = row.node.where.short if row.node is not None and row.node.where is not None else ""
+        name = _clip("  " * depths[i] + row.name, 46)
         lines.append(
-            f"  {i:3d}  {what:10s} {_clip(row.name, 46):46s} {traffic(row):>10,d} B {flops(row):>12,d} flop"
+            f"  {i:3d}  {what:10s} {name:46s} {traffic(row):>10,d} B {flops(row):>12,d} flop"
             f"  x{row.chunks}  {where}"
         )
     lines += ["", "buffers in the arena (bytes, offset, rows of first and last use)"]
@@ -64,6 +68,33 @@ def counted(lines: Iterable[str]) -> list[str]:
     return [f"  {line}" + (f"  ({n} times)" if n > 1 else "") for line, n in Counter(lines).items()]
 
 
+def depth_of_rows(rows: Sequence[Row]) -> list[int]:
+    """How many loops and branches each row is inside of."""
+    depths: list[int] = []
+    ends: list[int] = []
+    for i, row in enumerate(rows):
+        ends = [end for end in ends if end > i]
+        depths.append(len(ends) - (row.turn in (REPEAT, GO)))
+        if row.turn == ENTER:
+            ends.append(int(row.size_array[BEHIND // 8]))
+        elif row.kind == "branch":
+            ends.append(int(rows[int(row.size_array[0]) - 1].size_array[0]))
+    return depths
+
+
+def trips(plan: Plan) -> list[int]:
+    """How often each row ran in the plan's latest run, as far as loops decide it."""
+    counts: list[int] = []
+    inside: list[int] = []
+    for row in plan.rows:
+        if row.turn == ENTER:
+            inside.append(int(row.size_array[T // 8]))
+        elif row.turn == REPEAT:
+            inside.pop()
+        counts.append(math.prod(inside))
+    return counts
+
+
 def summary(plan: Plan) -> str:
     arena, bound = plan.memory
     slots = arena_slots(plan)
@@ -77,7 +108,7 @@ def summary(plan: Plan) -> str:
 
 def arena_slots(plan: Plan) -> list[Slot]:
     """The plan's own buffers, in the order of their first use."""
-    return list(dict.fromkeys(slot for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena"))
+    return list(dict.fromkeys(slot.root for row in plan.rows for slot, _ in row.buffers if slot.root.kind == "arena"))
 
 
 def _clip(text: str, width: int) -> str:
@@ -86,7 +117,7 @@ def _clip(text: str, width: int) -> str:
 
 @dataclass
 class Profile:
-    """Median time of each row, in microseconds."""
+    """Median time of each row, in microseconds: of all iterations, where it is in a loop."""
 
     rows: list[tuple[str, str, float]]
     total: float
@@ -117,15 +148,26 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
         plan.status[:] = 0
         for array, before in saved:
             array[...] = before
-    times = np.maximum(np.median(rounds[:, 1:] - rounds[:, :1], axis=0), 0.0).tolist()
-    rows = [(row.kind, row.name, us) for row, us in zip(plan.native, times, strict=True)]
-    return Profile(rows, sum(times))
+    often = trips(plan)
+    times = np.maximum(np.median(rounds[:, 1:] - rounds[:, :1], axis=0), 0.0)
+    rows = []
+    for us, i in zip(times.tolist(), _timed(plan), strict=True):
+        row, n = plan.rows[i], often[i]
+        rows.append((row.kind, row.name if n == 1 else f"{row.name}, {n:,d} times", us * n))
+    return Profile(rows, sum(us for _, _, us in rows))
+
+
+def _timed(plan: Plan) -> list[int]:
+    """Native rows that compute something."""
+    return [i for i, row in enumerate(plan.rows) if row.kind != "host" and not row.turn]
 
 
 def _round(plan: Plan) -> list[float]:
-    """Microseconds of a driver call that runs no row, and of one that runs each row."""
+    """Microseconds of a driver call that runs no row, and of one that runs each row: none in a loop that made no iteration,
+    whose rows point nowhere."""
     times = []
-    for first, last in [(0, 0), *((i, i + 1) for i in range(len(plan.native)))]:
+    often = trips(plan)
+    for first, last in [(0, 0), *((i, i + (often[i] > 0)) for i in _timed(plan))]:
         begin = time.perf_counter_ns()
         for _ in range(10):
             driver.step(0, 0, 0, plan.call[3], first, last, plan.call[6], plan.hold)

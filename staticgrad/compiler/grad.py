@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import GradientError, ShapeError
 from ..ir import Graph, Node
-from ..operators import F, Symbol, append, lines_of
+from ..operators import F, Symbol, append, frontends, lines_of
 from ..ops.leaves import constant, constant_of
+from ..ops.loop_vjp import joined
 from ..types import shape_text
 
 NO_HOOKS: Mapping[Node, Callable[[Symbol], Symbol]] = MappingProxyType({})
@@ -48,6 +49,14 @@ def gradients(
             g = cotangents[node] = hooks[node](g)
         if node in stops or node not in needed:
             continue
+        if node.op.vjp_all is not None:
+            flags = [operand in needed or operand in wanted for operand in node.inputs]
+            with lines_of(node.where):
+                together = node.op.vjp_all(g, node, flags, *(Symbol(graph, i) for i in node.inputs))
+                for operand, cotangent in zip(node.inputs, together, strict=True):
+                    if cotangent is not None:
+                        cotangents[operand] = joined(cotangents.get(operand), cotangent)
+            continue
         operands: list[Symbol] = []
         for position, operand in enumerate(node.inputs):
             rule = node.op.vjp_for(position)
@@ -60,8 +69,7 @@ def gradients(
                 out = Symbol(graph, node)
             with lines_of(node.where):
                 cotangent = rule(g, node, out, *operands)
-                known = cotangents.get(operand)
-                cotangents[operand] = cotangent if known is None else F.add(known, cotangent)
+                cotangents[operand] = joined(cotangents.get(operand), cotangent)
     return [cotangents.get(x.node) for x in xs]
 
 
@@ -82,8 +90,7 @@ def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, An
                 seed = _constant(y, seed) if plain else F.astype(seed, y.dtype)
                 if not isinstance(seed, Symbol):
                     seed = F.broadcast_like(seed, y) if y.shape else _constant(y, 1) * seed
-            known = cotangents.get(y.node)
-            cotangents[y.node] = seed if known is None else F.add(known, seed)
+            cotangents[y.node] = joined(cotangents.get(y.node), seed)
     return cotangents
 
 
@@ -105,3 +112,6 @@ def _between(
                 needed.add(node)
                 break
     return needed, order
+
+
+frontends.gradients = gradients

@@ -23,31 +23,28 @@ from .fuse import Fuser
 from .layout import Layouts
 from .plan import Plan
 from .prepare import Prepared
+from .regions import has_regions, merge, settle
 from .reuse import reuse
 from .schedule import schedule
 from .simplify import simplify
 from .specialise import expand, specialise
 
+Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
+Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
+
 
 def compile_plan(
     prepared: Prepared,
     known: dict[Node, TensorType],
-    inspect: Callable[[str, Graph, Sequence[Node]], None] | None = None,
+    inspect: Inspect = None,
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there."""
     laws: list[tuple[str, str]] = []
-    graph, results, feeds = prepared.graph, prepared.results, prepared.feeds
-    for stage, step in (
-        ("specialise", lambda g, r: specialise(g, r, known)),
-        ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
-        ("expand", expand),
-        ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
-    ):
-        graph, moved = step(graph, [*results, *(f for f in feeds if f in graph)])
-        results = [moved[r] for r in results]
-        feeds = [moved.get(f, f) for f in feeds]
-        if inspect is not None:
-            inspect(stage, graph, results)
+    given = [f for f in prepared.feeds if f in prepared.graph]
+    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect)
+    results = found[: len(prepared.results)]
+    moved = dict(zip(given, found[len(results) :], strict=True))
+    feeds = [moved.get(f, f) for f in prepared.feeds]
     fetches = results[: len(prepared.fetches)]
     assigns = list(zip([cell for cell, _ in prepared.assigns], results[len(fetches) :], strict=True))
     for cell, _ in assigns:
@@ -59,9 +56,39 @@ def compile_plan(
     reuse(order, layouts, fetches)
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
-        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions, laws,
-        order.notes, feeds, prepared.draws,
+        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions + builder.decisions,
+        laws, order.notes + builder.notes, feeds, prepared.draws,
     )  # fmt: skip
+
+
+def reduced(
+    graph: Graph, results: Sequence[Node], known: dict[Node, TensorType], laws: list[tuple[str, str]], inspect: Inspect = None
+) -> tuple[Graph, list[Node]]:
+    """The passes before layouts, for a program or the body of a loop or branch."""
+
+    def body(inner: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
+        return reduced(inner, wanted, types, laws, inspect)
+
+    stages: list[tuple[str, Stage]] = [
+        ("merge loops", merge),
+        ("specialise", lambda g, r: specialise(g, r, known)),
+        ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
+        ("expand", expand),
+        ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
+    ]
+    if has_regions(graph):
+        stages += [
+            ("bodies", lambda g, r: settle(g, r, body)),
+            ("expand", expand),
+            ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
+        ]
+    found = list(results)
+    for stage, step in stages:
+        graph, moved = step(graph, found)
+        found = [moved[r] for r in found]
+        if inspect is not None:
+            inspect(stage, graph, found)
+    return graph, found
 
 
 def _variable(graph: Graph, cell) -> None:

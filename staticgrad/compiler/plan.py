@@ -28,15 +28,6 @@ UNINTERRUPTED = 256
 
 
 @dataclass
-class Segment:
-    """Rows [first, last) run natively; then `host`, if any, is called."""
-
-    first: int
-    last: int
-    host: Row | None = None
-
-
-@dataclass
 class Plan:
     """Runs a program for one set of feed shapes. Made by `compile_plan`; one thread at a time runs it (`lock`)."""
 
@@ -54,19 +45,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         b = self.builder
-        native = [row for row in self.rows if row.kind != "host"]
-        self.table = np.array([row.entry() for row in native], np.int64).reshape(-1, t.ROW)
+        self.table = np.array([row.entry() for row in self.rows], np.int64).reshape(-1, t.ROW)
         self.status = np.zeros(4, np.int64)
         b.bind_fixed("status", self.status)
-        self.segments: list[Segment] = []
-        first = at = 0
-        for row in self.rows:
-            if row.kind == "host":
-                self.segments.append(Segment(first, at, row))
-                first = at
-            else:
-                at += 1
-        self.segments.append(Segment(first, at))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
         self.objects = np.zeros(len(self.feeds) + len(b.outputs), np.int64)
         self.bound: dict[Cell, np.ndarray] = {}
@@ -77,17 +58,16 @@ class Plan:
         """The owners' counts of writes when their numbers were last read; None to read them at every run."""
         self.drawn = 0
         """Where the generator was left when numbers were last taken."""
-        self.parallel = any(row.chunks > 1 for row in native)
-        self.blas = any(row.large_gemm for row in native)
-        self.native = native
+        self.parallel = any(row.chunks > 1 for row in self.rows)
+        self.blas = any(row.large_gemm for row in self.rows)
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data
         self.call = (
             self.patches.ctypes.data, len(self.patches), self.objects.ctypes.data, self.table.ctypes.data, 0,
-            len(native), self.status.ctypes.data, self.hold,
+            len(self.rows), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.reads_numbers = bool(self.arguments or self.draws)
-        self.simple = len(self.segments) == 1
+        self.simple = not self.host_calls
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
@@ -101,7 +81,8 @@ class Plan:
         control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, count, objects
         control[t.TABLE], control[t.ROWS], control[t.STATUS], control[t.HOLD] = table, rows, status, hold
         control[t.RUNS], control[t.FAILED] = self.simple, -1
-        control[t.RELEASES] = self.parallel or sum(row.work for row in self.native) >= LONG
+        loops = bool(self.builder.loops)
+        control[t.RELEASES] = loops or self.parallel or sum(row.work for row in self.native) >= LONG
         control[t.RESULTS], control[t.FETCHED] = address(results.block), len(self.fetches)
         return control
 
@@ -209,15 +190,15 @@ class Plan:
         self.known = [(owner, owner.writes) for owner in self.owners] if counted and plain else None
 
     def finish(self, arrays: Sequence[np.ndarray]) -> None:
-        """Run a plan with host calls on the arrays that are in place, feeds and outputs: native rows and host calls in turn."""
-        patches, count, objects, table, _, _, status, hold = self.call
-        for segment in self.segments:
-            failed = driver.step(patches, count, objects, table, segment.first, segment.last, status, hold)
-            if failed >= 0:
-                self.fail(failed)
-            if segment.host is not None:
-                self._host(segment.host, arrays)
-            count = 0  # bound by the first segment
+        """Run a plan with host calls on the arrays that are in place, feeds and outputs. The driver stops at every host
+        call, and goes on behind it: in the middle of a loop, where it stood."""
+        patches, count, objects, table, at, last, status, hold = self.call
+        while (stopped := driver.step(patches, count, objects, table, at, last, status, hold)) >= 0:
+            row = self.rows[stopped]
+            if row.kind != "host":
+                self.fail(stopped)
+            self._host(row, arrays)
+            at, count = stopped + 1, 0  # arrays were bound at first
 
     def run_row(self, number: int) -> None:
         """One native row, on what is bound."""
@@ -226,18 +207,21 @@ class Plan:
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """`run` with the generated kernels as plain Python, for debuggers and tests; every other row runs natively."""
-        from .python import pointers, run_unjitted
+        from .python import pointers, run_unjitted, turned
 
         with self.alone():
             self.bind(store)
             self.read_numbers()
             arrays = self.stage(arrays)
             at, source = 0, ""
-            for row in self.rows:
+            while at < len(self.rows):
+                row = self.rows[at]
+                if row.turn:
+                    at = turned(row, at)
+                    continue
                 if row.kind == "host":
                     self._host(row, arrays)
-                    continue
-                if row.kind in ("kernel", "fold"):
+                elif row.kind in ("kernel", "fold"):
                     source = row.source if row.source else source  # a fold closes the kernel before it
                     run_unjitted(source, "kernel", pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
                 else:
@@ -249,19 +233,20 @@ class Plan:
         """An op without native code: its NumPy meaning, on views of the plan's buffers."""
         node = row.node
         assert node is not None
-        operands = [self.builder.array(i, arrays) for i in node.inputs]
+        frame = self.builder if row.frame is None else row.frame
+        operands = [frame.array(i, arrays) for i in node.inputs]
         try:
             with np.errstate(all="ignore"):
                 value = node.op.eval(*operands, **node.attrs)
         except StaticgradError as error:
             raise type(error)(error.summary, *error.details, where=node.where) from None
-        self.builder.array(node, arrays)[...] = value
+        frame.array(node, arrays)[...] = value
 
     def fail(self, row: int) -> NoReturn:
         """Raises the error that a row reported."""
         number = int(self.status[1])
         self.status[0] = 0
-        node = self.native[row].node
+        node = self.rows[row].node
         assert node is not None
         error = node.op.emit.check(node, number)  # type: ignore[union-attr,misc]
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
@@ -277,6 +262,11 @@ class Plan:
     def kernels(self) -> int:
         """Distinct generated kernels."""
         return len(self.sources())
+
+    @property
+    def native(self) -> list[Row]:
+        """The rows that call native code."""
+        return [row for row in self.rows if row.kind != "host" and not row.turn]
 
     @property
     def host_calls(self) -> int:

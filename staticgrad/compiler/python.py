@@ -5,6 +5,7 @@ Buffers are `Pointer`s that refuse what native code would do silently: reading o
 
 from __future__ import annotations
 
+import ctypes
 import linecache
 import operator
 import zlib
@@ -18,7 +19,8 @@ import numpy as np
 from ..ops.random import normal_op, uniform_op
 from ..types import DTYPES, SHORT, bool_
 from .elementary import PYTHON
-from .rows import PER_RUN
+from .rows import Row, memory_of
+from .table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, REVERSE, UNLESS, N, T
 
 
 class Pointer:
@@ -59,9 +61,45 @@ def pointers(buffers: Sequence[tuple[Any, int]], arrays: Sequence[np.ndarray]) -
     """Buffers of a plan's row, (slot, bytes to add) each, for `run_unjitted`; `arrays` are the plan's feeds."""
     result = []
     for slot, add in buffers:
-        memory = arrays[slot.index] if slot.kind in PER_RUN else slot.memory
+        memory = memory_of(slot, arrays)
         result.append(Pointer(memory.reshape(-1), add // memory.itemsize))
     return result
+
+
+def turned(row: Row, at: int) -> int:
+    """What a row of a loop or branch does, in Python (see `library/turns.py`); the row to go on with."""
+    words = row.size_array
+    if row.turn == GO:
+        return int(words[0])
+    if row.turn == UNLESS:
+        return at + 1 if ctypes.c_uint8.from_address(int(row.pointers[0])).value else int(words[0])
+    if row.turn == ENTER and words[COUNT // 8] >= 0:
+        words[N // 8] = ctypes.c_int64.from_address(int(row.pointers[words[COUNT // 8]])).value
+    t, n = 0 if row.turn == ENTER else int(words[T // 8]) + 1, int(words[N // 8])
+    words[T // 8] = t
+    _room(row, t + 1 if n < 0 else n)
+    if t == n:
+        return int(words[BEHIND // 8])
+    place = n - 1 - t if words[REVERSE // 8] else t
+    for target, buffer, step, add in _entries(words, MOVES):
+        ctypes.c_int64.from_address(target).value = int(row.pointers[buffer]) + place * step + add
+    return int(words[HEAD // 8])
+
+
+def _room(row: Row, places: int) -> None:
+    realloc = ctypes.CDLL(None).realloc
+    realloc.restype, realloc.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t)
+    for buffer, home, step, fills in _entries(row.size_array, GROWING):
+        address, capacity = (ctypes.c_int64 * 2).from_address(home)
+        if fills and places * step > capacity:
+            address, capacity = realloc(address, places * step), places * step
+            (ctypes.c_int64 * 2).from_address(home)[:] = [address, capacity]
+        row.pointers[buffer] = address
+
+
+def _entries(words: np.ndarray, at: int) -> list[list[int]]:
+    n, address = words[at // 8 : at // 8 + 2].tolist()
+    return np.array((ctypes.c_int64 * (4 * n)).from_address(address)).reshape(n, 4).tolist() if n else []
 
 
 def vocabulary() -> dict[str, Any]:

@@ -18,7 +18,7 @@ Pair = tuple[int, int]
 
 def reuse(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -> None:
     """Adds such results to `order.place`."""
-    made = {node for unit in order.units for node in unit.makes}
+    made = {node for unit in order.units if unit.kind in ("kernel", "native", "copy") for node in unit.makes}
     last = {base: unit for unit in order.units for base in unit.reads}
     kept = {layouts.base[value] for value in [*fetches, *order.saved]} | set(order.place)
     kernels = [unit for unit in order.units if unit.kind == "kernel"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ..ir import Layout, Node
+from .table import HOST
 
 PER_RUN = ("feed", "output")
 """Kinds of slots whose memory is another array in each run."""
@@ -18,7 +21,7 @@ PER_RUN = ("feed", "output")
 class Slot:
     """Memory of one value: part of the arena, a result's own array, or an array from outside."""
 
-    kind: str  # arena, feed, output, state, fixed
+    kind: str  # arena, feed, output, state, fixed; view and part of another; stack
     shape: tuple[int, ...]
     dtype: np.dtype
     first: int = 0
@@ -29,6 +32,8 @@ class Slot:
     memory: np.ndarray | None = None
     layout: Layout | None = None
     base: Slot | None = None
+    place: Any = None
+    """Of a part of another slot (`base`) that moves from iteration to iteration: the loop that moves it."""
 
     @property
     def nbytes(self) -> int:
@@ -37,7 +42,7 @@ class Slot:
     @property
     def root(self) -> Slot:
         """The slot that owns the memory."""
-        return self.base if self.base is not None else self
+        return self.base.root if self.base is not None else self
 
     def array(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """The value as an ndarray (a view of its memory), given the arrays of a run."""
@@ -76,13 +81,43 @@ class Row:
     nodes: list[Node] = field(default_factory=list)
     work: int = 0
     large_gemm: bool = False
+    turn: int = 0
+    """What a row of a loop or branch does; see `table`."""
+    frame: Any = None
+    """The body of a loop or branch that a host call belongs to."""
 
     def __post_init__(self) -> None:
         self.pointers = np.zeros(len(self.buffers), np.int64)
         self.size_array = np.array(self.sizes, np.int64)
 
     def entry(self) -> list[int]:
+        if self.kind == "host":
+            return [0, 0, 0, HOST, 0, 0, 0, 0]
+        if self.turn:
+            return [0, self.pointers.ctypes.data, self.size_array.ctypes.data, self.turn, 0, 0, 0, 0]
         return [
             self.address, self.pointers.ctypes.data, self.size_array.ctypes.data, self.start, self.stop, self.chunks,
             int(self.check), self.pool,
         ]  # fmt: skip
+
+
+def memory_of(slot: Slot, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The elements of a slot as they are now; of a part that a loop moves, those of the iteration under way."""
+    if slot.kind != "part":
+        memory = arrays[slot.index] if slot.kind in PER_RUN else slot.memory
+        assert memory is not None
+        return memory
+    if not slot.nbytes:
+        return np.empty(slot.shape, slot.dtype)
+    block = (ctypes.c_byte * slot.nbytes).from_address(address_of(slot, arrays))
+    return np.frombuffer(memoryview(block), slot.dtype).reshape(slot.shape)
+
+
+def address_of(slot: Slot, arrays: Sequence[np.ndarray]) -> int:
+    """Where a slot begins; see `memory_of`."""
+    if slot.place is not None:
+        return slot.place.address(slot)
+    if slot.kind == "part":
+        assert slot.base is not None
+        return address_of(slot.base, arrays) + slot.offset
+    return memory_of(slot, arrays).ctypes.data

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ir import Cell, Graph, Layout, Native, Node, Reduction
+from ..ir import Cell, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
 from .fuse import Group
 from .layout import Layouts
 from .space import FULL, ROW, SCALAR, inlined, origin
@@ -25,7 +25,7 @@ CHECKED, ORDINARY, WRITING = range(3)
 class Unit:
     """One step of the plan. `makes`: nodes that get memory; `reads`: bases of the operands."""
 
-    kind: str  # kernel, native, copy, host
+    kind: str  # kernel, native, copy, host, loop, branch
     makes: list[Node]
     reads: set[Node]
     position: int
@@ -102,7 +102,13 @@ def _units(
     for node in graph.nodes:
         if node in fused or node.op.leaf or layouts.base[node] is not node:
             continue
-        if inlined(node):
+        if inlined(node) or isinstance(node.op.emit, Result):
+            continue
+        if isinstance(node.op.emit, Region):
+            makes = [node, *(n for n in graph.nodes if isinstance(n.op.emit, Result) and n.inputs[0] is node)]
+            priority = CHECKED if may_fail(node) else ORDINARY
+            reads = {layouts.base[i] for i in node.inputs}
+            units.append(Unit(node.op.emit.kind, makes, reads, position[node], priority=priority))
             continue
         if node in layouts.copies:
             units.append(Unit("copy", [node], {layouts.copies[node][0]}, position[node], source=node, target=node))
@@ -117,6 +123,15 @@ def _units(
             units.append(Unit("host", [node], reads, position[node], priority=CHECKED))
     needed = {base for unit in units for base in unit.reads}
     return units, [n for n in graph.nodes if inlined(n) and n in needed]
+
+
+def may_fail(node: Node) -> bool:
+    """Whether running the node can raise: an index out of range, or what the host runs."""
+    emit = node.op.emit
+    if isinstance(emit, Region):
+        bodies = (value for value in node.attrs.values() if isinstance(value, Subgraph))
+        return any(may_fail(inner) for body in bodies for inner in body.nodes)
+    return not node.op.leaf and (emit is None or (isinstance(emit, Native) and emit.check is not None))
 
 
 def _assign(

@@ -111,3 +111,9 @@ GRACE = 20_000
 """Nanoseconds that a worker may take longer than the plan's own thread."""
 SHUNNED, LONGEST = 20, 500_000_000
 """For how many times as long workers are shunned then, and nanoseconds at the most."""
+
+ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
+"""What rows without chunks do; `library/turns.py` says how."""
+T, N, COUNT, REVERSE, BEHIND, HEAD, MOVES, GROWING = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8))
+"""Places in the state of a loop, in bytes."""
+LOOP_WORDS = 10

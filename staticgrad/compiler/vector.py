@@ -215,3 +215,61 @@ def as_float(typingctx, bits):
         return builder.bitcast(args[0], ir.DoubleType())
 
     return types.float64(types.int64), codegen
+
+
+def _wins(builder: Any, a: Any, b: Any) -> Any:
+    """Where a is above b, or a NaN beside a number."""
+    return builder.and_(builder.fcmp_unordered(">", a, b), builder.fcmp_ordered("ord", b, b))
+
+
+def _squares(builder: Any, upper: Any, lower: Any, llvm: Any, size: int, lanes: int) -> tuple[Any, Any, Any, Any]:
+    """Of `lanes` squares of 2 x 2 side by side: whether the right one wins above and below, whether below wins, and the
+    largest."""
+    wide = ir.VectorType(llvm, 2 * lanes)
+    halves = []
+    for address in (upper, lower):
+        row = _load(builder, address, wide, size)
+        left, right = (_shuffle(builder, row, row, list(range(k, 2 * lanes, 2))) for k in (0, 1))
+        second = _wins(builder, right, left)
+        halves.append((second, builder.select(second, right, left)))
+    (above, most_above), (below, most_below) = halves
+    down = _wins(builder, most_below, most_above)
+    return above, below, down, builder.select(down, most_below, most_above)
+
+
+@intrinsic(prefer_literal=True)
+def squares_max(typingctx, like, upper, lower, out, lanes):
+    """The largest of each of `lanes` squares in two rows; the first one of equals, or a NaN."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        _store(builder, _squares(builder, args[1], args[2], llvm, size, n)[3], args[3], size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def squares_put(typingctx, like, upper, lower, g, out_upper, out_lower, lanes):
+    """g of each square where `squares_max` found its element, 0 at its other three."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        vector = ir.VectorType(llvm, n)
+        above, below, down, _ = _squares(builder, args[1], args[2], llvm, size, n)
+        value, zero = _load(builder, args[3], vector, size), ir.Constant(vector, [0.0] * n)
+        rows = (
+            (above, builder.select(down, zero, value), args[4]), (below, builder.select(down, value, zero), args[5])
+        )  # fmt: skip
+        for right, part, address in rows:
+            left, other = builder.select(right, zero, part), builder.select(right, part, zero)
+            _store(builder, _shuffle(builder, left, other, [k // 2 + k % 2 * n for k in range(2 * n)]), address, size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, lanes), codegen

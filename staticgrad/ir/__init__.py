@@ -16,10 +16,13 @@ from .op import (
     OpDef,
     Pointwise,
     Reduction,
+    Region,
+    Result,
     Routine,
     View,
     define,
 )
+from .subgraph import Subgraph
 
 __all__ = [
     "NO_ATTRS",
@@ -39,7 +42,10 @@ __all__ = [
     "OpDef",
     "Pointwise",
     "Reduction",
+    "Region",
+    "Result",
     "Routine",
+    "Subgraph",
     "View",
     "define",
     "literal",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ class Graph:
         self.generator: Any = None
         """The leaf of the random generator, once something draws, and how many draws there are."""
         self.draws = 0
+        self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
+        """Nodes that moved into a subgraph: nothing out here may read them."""
         self._interned: dict[Any, Node] = {}
         self._members: set[Node] = set()
         self._names: dict[str, int] = {}
@@ -71,6 +74,16 @@ class Graph:
             if node.name:
                 self._by_name.setdefault(node.name, node)
         return node
+
+    def withdraw(self, nodes: Iterable[Node]) -> None:
+        """Take out nodes that became part of a subgraph."""
+        with self.lock:
+            gone = set(nodes)
+            self.nodes[:] = [node for node in self.nodes if node not in gone]
+            self._members -= gone
+            self._by_name = {name: node for name, node in self._by_name.items() if node not in gone}
+            self.withdrawn |= gone
+            self._dag, self._synced = None, 0
 
     def unique_name(self, base: str) -> str:
         """`base`, or `base_1`, `base_2` ... when it is taken, as in TensorFlow 1."""

@@ -158,7 +158,19 @@ class Effect:
     kind: str
 
 
-Emit = Pointwise | Reduction | View | Expand | Extent | Index | Native | Leaf | Effect | None
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Runs subgraphs, which `attrs` hold: `kind` is "loop" or "branch". The type is a TupleType."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result of a node with several: `attrs["index"]`."""
+
+
+Emit = Pointwise | Reduction | View | Expand | Extent | Index | Native | Leaf | Effect | Region | Result | None
 Promote = Callable[[Sequence[Any]], Sequence[np.dtype | None]]
 
 
@@ -183,13 +195,16 @@ class OpDef:
 
     name: str
     infer: Callable[..., TensorType]
-    eval: Callable[..., np.ndarray]
+    eval: Callable[..., Any]
     vjp: Any = None
     emit: Emit = None
     promote: Promote | None = None
     symbol: str = ""
     """How error messages join two operands: `@` for matmul."""
     doc: str = field(default="", repr=False)
+    vjp_all: Callable[..., Any] | None = None
+    """`(g, node, wanted, *inputs) -> cotangents`: all cotangents at once, where they share work. `wanted`: for which
+    inputs; None where there is none. `vjp` then only says where gradients flow."""
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
     sparse: bool = False

@@ -1,16 +1,33 @@
 """The op table: one record per op, in one place. Importing this package fills `ir.REGISTRY`."""
 
 from ..operators import bind_methods
-from . import attention, convolution, einsum, indexing, laws, leaves, linear, pointwise, pooling, random, reductions, shaping
+from . import (
+    attention,
+    control,
+    convolution,
+    einsum,
+    indexing,
+    laws,
+    leaves,
+    linear,
+    loops,
+    pointwise,
+    pooling,
+    random,
+    reductions,
+    shaping,
+)
 
 __all__ = [
     "attention",
+    "control",
     "convolution",
     "einsum",
     "indexing",
     "laws",
     "leaves",
     "linear",
+    "loops",
     "pointwise",
     "pooling",
     "random",

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import REGISTRY, Node, Pointwise
+from ..ir import REGISTRY, Node, Pointwise, Region
 from ..operators import F, Symbol, append
 from ..operators import apply as apply_op
 from .law import Law
 from .leaves import constant, constant_of
+from .loop_laws import parts_of_a_whole, slice_of_elements
 from .products import outer_product, row_times, times_column
 from .reductions import safe_top
 from .sparse_laws import ROWS, WHOLE
@@ -47,7 +48,7 @@ def _scalar(like: Any, value: Any) -> Symbol:
 
 def _fold(node: Node, *inputs: Any) -> Any:
     """Not repeats of a constant: how many there are is no reason for another kernel."""
-    if not inputs or node.op is REGISTRY["broadcast_to"] or node.type.size > 64:
+    if not inputs or node.op is REGISTRY["broadcast_to"] or isinstance(node.op.emit, Region) or node.type.size > 64:
         return None
     if any(i.node.op is not constant for i in inputs):
         return None
@@ -255,6 +256,8 @@ ALGEBRA = (
     Law("plus zero", "x + 0 = x - 0 = x", ("add", "sub"), _minus_zero),
     Law("double negative", "-(-x) = x", ("neg",), _double_negative),
     Law("minus one", "x * -1 = -x", ("mul",), _minus_one),
+    Law("slice of elements", "a slice of f(x, y) is f of slices, for an f that costs little", ("slice",), slice_of_elements),
+    Law("parts", "slices put back into zeros, added up to the whole, are its parts in a row", ("add",), parts_of_a_whole),
     Law("subtraction", "x + (-y) = x - y", ("add",), _times_negative),
     *ROWS,
 )

@@ -1,7 +1,7 @@
 """Pooling: the largest element or the mean of windows, with their gradients to any order.
 
 The largest element's place is found again in the gradient: reading the operand once more costs less than keeping an
-index for each result, and the 2 x 2 case vectorises.
+index for each result, and squares of 2 x 2 are found eight at a time.
 """
 
 from __future__ import annotations

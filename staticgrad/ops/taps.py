@@ -115,13 +115,14 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
     at, headers, tables = 19 + 5 * len(phases), [], []
     taps_in_all = 0
     for r, c in phases:
-        offsets = _outer(np.arange(held) * tall * wide, r.offsets * wide, c.offsets)
-        weights = _outer(np.arange(held) * source_step, r.taps * spec.kernel[1], c.taps)
+        offsets = _outer(r.offsets * wide, np.arange(held) * tall * wide, c.offsets)
+        weights = _outer(r.taps * spec.kernel[1], np.arange(held) * source_step, c.taps)
         bases = _outer((r.bases + top) * wide, c.bases + left)
         places = _outer(r.pixels * plane[1], c.pixels)
         consecutive = bool(places.size) and bool((np.diff(places) == 1).all())
         headers += [at, offsets.size, at + 2 * offsets.size, bases.size, int(consecutive)]
-        table = [*offsets.tolist(), *weights.tolist(), *filled(bases), *filled(places)]
+        parts = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
+        table = [*offsets.tolist(), *weights.tolist(), *filled(bases), *filled(places), *parts]
         tables += table
         at += len(table)
         taps_in_all += offsets.size
@@ -157,6 +158,18 @@ def weights(spec: Spec, dtype: np.dtype) -> Routine:
     )  # fmt: skip
     name = f"{SHORT[dtype]}_{lanes}"
     return Routine("convolution", f"weights_{name}", spec.n, sizes, spec.n * spec.work, scratch, f"weight_sum_{name}")
+
+
+def _parts(line: Line, columns: int, extent: int, taps: int) -> list[int]:
+    """(first tap, number of taps) of each tile of eight pixels: rows of the kernel that only meet zeros of the frame
+    are left out. `taps`: how many a row of the kernel has; rows come one after another."""
+    read = line.bases[:, None] + line.offsets
+    inside = np.repeat((read >= 0) & (read < extent), columns, axis=0)
+    result = []
+    for p in range(0, len(inside), 8):
+        met = np.flatnonzero(inside[p : p + 8].any(0))
+        result += [int(met[0]) * taps, int(met[-1] + 1 - met[0]) * taps] if met.size else [0, 0]
+    return result
 
 
 def _outer(*parts: np.ndarray) -> np.ndarray:

@@ -222,6 +222,19 @@ class Tracer:
             x = self._around(x, x._data) if x._record is not None else self.value(x)
         return Alias(self, x)
 
+    # bodies of loops and branches -------------------------------------------------------------------------------------
+
+    def marks(self) -> Any:
+        """What a body must not change: the values of what was there before, and gradients."""
+        leaves = [leaf for _, leaf in (*self.arguments, *self.captured.values())]
+        changed = frozenset((id(leaf), leaf.node) for leaf in leaves if leaf.changed)
+        return changed, frozenset((key, id(value)) for key, (_, value) in self.grads.items())
+
+    def follow(self, params: Sequence[Traced]) -> None:
+        """Parameters of a body require grad as far as they can: what comes in decides when it runs."""
+        if modes.now.grad:
+            self.tracked.update(p.node for p in params if p.dtype.kind == "f")
+
     # in-place changes -------------------------------------------------------------------------------------------------
 
     def assign(self, target: Any, value: Any) -> None:

@@ -23,9 +23,9 @@ from benchmarks.timing import interleaved, time_steps  # noqa: E402
 
 
 def test_processes_of_a_case(tmp_path: Path) -> None:
-    case = CASES["digits"]
+    case = CASES["elementwise-1e2"]
     launcher = launch.Launcher(tmp_path, {}, seconds=0.01)
-    cold, warm = (launcher.measure(case, launch.Entry("digits", "compiled", "", ""), cold=cold) for cold in (True, False))
+    cold, warm = (launcher.measure(case, launch.Entry(case.name, "compiled", "", ""), cold=cold) for cold in (True, False))
     for run in (cold, warm):
         assert "error" not in run, run
         assert sum(run["phases"].values()) == pytest.approx(run["total"], rel=0.05)
@@ -36,6 +36,14 @@ def test_processes_of_a_case(tmp_path: Path) -> None:
     assert cold["phases"]["kernels"] > warm["phases"]["kernels"] > 0
 
 
+def test_a_worker_needs_numpy_alone() -> None:
+    """Interpreters of peers have neither this package nor what it needs."""
+    code = "import sys, benchmarks.worker as w; print(*{name.split('.')[0] for name in sys.modules})"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()).isdisjoint({"staticgrad", "scipy", "numba", "sklearn", "tqdm", "torch", "jax"})
+
+
 def test_a_failing_backend_is_a_result_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BACKENDS, "nowhere", Backend("nowhere", "", ("no_such_module",)))
     monkeypatch.setitem(IMPLEMENTATIONS, ("glm", "nowhere"), Implementation(lambda *_: Job(float), ("",)))
@@ -43,6 +51,19 @@ def test_a_failing_backend_is_a_result_with_an_error(tmp_path: Path, monkeypatch
     assert not launcher.installed("nowhere")
     run = launcher.measure(CASES["glm"], launch.Entry("glm", "nowhere", "", ""), cold=True)
     assert run["error"] == "KeyError: 'nowhere'"
+
+
+@pytest.mark.parametrize(
+    ("stderr", "error"),
+    [
+        ("Traceback\n  File\nValueError: no\n\nSet VERBOSE=1 for more\n", "ValueError: no"),
+        ("lib.CompileError: a\nlib.CppCompileError: b\n", "lib.CppCompileError: b"),
+        ("Killed", "Killed"),
+        ("", "ended with 9"),
+    ],
+)
+def test_the_error_is_the_line_that_names_the_exception(stderr: str, error: str) -> None:
+    assert launch.error_in(stderr, 9) == error
 
 
 def test_command_needs_known_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,6 +108,8 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     products = [Product(2, 3, 4), Product(5, 6, 7)]
     assert limits.parsed(limits.text_of(products)) == products
     assert limits.products_alone(products) == 1e6
+    runs = [{"blas": {"sgemm": rate}, "products": {"2x3x4": us}} for rate, us in ((1.0, 7.0), (2.0, 9.0))]
+    assert limits.undisturbed(runs) == {"blas": {"sgemm": 2.0}, "products": {"2x3x4": 7.0}}
 
 
 def test_overhead_adds_up() -> None:
@@ -106,9 +129,10 @@ def test_jobs_take_turns() -> None:
 
 def test_steps_are_timed_in_blocks() -> None:
     steps: list[int] = []
-    blocks = time_steps(lambda: steps.append(1), 0.0)
+    blocks, cpu = time_steps(lambda: steps.append(1), 0.0)
     assert len(blocks) == 3
     assert len(steps) > 3
+    assert cpu >= 0
     assert all(us > 0 for us in blocks)
 
 

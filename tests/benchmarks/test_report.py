@@ -21,6 +21,7 @@ def run(us: float, loss: float = 1.0, *, cold: bool = False, total: float = 0.5,
         "phases": {"import": 0.1, "build": 0.2, "first step": 0.2},
         "memory": memory,
         "blocks": [us - 1, us, us + 1],
+        "cpu": 2 * us,
         "load": 1.0,
         "cold": cold,
     }
@@ -65,6 +66,7 @@ def test_the_fastest_variant_that_agrees_counts() -> None:
     assert digits.peer == digits.best["jax"]
     assert digits.ours == digits.best["compiled"]
     assert digits.ratio == pytest.approx(90 / 42)
+    assert digits.undisturbed == pytest.approx(89 / 39)
     assert [(f.backend, f.error) for f in digits.failures] == [
         ("pytensor", "ImportError: no | luck"),
         ("jax", "disagrees: result 0 is 1.5, others 1"),

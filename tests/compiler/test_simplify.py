@@ -39,6 +39,14 @@ class Row:
         return SPECIAL if self.special else POSITIVE
 
 
+def _put_back(x: Any) -> Any:
+    """The cotangent of a split: each part put back into zeros."""
+    parts = [F.exp(x[:, :2]), F.exp(x[:, 2:])]
+    slices = [((None, None, 1), (None, 2, 1)), ((None, None, 1), (2, None, 1))]
+    a, b = (apply(REGISTRY["unslice"], part, x, slices=s) for part, s in zip(parts, slices, strict=True))
+    return a + b
+
+
 ROWS: dict[str, Row] = {
     "fold": Row("fold", lambda x: x * F.exp(_number(x, 2.0)), ("mul",)),
     "implicit broadcast": Row("implicit broadcast", lambda x: F.broadcast_to(_row(x), (2, 3)) + x, ("slice", "add")),
@@ -84,6 +92,8 @@ ROWS: dict[str, Row] = {
     ),
     "subtraction": Row("subtraction", lambda x: F.exp(x) + (-x), ("exp", "sub")),
     "subtraction, turned": Row("subtraction", lambda x: (-x) + F.exp(x), ("exp", "sub")),
+    "slice of elements": Row("slice of elements", lambda x: (x + _row(x))[:, 1:], ("slice", "slice", "slice", "add")),
+    "parts": Row("parts", _put_back, ("slice", "slice", "exp", "exp", "concatenate")),
     # what must not fire
     "zero minus": Row("", lambda x: 0.0 - x, ("sub",)),
     "one over": Row("", lambda x: 1.0 / x, ("div",)),

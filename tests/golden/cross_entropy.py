@@ -9,7 +9,7 @@ def kernel(buffers, sizes, start, stop):
     rows6 = f32_at(buffers, 6)  # a block of %8 log f32[8,1]
     y7 = f32_at(buffers, 7)  # %31 sub f32[8,10]
     rows8 = f32_at(buffers, 8)  # a block of %17 sum f32[8]
-    part9 = f32_at(buffers, 9)  # per chunk: %19 sum f32[]
+    part9 = f64_at(buffers, 9)  # per chunk: %19 sum f32[]
     y10 = f32_at(buffers, 10)  # %23 neg f32[]
     columns = sizes[0]
     rows = sizes[1]
@@ -19,68 +19,73 @@ def kernel(buffers, sizes, start, stop):
     k1 = f32(s3)  # %21 count
     k0 = (f32(-1) / k1)  # %25 div
     for c in range(start, stop):
-        t0 = f32(0)
-        for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
-            n = min(block, rows * (c + 1) // chunks - b)
-            for l in range(n):
-                rows3[c * 64 + l] = f32(-np.inf)
-                rows4[c * 64 + l] = f32(0)
-            for j in range(columns):
+        whole0 = f64(0)
+        for s in range(rows * c // chunks, rows * (c + 1) // chunks, 128):
+            e = min(s + 128, rows * (c + 1) // chunks)
+            t0 = f32(0)
+            for b in range(s, e, block):
+                n = min(block, e - b)
+                for l in range(n):
+                    rows3[c * 64 + l] = f32(-np.inf)
+                    rows4[c * 64 + l] = f32(0)
+                for j in range(columns):
+                    for l in range(n):
+                        i = b + l
+                        a0 = x1[i]
+                        v0 = (j == a0)  # %14 eq
+                        v1 = (k0 if v0 else f32(0))  # %26 where
+                        a1 = x2[i * columns + j]
+                        rows3[c * 64 + l] = maximum_f32(rows3[c * 64 + l], a1)
+                        rows4[c * 64 + l] = plus_f32(rows4[c * 64 + l], v1)
+                for l in range(n):
+                    rows5[c * 64 + l] = f32(0)
+                for j in range(columns):
+                    for l in range(n):
+                        i = b + l
+                        h0 = rows3[c * 64 + l]
+                        a2 = x2[i * columns + j]
+                        v2 = (a2 - h0)  # %4 sub
+                        v3 = exp_f32(v2)  # %5 exp
+                        kept0[(c * columns + j) * 64 + l] = v3
+                        rows5[c * 64 + l] = plus_f32(rows5[c * 64 + l], v3)
                 for l in range(n):
                     i = b + l
-                    a0 = x1[i]
-                    v0 = (j == a0)  # %14 eq
-                    v1 = (k0 if v0 else f32(0))  # %26 where
-                    a1 = x2[i * columns + j]
-                    rows3[c * 64 + l] = maximum_f32(rows3[c * 64 + l], a1)
-                    rows4[c * 64 + l] = plus_f32(rows4[c * 64 + l], v1)
-            for l in range(n):
-                rows5[c * 64 + l] = f32(0)
-            for j in range(columns):
+                    h1 = rows5[c * 64 + l]
+                    v4 = log_f32(h1)  # %8 log
+                    rows6[c * 64 + l] = v4
+                for l in range(n):
+                    rows8[c * 64 + l] = f32(0)
+                for j in range(columns):
+                    for l in range(n):
+                        i = b + l
+                        h2 = rows3[c * 64 + l]
+                        h3 = rows6[c * 64 + l]
+                        h4 = rows5[c * 64 + l]
+                        h5 = rows4[c * 64 + l]
+                        a3 = x1[i]
+                        v5 = (j == a3)  # %14 eq
+                        a4 = x2[i * columns + j]
+                        v6 = (a4 - h2)  # %4 sub
+                        v7 = (v6 - h3)  # %9 sub
+                        v8 = (v7 if v5 else f32(0))  # %16 where
+                        v9 = (k0 if v5 else f32(0))  # %26 where
+                        v10 = kept0[(c * columns + j) * 64 + l]  # %5 exp
+                        v11 = (v10 / h4)  # %27 div
+                        v12 = (v11 * h5)  # %30 mul
+                        v13 = (v9 - v12)  # %31 sub
+                        y7[i * columns + j] = v13
+                        rows8[c * 64 + l] = plus_f32(rows8[c * 64 + l], v8)
                 for l in range(n):
                     i = b + l
-                    h0 = rows3[c * 64 + l]
-                    a2 = x2[i * columns + j]
-                    v2 = (a2 - h0)  # %4 sub
-                    v3 = exp_f32(v2)  # %5 exp
-                    kept0[(c * columns + j) * 64 + l] = v3
-                    rows5[c * 64 + l] = plus_f32(rows5[c * 64 + l], v3)
-            for l in range(n):
-                i = b + l
-                h1 = rows5[c * 64 + l]
-                v4 = log_f32(h1)  # %8 log
-                rows6[c * 64 + l] = v4
-            for l in range(n):
-                rows8[c * 64 + l] = f32(0)
-            for j in range(columns):
-                for l in range(n):
-                    i = b + l
-                    h2 = rows3[c * 64 + l]
-                    h3 = rows6[c * 64 + l]
-                    h4 = rows5[c * 64 + l]
-                    h5 = rows4[c * 64 + l]
-                    a3 = x1[i]
-                    v5 = (j == a3)  # %14 eq
-                    a4 = x2[i * columns + j]
-                    v6 = (a4 - h2)  # %4 sub
-                    v7 = (v6 - h3)  # %9 sub
-                    v8 = (v7 if v5 else f32(0))  # %16 where
-                    v9 = (k0 if v5 else f32(0))  # %26 where
-                    v10 = kept0[(c * columns + j) * 64 + l]  # %5 exp
-                    v11 = (v10 / h4)  # %27 div
-                    v12 = (v11 * h5)  # %30 mul
-                    v13 = (v9 - v12)  # %31 sub
-                    y7[i * columns + j] = v13
-                    rows8[c * 64 + l] = plus_f32(rows8[c * 64 + l], v8)
-            for l in range(n):
-                i = b + l
-                h6 = rows8[c * 64 + l]
-                t0 = plus_f32(t0, h6)  # %19 sum
-        part9[c] = t0
+                    h6 = rows8[c * 64 + l]
+                    t0 = plus_f32(t0, h6)  # %19 sum
+            whole0 = whole0 + f64(t0)
+        part9[c] = whole0
     if chunks == 1 or start < 0:  # the last chunk is done
         w0 = part9[0]
         for c in range(1, chunks):
-            w0 = plus_f32(w0, part9[c])
-        v14 = (w0 / k1)  # %22 div
-        v15 = (-v14)  # %23 neg
-        y10[0] = v15
+            w0 = w0 + part9[c]
+        v14 = f32(w0)
+        v15 = (v14 / k1)  # %22 div
+        v16 = (-v15)  # %23 neg
+        y10[0] = v16

@@ -4,7 +4,8 @@ def kernel(buffers, sizes, start, stop):
     rows1 = f32_at(buffers, 1)  # a block of %21 mul f32[80]
     x2 = f32_at(buffers, 2)  # w f32[80,20]
     acc3 = f32_at(buffers, 3)  # per chunk: %24 sum f32[20]
-    y4 = f32_at(buffers, 4)  # %24 sum f32[20]
+    sums4 = f64_at(buffers, 4)  # sums per chunk: %24 sum f32[20]
+    y5 = f32_at(buffers, 5)  # %24 sum f32[20]
     columns = 20
     rows = sizes[0]
     chunks = sizes[1]
@@ -15,21 +16,27 @@ def kernel(buffers, sizes, start, stop):
     k0 = (-k1)  # %20 neg
     for c in range(start, stop):
         for j in range(columns):
-            acc3[c * columns + j] = f32(0)
-        for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
-            n = min(block, rows * (c + 1) // chunks - b)
-            for l in range(n):
-                i = b + l
-                a0 = x0[i]
-                v0 = (k0 * a0)  # %21 mul
-                rows1[c * 64 + l] = v0
-            add_rows_f32(acc3, c * columns, x2, b * columns, rows1, c * 64, n, columns, columns)  # %24 sum
+            sums4[c * columns + j] = f64(0)
+        for s in range(rows * c // chunks, rows * (c + 1) // chunks, 128):
+            e = min(s + 128, rows * (c + 1) // chunks)
+            for j in range(columns):
+                acc3[c * columns + j] = f32(0)
+            for b in range(s, e, block):
+                n = min(block, e - b)
+                for l in range(n):
+                    i = b + l
+                    a0 = x0[i]
+                    v0 = (k0 * a0)  # %21 mul
+                    rows1[c * 64 + l] = v0
+                add_rows_f32(acc3, c * columns, x2, b * columns, rows1, c * 64, n, columns, columns)  # %24 sum
+            for j in range(columns):
+                sums4[c * columns + j] = sums4[c * columns + j] + f64(acc3[c * columns + j])
     if chunks == 1 or start < 0:  # the last chunk is done
         for j in range(columns):
-            t = acc3[j]
+            t = sums4[j]
             for c in range(1, chunks):
-                t = plus_f32(t, acc3[c * columns + j])
-            y4[j] = t
+                t = t + sums4[c * columns + j]
+            y5[j] = f32(t)
 
 
 @kernel
@@ -40,9 +47,10 @@ def kernel(buffers, sizes, start, stop):
     x3 = f32_at(buffers, 3)  # x1 f32[80]
     rows4 = f32_at(buffers, 4)  # a block of %37 add f32[80]
     acc5 = f32_at(buffers, 5)  # per chunk: %40 sum f32[20]
-    part6 = f32_at(buffers, 6)  # per chunk: %14 sum f32[]
-    y7 = f32_at(buffers, 7)  # %40 sum f32[20]
-    y8 = f32_at(buffers, 8)  # %17 div f32[]
+    sums6 = f64_at(buffers, 6)  # sums per chunk: %40 sum f32[20]
+    part7 = f64_at(buffers, 7)  # per chunk: %14 sum f32[]
+    y8 = f32_at(buffers, 8)  # %40 sum f32[20]
+    y9 = f32_at(buffers, 9)  # %17 div f32[]
     columns = 20
     rows = sizes[0]
     chunks = sizes[1]
@@ -52,50 +60,59 @@ def kernel(buffers, sizes, start, stop):
     k0 = (f32(1) / k1)  # %19 div
     k2 = (k0 * f32(0.5))  # %34 mul
     for c in range(start, stop):
-        t0 = f32(0)
+        whole0 = f64(0)
         for j in range(columns):
-            acc5[c * columns + j] = f32(0)
-        for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
-            n = min(block, rows * (c + 1) // chunks - b)
-            dot_rows_f32(rows2, c * 64, x0, b * columns, x1, 0, n, columns, columns)  # %4 sum
-            for l in range(n):
-                i = b + l
-                h0 = rows2[c * 64 + l]
-                v0 = maximum_f32(h0, f32(0))  # %6 maximum
-                v1 = abs(h0)  # %7 abs
-                v2 = (-v1)  # %8 neg
-                v3 = exp_f32(v2)  # %9 exp
-                v4 = log1p_f32(v3)  # %10 log1p
-                v5 = (v0 + v4)  # %11 add
-                a0 = x3[i]
-                v6 = (a0 * h0)  # %12 mul
-                v7 = (v5 - v6)  # %13 sub
-                v8 = (f32(1) + v3)  # %25 add
-                v9 = (k0 / v8)  # %26 div
-                v10 = (v9 * v3)  # %27 mul
-                v11 = (-v10)  # %28 neg
-                v12 = sign_f32(h0)  # %29 sign
-                v13 = (v11 * v12)  # %30 mul
-                v14 = (h0 > f32(0))  # %31 gt
-                v15 = (h0 == f32(0))  # %32 eq
-                v16 = (k2 if v15 else f32(0))  # %35 where
-                v17 = (k0 if v14 else v16)  # %36 where
-                v18 = (v13 + v17)  # %37 add
-                rows4[c * 64 + l] = v18
-                t0 = plus_f32(t0, v7)  # %14 sum
-            add_rows_f32(acc5, c * columns, x0, b * columns, rows4, c * 64, n, columns, columns)  # %40 sum
-        part6[c] = t0
+            sums6[c * columns + j] = f64(0)
+        for s in range(rows * c // chunks, rows * (c + 1) // chunks, 128):
+            e = min(s + 128, rows * (c + 1) // chunks)
+            t0 = f32(0)
+            for j in range(columns):
+                acc5[c * columns + j] = f32(0)
+            for b in range(s, e, block):
+                n = min(block, e - b)
+                dot_rows_f32(rows2, c * 64, x0, b * columns, x1, 0, n, columns, columns)  # %4 sum
+                for l in range(n):
+                    i = b + l
+                    h0 = rows2[c * 64 + l]
+                    v0 = maximum_f32(h0, f32(0))  # %6 maximum
+                    v1 = abs(h0)  # %7 abs
+                    v2 = (-v1)  # %8 neg
+                    v3 = exp_f32(v2)  # %9 exp
+                    v4 = log1p_f32(v3)  # %10 log1p
+                    v5 = (v0 + v4)  # %11 add
+                    a0 = x3[i]
+                    v6 = (a0 * h0)  # %12 mul
+                    v7 = (v5 - v6)  # %13 sub
+                    v8 = (f32(1) + v3)  # %25 add
+                    v9 = (k0 / v8)  # %26 div
+                    v10 = (v9 * v3)  # %27 mul
+                    v11 = (-v10)  # %28 neg
+                    v12 = sign_f32(h0)  # %29 sign
+                    v13 = (v11 * v12)  # %30 mul
+                    v14 = (h0 > f32(0))  # %31 gt
+                    v15 = (h0 == f32(0))  # %32 eq
+                    v16 = (k2 if v15 else f32(0))  # %35 where
+                    v17 = (k0 if v14 else v16)  # %36 where
+                    v18 = (v13 + v17)  # %37 add
+                    rows4[c * 64 + l] = v18
+                    t0 = plus_f32(t0, v7)  # %14 sum
+                add_rows_f32(acc5, c * columns, x0, b * columns, rows4, c * 64, n, columns, columns)  # %40 sum
+            whole0 = whole0 + f64(t0)
+            for j in range(columns):
+                sums6[c * columns + j] = sums6[c * columns + j] + f64(acc5[c * columns + j])
+        part7[c] = whole0
     if chunks == 1 or start < 0:  # the last chunk is done
         for j in range(columns):
-            t = acc5[j]
+            t = sums6[j]
             for c in range(1, chunks):
-                t = plus_f32(t, acc5[c * columns + j])
-            y7[j] = t
-        w0 = part6[0]
+                t = t + sums6[c * columns + j]
+            y8[j] = f32(t)
+        w0 = part7[0]
         for c in range(1, chunks):
-            w0 = plus_f32(w0, part6[c])
-        v19 = (w0 / k1)  # %17 div
-        y8[0] = v19
+            w0 = w0 + part7[c]
+        v19 = f32(w0)
+        v20 = (v19 / k1)  # %17 div
+        y9[0] = v20
 
 
 @kernel

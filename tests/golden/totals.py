@@ -1,23 +1,28 @@
 @kernel
 def kernel(buffers, sizes, start, stop):
     x0 = f32_at(buffers, 0)  # x0 f32[4,5]
-    part1 = f32_at(buffers, 1)  # per chunk: %2 sum f32[]
+    part1 = f64_at(buffers, 1)  # per chunk: %2 sum f32[]
     y2 = f32_at(buffers, 2)  # %3 sqrt f32[]
     rows = sizes[0]
     chunks = sizes[1]
     for c in range(start, stop):
-        t0 = f32(0)
-        for i in range(rows * c // chunks, rows * (c + 1) // chunks):
-            a0 = x0[i]
-            v0 = (a0 * a0)  # %1 square
-            t0 = plus_f32(t0, v0)  # %2 sum
-        part1[c] = t0
+        whole0 = f64(0)
+        for s in range(rows * c // chunks, rows * (c + 1) // chunks, 4096):
+            e = min(s + 4096, rows * (c + 1) // chunks)
+            t0 = f32(0)
+            for i in range(s, e):
+                a0 = x0[i]
+                v0 = (a0 * a0)  # %1 square
+                t0 = plus_f32(t0, v0)  # %2 sum
+            whole0 = whole0 + f64(t0)
+        part1[c] = whole0
     if chunks == 1 or start < 0:  # the last chunk is done
         w0 = part1[0]
         for c in range(1, chunks):
-            w0 = plus_f32(w0, part1[c])
-        v1 = math.sqrt(w0)  # %3 sqrt
-        y2[0] = v1
+            w0 = w0 + part1[c]
+        v1 = f32(w0)
+        v2 = math.sqrt(v1)  # %3 sqrt
+        y2[0] = v2
 
 
 @kernel

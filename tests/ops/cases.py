@@ -136,6 +136,14 @@ def elementwise() -> list[Case]:
         Case("maximum", F.maximum, np.maximum, PAIRS, ulps=0),
         Case("minimum", F.minimum, np.minimum, PAIRS, ulps=0),
         Case("floor_divide", F.floor_divide, np.floor_divide, AWAY, order=0, ulps=0),
+        Case(
+            "exponent",
+            lambda i: op("exponent", i),
+            lambda i: i.astype(np.int64),
+            ((integer(2, 3, low=0, high=9),),),
+            order=0,
+            ulps=0,
+        ),
         Case("remainder", F.remainder, np.remainder, AWAY, order=2, ulps=0),
     ]
     rows += [

@@ -185,10 +185,19 @@ def select(condition: Flag, yes: Any, no: Any) -> Real:
     return Real(condition.builder, condition.builder.select(condition.value, yes.value, no.value))
 
 
+def at_least(x: Real, low: Any) -> Real:
+    """The larger of the two; NaN stays NaN."""
+    return select(x < low, low, x)
+
+
+def at_most(x: Real, high: Any) -> Real:
+    """The smaller of the two; NaN stays NaN."""
+    return select(x > high, high, x)
+
+
 def clamp(x: Real, low: Any, high: Any) -> Real:
     """x moved into [low, high]; NaN stays NaN."""
-    x = select(x < low, low, x)
-    return select(x > high, high, x)
+    return at_most(at_least(x, low), high)
 
 
 def copysign(magnitude: Real, sign: Real) -> Real:

@@ -8,7 +8,7 @@ width, whether there is a frame, result channels of a group, result plane, strid
 weights, phases, scratch elements of a chunk, where in it the frame and the spare tile are, then for each phase: place of
 its taps, their number, place of its pixels, their number, whether they are consecutive.
 Taps: offsets in the source, places in the weights. Pixels (filled up to a multiple of EIGHT): offsets in the source,
-places in the result.
+places in the result, and for each EIGHT the first of their taps and the number.
 
 weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pixels, with the cotangent's channels as
 lanes; each chunk of images has sums of its own, which weight_sum joins in order.
@@ -59,15 +59,19 @@ def packed(w, scratch, to, sizes, lanes):
 def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
     """One block of lanes of one phase of one image. `to`: where its first plane begins; `some` lanes are channels."""
     plane = sizes[12]
-    taps, count, pixels, many, consecutive = (
-        sizes[phase], sizes[phase + 1], sizes[phase + 2], sizes[phase + 3], sizes[phase + 4],
-    )
-    offsets, places = at(sizes, taps), pixels + (many + 7) // 8 * 8
+    taps, pixels, many, consecutive = sizes[phase], sizes[phase + 2], sizes[phase + 3], sizes[phase + 4]
+    padded = (many + 7) // 8 * 8
+    places, parts = pixels + padded, pixels + 2 * padded
+    row = at(scratch, lanes) - at(scratch, 0)
     whole = many // 8 * 8 if consecutive and some == lanes else 0
-    for p in range(0, whole, 8):
-        put_columns(y, source, at(sizes, pixels + p), offsets, count, v, at(y, to + sizes[places] + p), plane, lanes)
-    for p in range(whole, many, 8):
-        put_columns(y, source, at(sizes, pixels + p), offsets, count, v, at(scratch, spare), 8, lanes)
+    for p in range(0, many, 8):
+        first, number = sizes[parts + p // 4], sizes[parts + p // 4 + 1]
+        offsets, rows = at(sizes, taps + first), v + first * row
+        if p < whole:
+            out = at(y, to + sizes[places] + p)
+            put_columns(y, source, at(sizes, pixels + p), offsets, number, rows, out, plane, lanes)
+            continue
+        put_columns(y, source, at(sizes, pixels + p), offsets, number, rows, at(scratch, spare), 8, lanes)
         for lane in range(some):
             for b in range(min(8, many - p)):
                 y[to + lane * plane + sizes[places + p + b]] = scratch[spare + lane * 8 + b]

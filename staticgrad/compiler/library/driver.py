@@ -2,10 +2,12 @@
 
 A row of the table is ROW int64 numbers: kernel address, address of its buffer list, address of its sizes, start,
 stop, number of chunks to cut the range into, whether to look at the status afterwards, and the pool of threads that
-shares the chunks. The functions of `pool.py` precede these in one module.
+shares the chunks. A row without chunks is a part of a loop or branch. The functions of `pool.py` and `turns.py` precede
+these in one module.
 """
 
 from staticgrad.compiler.library.pool import share
+from staticgrad.compiler.library.turns import turn
 
 # kernels
 from numba import njit
@@ -16,8 +18,8 @@ from staticgrad.compiler.table import DATA_OFFSET, ROW
 
 @njit("int64(int64, int64, int64, int64, int64, int64, int64, int64)", nogil=True, cache=True)
 def step(patches, count, objects, table, first, last, status, hold):
-    """Bind the caller's arrays, then run rows [first, last). Returns the row that reported an error,
-    or -1.
+    """Bind the caller's arrays, then run rows [first, last). Returns the row that reported an error, or that the host has
+    to run, or -1.
 
     patches: `count` rows of (which object, address to write, bytes to add), by which the data pointers of the ndarrays
     whose ids are in `objects` get to where kernels read them. hold: 0, or (holders, threads before, address of get
@@ -30,17 +32,25 @@ def step(patches, count, objects, table, first, last, status, hold):
         poke(hold + 8, call_get(peek(hold + 16)))
         call_set(peek(hold + 24), 1)
     failed = -1
-    for r in range(first, last):
+    r = first
+    while r < last:
         row = table + 8 * ROW * r
         kernel, buffers, sizes, start, stop = peek(row), peek(row + 8), peek(row + 16), peek(row + 24), peek(row + 32)
         chunks = peek(row + 40)
-        if chunks <= 1:
+        if chunks == 0:
+            r = turn(row, r)
+            if r < 0:
+                failed = -1 - r
+                break
+            continue
+        if chunks == 1:
             call_kernel(kernel, buffers, sizes, start, stop)
         else:
             share(peek(row + 56), kernel, buffers, sizes, start, stop, chunks)
         if peek(row + 48) != 0 and peek(status) != 0:
             failed = r
             break
+        r += 1
     if hold != 0 and atomic_add(hold, -1) == 1:
         call_set(peek(hold + 24), peek(hold + 8))
     return failed

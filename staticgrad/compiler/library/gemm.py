@@ -3,13 +3,18 @@
 sizes: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, then for each batch the offsets of A, B and C in
 elements.
 The range is over rows of C for a single batch, else over batches. Row-major C = A B is column-major C' = B' A'.
+
+A sum over many rows (A is transposed, as in gradients of weights) goes in pieces of k that OpenBLAS takes for small
+products, of at most 100^3: those it does without packing, which for a narrow C takes up to half of the time.
 """
 
-from staticgrad.compiler.blas import dgemm, sgemm
+from staticgrad.compiler.blas import dgemm, dgemm_more, sgemm, sgemm_more
 from staticgrad.compiler.lang import *
 
 # kernels
-from staticgrad.compiler.blas import dgemm, sgemm
+from staticgrad.compiler.blas import dgemm, dgemm_more, sgemm, sgemm_more
+
+SMALL, NARROW = 960_000, 24
 
 
 @kernel
@@ -20,7 +25,15 @@ def gemm_f32(buffers, sizes, start, stop):
     if batches == 1:
         rows = stop - start
         at = start if ta else start * lda
-        sgemm(tb, ta, n, rows, k, b, sizes[10], ldb, a, sizes[9] + at, lda, c, sizes[11] + start * ldc, ldc)
+        piece = SMALL // max(n * rows, 1)
+        if ta == 0 or tb != 0 or piece < NARROW or k < 2 * piece:
+            piece = k
+        sgemm(tb, ta, n, rows, piece, b, sizes[10], ldb, a, sizes[9] + at, lda, c, sizes[11] + start * ldc, ldc)
+        for s in range(piece, k, max(piece, 1)):
+            sgemm_more(
+                tb, ta, n, rows, min(piece, k - s), b, sizes[10] + s * ldb, ldb, a, sizes[9] + at + s * lda, lda,
+                c, sizes[11] + start * ldc, ldc,
+            )
     else:
         for i in range(start, stop):
             sgemm(tb, ta, n, m, k, b, sizes[10 + 3 * i], ldb, a, sizes[9 + 3 * i], lda, c, sizes[11 + 3 * i], ldc)
@@ -34,7 +47,15 @@ def gemm_f64(buffers, sizes, start, stop):
     if batches == 1:
         rows = stop - start
         at = start if ta else start * lda
-        dgemm(tb, ta, n, rows, k, b, sizes[10], ldb, a, sizes[9] + at, lda, c, sizes[11] + start * ldc, ldc)
+        piece = SMALL // max(n * rows, 1)
+        if ta == 0 or tb != 0 or piece < NARROW or k < 2 * piece:
+            piece = k
+        dgemm(tb, ta, n, rows, piece, b, sizes[10], ldb, a, sizes[9] + at, lda, c, sizes[11] + start * ldc, ldc)
+        for s in range(piece, k, max(piece, 1)):
+            dgemm_more(
+                tb, ta, n, rows, min(piece, k - s), b, sizes[10] + s * ldb, ldb, a, sizes[9] + at + s * lda, lda,
+                c, sizes[11] + start * ldc, ldc,
+            )
     else:
         for i in range(start, stop):
             dgemm(tb, ta, n, m, k, b, sizes[10 + 3 * i], ldb, a, sizes[9 + 3 * i], lda, c, sizes[11 + 3 * i], ldc)

@@ -14,6 +14,7 @@ The range is over chunks of planes.
 from staticgrad.compiler.lang import *
 
 # kernels
+from staticgrad.compiler.vector import at, squares_max, squares_put
 
 
 @inline
@@ -46,7 +47,7 @@ def winner(x, plane, sizes, i, j):
 
 @inline
 def by_two(sizes):
-    """Windows of 2 x 2 side by side: what most networks use, and what vectorises."""
+    """Windows of 2 x 2 side by side: what most networks use, in vectors."""
     square = sizes[6] == 2 and sizes[7] == 2 and sizes[8] == 2 and sizes[9] == 2
     return square and sizes[10] == 0 and sizes[11] == 0 and sizes[12] == 1 and sizes[13] == 1
 
@@ -60,14 +61,16 @@ def most_max(x, y, sizes, start, stop):
             plane = n * height * width
             for i in range(tall):
                 to = (n * tall + i) * wide
-                if two:
-                    upper, lower = plane + 2 * i * width, plane + (2 * i + 1) * width
-                    for j in range(wide):
-                        p, q = x[upper + 2 * j], x[upper + 2 * j + 1]
-                        r, s = x[lower + 2 * j], x[lower + 2 * j + 1]
-                        p = q if above(q, p) else p
-                        r = s if above(s, r) else r
-                        y[to + j] = r if above(r, p) else p
+                if two and wide >= 4:
+                    step = 8 if wide >= 8 else 4
+                    for k in range(0, wide, step):
+                        first = min(k, wide - step)  # the last ones lie over those before them
+                        upper = at(x, plane + 2 * (i * width + first))
+                        lower = at(x, plane + 2 * (i * width + first) + width)
+                        if step == 8:
+                            squares_max(x, upper, lower, at(y, to + first), 8)
+                        else:
+                            squares_max(x, upper, lower, at(y, to + first), 4)
                 else:
                     for j in range(wide):
                         y[to + j] = x[plane + winner(x, plane, sizes, i, j)]
@@ -91,27 +94,28 @@ def most_put(g, x, y, sizes, start, stop):
     for c in range(start, stop):
         for n in range(planes * c // chunks, planes * (c + 1) // chunks):
             plane = n * height * width
-            if not two or height != 2 * tall or width != 2 * wide:
+            if not two or wide < 4 or height != 2 * tall or width != 2 * wide:
                 for i in range(height * width):
                     y[plane + i] = 0
             for i in range(tall):
-                at = (n * tall + i) * wide
-                if two:
-                    upper, lower = plane + 2 * i * width, plane + (2 * i + 1) * width
-                    for j in range(wide):
-                        p, q = x[upper + 2 * j], x[upper + 2 * j + 1]
-                        r, s = x[lower + 2 * j], x[lower + 2 * j + 1]
-                        value = g[at + j]
-                        second, fourth = above(q, p), above(s, r)
-                        below = above(s if fourth else r, q if second else p)
-                        above_it, below_it = value * 0 if below else value, value if below else value * 0
-                        y[upper + 2 * j] = above_it * 0 if second else above_it
-                        y[upper + 2 * j + 1] = above_it if second else above_it * 0
-                        y[lower + 2 * j] = below_it * 0 if fourth else below_it
-                        y[lower + 2 * j + 1] = below_it if fourth else below_it * 0
+                source = (n * tall + i) * wide
+                if two and wide >= 4:
+                    step = 8 if wide >= 8 else 4
+                    for k in range(0, wide, step):
+                        first = min(k, wide - step)
+                        upper = plane + 2 * (i * width + first)
+                        lower = upper + width
+                        if step == 8:
+                            squares_put(
+                                x, at(x, upper), at(x, lower), at(g, source + first), at(y, upper), at(y, lower), 8
+                            )
+                        else:
+                            squares_put(
+                                x, at(x, upper), at(x, lower), at(g, source + first), at(y, upper), at(y, lower), 4
+                            )
                 else:
                     for j in range(wide):
-                        y[plane + winner(x, plane, sizes, i, j)] += g[at + j]
+                        y[plane + winner(x, plane, sizes, i, j)] += g[source + j]
 
 
 @inline

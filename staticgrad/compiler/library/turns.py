@@ -1,0 +1,75 @@
+"""Rows that decide which row comes next: loops and branches. They have no chunks; their `start` says what they do.
+
+    ENTER    the first iteration of a loop: sets its state up, and goes on with the next row, or behind the loop
+    REPEAT   the end of an iteration: goes back behind the ENTER row, or on behind the loop
+    UNLESS   goes to row sizes[0] unless the boolean in buffers[0] is true
+    GO       goes to row sizes[0]
+    HOST     stops the driver: Python has something to do
+
+ENTER and REPEAT share their buffers (where a loop's stacks begin) and sizes, which are its state:
+
+    T        the iteration, from 0
+    N        how many there are; -1 where a condition decides
+    COUNT    which buffer holds N, -1 for none
+    REVERSE  whether iteration t works on place N - 1 - t of the stacks
+    BEHIND   the row behind the loop; HEAD the one behind ENTER
+    MOVES    their number and address: (where to write, which buffer, bytes per place, bytes to add), the pointers that
+             go along the stacks
+    GROWING  their number and address: (which buffer, its home, bytes per place, whether this loop fills it): stacks
+             whose home is (address, capacity in bytes), as nobody knows in advance how long they get
+"""
+
+# kernels
+from numba import njit
+
+from staticgrad.compiler.address import peek, peek_byte, poke, resize
+from staticgrad.compiler.table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, N, REPEAT, REVERSE, T, UNLESS
+
+
+@njit(error_model="numpy")
+def room(loop, buffers, places):
+    """Stacks that this loop fills get room for so many places; every stack begins where it begins now."""
+    first = peek(loop + GROWING + 8)
+    for i in range(peek(loop + GROWING)):
+        entry = first + 32 * i
+        home, need = peek(entry + 8), places * peek(entry + 16)
+        if peek(entry + 24) != 0 and need > peek(home + 8):
+            capacity = max(need, 2 * peek(home + 8), 4096)
+            poke(home, resize(peek(home), capacity))
+            poke(home + 8, capacity)
+        poke(buffers + 8 * peek(entry), peek(home))
+
+
+@njit(error_model="numpy")
+def begin(loop, buffers, t, n):
+    """Point the rows of the body at place t; returns the row to go on with."""
+    poke(loop + T, t)
+    if t == n:
+        return peek(loop + BEHIND)
+    if n < 0:
+        room(loop, buffers, t + 1)
+    place = n - 1 - t if peek(loop + REVERSE) != 0 else t
+    first = peek(loop + MOVES + 8)
+    for i in range(peek(loop + MOVES)):
+        move = first + 32 * i
+        poke(peek(move), peek(buffers + 8 * peek(move + 8)) + place * peek(move + 16) + peek(move + 24))
+    return peek(loop + HEAD)
+
+
+@njit(error_model="numpy")
+def turn(row, r):
+    """What a row without chunks does; returns the row to go on with, -1 - r to stop."""
+    what, buffers, sizes = peek(row + 24), peek(row + 8), peek(row + 16)
+    if what == UNLESS:
+        return r + 1 if peek_byte(peek(buffers)) != 0 else peek(sizes)
+    if what == GO:
+        return peek(sizes)
+    if what == ENTER:
+        if peek(sizes + COUNT) >= 0:
+            poke(sizes + N, peek(peek(buffers + 8 * peek(sizes + COUNT))))
+        n = peek(sizes + N)
+        room(sizes, buffers, max(n, 0))
+        return begin(sizes, buffers, 0, n)
+    if what == REPEAT:
+        return begin(sizes, buffers, peek(sizes + T) + 1, peek(sizes + N))
+    return -1 - r

@@ -1,0 +1,211 @@
+"""Loops and branches as rows of the plan's table.
+
+A body is laid out like a program whose variables are what the loop carries: its rows lie between those that turn the loop,
+its kernels write carries in place where nobody needs the old value any more. Items of stacks are parts of memory that the
+loop moves along from iteration to iteration; see `library/turns.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import REGISTRY, Cell, Graph, Layout, Node, Subgraph
+from ..ops.bodies import copied, parameter
+from ..ops.roles import Loop
+from ..types import bool_
+from .fuse import Fuser
+from .layout import Layouts
+from .rows import Row, Slot, memory_of
+from .schedule import Unit, schedule
+from .table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, LOOP_WORDS, MOVES, REPEAT, REVERSE, UNLESS, N, T
+
+
+class Turning:
+    """A loop of the plan: its state, and what moves with it."""
+
+    def __init__(self, row: Row):
+        self.row = row
+        self.words = row.size_array
+        self.moves: list[list[int]] = []
+        self.growing: list[list[int]] = []
+
+    def move(self, address: int, slot: Slot, add: int) -> None:
+        """The pointer at `address` goes to the item of a stack."""
+        self.moves.append([address, slot.index, slot.nbytes, slot.offset + add])
+
+    def start(self, n: int, count: int, reverse: bool, behind: int, head: int) -> None:
+        """What does not change from run to run; see `library/turns.py`."""
+        for at, value in ((N, n), (COUNT, count), (REVERSE, int(reverse)), (BEHIND, behind), (HEAD, head)):
+            self.words[at // 8] = value
+
+    def address(self, slot: Slot) -> int:
+        """Where the item is in the iteration under way."""
+        t, n = int(self.words[T // 8]), int(self.words[N // 8])
+        place = n - 1 - t if self.words[REVERSE // 8] else t
+        return int(self.row.pointers[slot.index]) + place * slot.nbytes + slot.offset
+
+    def finish(self) -> None:
+        """Write down what moves, when all rows are there."""
+        self.tables = [np.array(entries, np.int64).reshape(-1, 4) for entries in (self.moves, self.growing)]
+        for at, table in zip((MOVES, GROWING), self.tables, strict=True):
+            self.words[at // 8 : at // 8 + 2] = len(table), table.ctypes.data
+
+
+class Regions:
+    """The part of `Builder` that lays out loops and branches."""
+
+    rows: list[Row]
+    made: list[Slot]
+    homes: dict[Slot, np.ndarray]
+    loops: list[Turning]
+
+    def _loop(self: Any, unit: Unit) -> None:
+        node = unit.makes[0]
+        loop = Loop(node.attrs, node.inputs)
+        results = {n.attrs["index"]: n for n in unit.makes[1:]}
+        consts = [self._whole(c) for c in loop.consts]
+        carries = [self._carry(init, results.get(i)) for i, init in enumerate(loop.inits)]
+        first = len(carries)
+        n = -1 if loop.dynamic else node.attrs["length"]
+        filled = [self._stack(n, item, results.get(first + j)) for j, item in enumerate(loop.items)]
+        roots = [*(self._contiguous(s) for s in loop.stacks), *((slot, 0) for slot in filled)]
+        counted = [self._contiguous(loop.count)] if loop.count is not None else []
+        row = Row("loop", "while" if n < 0 else f"{n} times", node, [*roots, *counted], [0] * LOOP_WORDS, turn=ENTER)
+        turning = Turning(row)
+        self.loops.append(turning)
+        self._grow(turning, roots, len(loop.stacks), [*loop.item_params, *loop.items])
+        begin, mark = len(self.rows), len(self.made)
+        self.add(row)
+        until = self._until(loop, [*consts, *carries])
+        places = [
+            Slot("part", p.type.shape, p.type.dtype, index=k, offset=0, base=root, place=turning)
+            for k, (p, (root, _)) in enumerate(zip([*loop.item_params, *loop.items], roots, strict=True))
+        ]
+        given = [*consts, *carries, *places[: len(loop.stacks)]]
+        carried = range(len(consts), len(consts) + first)
+        self._frame(loop.body, given, carried, [*carries, *places[len(loop.stacks) :]])
+        repeat = Row("repeat", row.name, node, turn=REPEAT)
+        repeat.pointers, repeat.size_array = row.pointers, row.size_array
+        self.add(repeat)
+        behind = len(self.rows)
+        turning.start(n, len(roots) if counted else -1, node.attrs["reverse"], behind, begin + 1)
+        if until is not None:
+            until.size_array[0] = behind
+        self._outlive(begin, mark)
+        steps = results.get(first + len(filled))
+        if steps is not None:
+            done = Slot("fixed", (), np.dtype(np.int64), memory=row.size_array[:1].reshape(()))
+            whole = Layout.contiguous(())
+            self._copy_row(steps, self.slot(steps), whole, (done, 0, whole))
+
+    def _whole(self: Any, node: Node) -> Slot:
+        """An operand of a body: all of it, in row-major order."""
+        slot, add = self._contiguous(node)
+        return Slot("part", node.type.shape, node.type.dtype, offset=add, base=slot)
+
+    def _carry(self: Any, init: Node, last: Node | None) -> Slot:
+        """The memory of a carry, which holds its first value; the last one stays there as the loop's result."""
+        to = self.temporary(init.type.shape, init.type.dtype) if last is None else self.slot(last)
+        self._copy_row(init, to, Layout.contiguous(init.type.shape))
+        return to
+
+    def _stack(self: Any, n: int, item: Node, result: Node | None) -> Slot:
+        """The memory of stacked items; laws that fired late may have left nobody who reads them."""
+        if n >= 0:
+            return self.temporary((n, *item.type.shape), item.type.dtype) if result is None else self.slot(result)
+        slot = Slot("stack", item.type.shape, item.type.dtype)
+        self.homes[slot] = np.zeros(2, np.int64)
+        if result is not None:
+            self.slots[result] = slot
+        return slot
+
+    def _grow(self: Any, turning: Turning, roots: Sequence[tuple[Slot, int]], given: int, items: Sequence[Node]) -> None:
+        """Stacks begin wherever their memory has got to."""
+        for k, ((slot, _), item) in enumerate(zip(roots, items, strict=True)):
+            while slot.kind == "part" and slot.place is None and slot.base is not None:
+                slot = slot.base
+            if slot.kind == "stack":
+                home = self.homes[slot]
+                turning.growing.append([k, home.ctypes.data, item.type.nbytes, int(k >= given)])
+
+    def _until(self: Any, loop: Loop, given: Sequence[Slot]) -> Row | None:
+        """The rows of the condition, which end the loop where it does not hold."""
+        if loop.cond is None:
+            return None
+        flag = self.temporary((), bool_)
+        self._frame(loop.cond, given, range(0), [flag])
+        row = Row("until", "unless the condition holds", loop.cond.results[0], [(flag, 0)], [0], turn=UNLESS)
+        return self.add(row)
+
+    def _branch(self: Any, unit: Unit) -> None:
+        node = unit.makes[0]
+        then, orelse = node.attrs["then"], node.attrs["orelse"]
+        results = {n.attrs["index"]: n for n in unit.makes[1:]}
+        operands = [self._whole(i) for i in node.inputs[1:]]
+        targets = [
+            self.slot(results[i]) if i in results else self.temporary(r.type.shape, r.type.dtype)
+            for i, r in enumerate(then.results)
+        ]
+        unless = self.add(Row("branch", "if", node, [self._contiguous(node.inputs[0])], [0], turn=UNLESS))
+        self._frame(then, operands, range(0), targets)
+        go = self.add(Row("go", "else", node, [], [0], turn=GO))
+        unless.size_array[0] = len(self.rows)
+        self._frame(orelse, operands, range(0), targets)
+        go.size_array[0] = len(self.rows)
+
+    def _frame(self: Any, body: Subgraph, given: Sequence[Slot], carried: range, targets: Sequence[Slot]) -> None:
+        """The rows of a body. given: memory of its parameters, those `carried` are overwritten by the first results;
+        targets: where the results go."""
+        graph, slots, moved = Graph(intern=True), {}, {}
+        cells: list[tuple[Cell, Node]] = []
+        for k, (param, slot) in enumerate(zip(body.params, given, strict=True)):
+            if k in carried:
+                cells.append(_variable(graph, f"carry {len(cells)}", param))
+                leaf = cells[-1][1]
+            else:
+                leaf = parameter(graph, param.type, param.name)
+            moved[param], slots[leaf] = leaf, slot
+        results = copied(graph, body.results, moved)
+        for k in range(len(cells), len(results)):
+            cells.append(_variable(graph, f"result {k - len(carried)}", body.results[k]))
+            slots[cells[-1][1]] = targets[k]
+        layouts = Layouts(graph)
+        variables = {leaf for _, leaf in cells}
+        values = []
+        for r, (_, leaf) in zip(results, cells, strict=True):
+            again = (layouts.base[r] in variables and r is not leaf) or r in values  # a store of its own, not a copy later
+            values.append(graph.add(REGISTRY["identity"], (r,), {}, r.type) if again else r)
+        layouts = Layouts(graph)
+        fuser = Fuser(graph, values, layouts)
+        order = schedule(graph, fuser.run(), layouts, [], [(c, v) for (c, _), v in zip(cells, values, strict=True)])
+        type(self)(graph, layouts, order, (), (), outer=self, given=slots)
+        self.decisions += fuser.decisions
+        self.notes += [f"in a body, {note}" for note in order.notes]
+
+    def _outlive(self: Any, begin: int, mark: int) -> None:
+        """What a loop uses and did not make itself stays as it is for all iterations."""
+        own = set(self.made[mark:])
+        for row in self.rows[begin:]:
+            for slot, _ in row.buffers:
+                root = slot.root
+                if root not in own:
+                    root.first, root.last = min(root.first, begin), max(root.last, len(self.rows) - 1)
+
+    # for host calls -------------------------------------------------------------------------------------------------
+
+    def inside(self: Any, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """A node's value in the iteration under way, as a view of the plan's memory."""
+        base, at = self.slot(self.layouts.base[node]), self.layouts.at[node]
+        flat = memory_of(base, arrays).reshape(-1)
+        strides = tuple(s * base.dtype.itemsize for s in at.strides)
+        return np.lib.stride_tricks.as_strided(flat[at.offset :], at.shape, strides)
+
+
+def _variable(graph: Graph, name: str, like: Node) -> tuple[Cell, Node]:
+    cell = Cell(name, like.type)
+    return cell, graph.add(REGISTRY["variable"], (), {"cell": cell}, like.type, name)
+
+

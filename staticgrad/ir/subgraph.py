@@ -1,0 +1,74 @@
+"""The body of a loop or branch: a graph with parameters and results, as an attribute of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import StaticgradError
+from ..types import TensorType
+from .graph import Graph
+from .node import Node
+
+
+class Subgraph:
+    """A pure function: `params` are placeholders of `graph`, `results` nodes of it. Frozen; compared by identity.
+
+    Results may repeat, and may be parameters. Everything else that the results need is in the graph: nothing of a body
+    comes from outside but through its parameters.
+    """
+
+    __slots__ = ("_order", "_types", "graph", "params", "results")
+
+    def __init__(self, graph: Graph, params: Sequence[Node], results: Sequence[Node]):
+        self.graph = graph
+        self.params = tuple(params)
+        self.results = tuple(results)
+        self._order = [n for n in graph.reaching(self.results) if n not in set(self.params)]
+        self._types: dict[tuple[TensorType, ...], dict[Node, TensorType]] = {}
+
+    def __lt__(self, other: Subgraph) -> bool:  # attributes are sorted by key; equal keys never compare values
+        return id(self) < id(other)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """What is computed, in order; the parameters are not among it."""
+        return self._order
+
+    def types(self, given: Sequence[TensorType]) -> dict[Node, TensorType]:
+        """The type of every node for parameters of the given types. Raises the ops' errors with the user's line."""
+        key = tuple(given)
+        if key not in self._types:
+            kinds = dict(zip(self.params, key, strict=True))
+            for node in self._order:
+                kinds[node] = node.type if node.op.leaf else _inferred(node, [kinds[i] for i in node.inputs])
+            self._types[key] = kinds
+        return self._types[key]
+
+    def infer(self, given: Sequence[TensorType]) -> list[TensorType]:
+        """The types of the results."""
+        kinds = self.types(given)
+        return [kinds[result] for result in self.results]
+
+    def eval(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The results in NumPy."""
+        values: dict[Node, Any] = dict(zip(self.params, arrays, strict=True))
+        for node in self._order:
+            try:
+                value = node.op.eval(*(values[i] for i in node.inputs), **node.attrs)
+            except StaticgradError as error:
+                raise type(error)(error.summary, *error.details, where=node.where) from None
+            values[node] = value if isinstance(value, tuple) else np.asarray(value)
+        return [values[result] for result in self.results]
+
+    def __repr__(self) -> str:
+        return f"<{len(self._order)} nodes>"
+
+
+def _inferred(node: Node, types: list[TensorType]) -> TensorType:
+    try:
+        return node.op.infer(*types, **node.attrs)
+    except StaticgradError as error:
+        raise type(error)(error.summary, *error.details, where=node.where) from None

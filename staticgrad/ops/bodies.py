@@ -1,0 +1,174 @@
+"""From a Python function to a subgraph: it runs once on symbols, and what it appended to the graph moves into a body.
+
+The function runs in the graph around it, so whatever it uses from outside is found by itself: values that do not depend
+on a loop's parameters stay outside, computed once, and enter the body as constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphError
+from ..ir import REGISTRY, Graph, Node, Subgraph
+from ..operators import Symbol, append, apply, state
+from ..types import TensorType
+from .trees import flatten
+
+SMALL = 64
+"""Elements up to which a constant becomes part of the body, where laws see it; larger ones are handed in."""
+
+
+def in_graph(graph: Graph, op: str, args: tuple[Any, ...], **attrs: Any) -> Any:
+    """An op in the graph at hand: through the tracer when one is at work."""
+    if state.tracer is not None:
+        return state.tracer.apply(REGISTRY[op], args, attrs)
+    return append(graph, REGISTRY[op], args, attrs)
+
+
+def symbol(graph: Graph, value: Any, like: Any = None) -> Any:
+    """A tensor, array or number as a symbol of the graph; numbers take the dtype of `like`."""
+    if isinstance(value, Symbol):
+        return value
+    if like is not None and not hasattr(value, "dtype"):
+        value = np.asarray(value, like)
+    return in_graph(graph, "identity", (value,))
+
+
+class Traced:
+    """One run of `fn` on parameters of the given types.
+
+    structure, results: what it returned; captured: the nodes from outside that the results need. `closed`: the function
+    has no parameters, and everything that it appended is part of it (a branch), else only what depends on them.
+    """
+
+    def __init__(
+        self, graph: Graph, fn: Callable[..., Any], kinds: Sequence[TensorType],
+        arrange: Callable[[list[Any]], tuple[Any, ...]], what: str, likes: Sequence[Any] = (), *, closed: bool = False,
+    ):  # fmt: skip
+        self.graph, self.what = graph, what
+        first = len(graph.nodes)
+        draws = graph.draws
+        marks = None if state.tracer is None else state.tracer.marks()
+        params = [in_graph(graph, "placeholder", (), type=kind) for kind in kinds]
+        if state.tracer is not None:
+            state.tracer.follow(params)
+        self.params = [p.node for p in params]
+        try:
+            leaves, self.structure = flatten(fn(*arrange(params)))
+            dtypes = [*likes, *[None] * (len(leaves) - len(likes))]
+            self.symbols = [symbol(graph, leaf, like) for leaf, like in zip(leaves, dtypes, strict=False)]
+            self.results = [s.operand() for s in self.symbols]
+            added = graph.nodes[first:]
+            self._refuse_effects(added, graph.draws != draws, marks)
+        except BaseException:
+            graph.withdraw(self._dependent(graph.nodes[first:]))
+            raise
+        self.inside = self._branch(added) if closed else self._dependent(added)
+        self.captured = self._captured()
+
+    def _refuse_effects(self, added: Iterable[Node], drawn: bool, marks: Any) -> None:
+        for node in added:
+            if node.op.effect in ("assign", "group"):
+                raise GraphError(
+                    f"{self.what}: its body assigns to a variable, and a body has no side effects",
+                    "carry the value from one iteration to the next, and assign the result outside",
+                    where=node.where,
+                )
+        if drawn:
+            raise GraphError(
+                f"{self.what}: its body draws random numbers, which would be the same in every iteration",
+                "draw them outside, and hand them in as xs or as an operand",
+            )
+        if marks is not None and marks != state.tracer.marks():
+            raise GraphError(
+                f"{self.what}: its body changes a tensor from outside, or a gradient, and a body has no side effects",
+                "carry the value from one iteration to the next, and change the tensor outside",
+            )
+
+    def _dependent(self, added: Iterable[Node]) -> set[Node]:
+        inside = set(self.params)
+        for node in added:
+            if any(i in inside for i in node.inputs):
+                inside.add(node)
+        return inside
+
+    def _branch(self, added: Iterable[Node]) -> set[Node]:
+        shared = set(getattr(self.graph, "replayed", {}).values())  # of the eager tape: others use them too
+        return {*self.params, *(n for n in added if not n.op.leaf and n not in shared and not n.op.effect)}
+
+    def _captured(self) -> list[Node]:
+        found: dict[Node, None] = {}
+        seen: set[Node] = set()
+        stack = list(reversed(self.results))
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node in self.inside:
+                stack.extend(reversed(node.inputs))
+            elif not _constant(node):
+                found[node] = None
+        return list(found)
+
+    def subgraph(self, captured: Sequence[Node], extra: Sequence[TensorType] = ()) -> Subgraph:
+        """The body as a function of what is captured (by it, or by others beside it), then of the parameters."""
+        body = Graph(intern=True)
+        moved = {node: parameter(body, node.type, node.name) for node in captured}
+        params = [parameter(body, node.type, node.name) for node in self.params]
+        moved |= dict(zip(self.params, params, strict=True))
+        spare = [parameter(body, kind) for kind in extra]
+        return Subgraph(body, [*(moved[c] for c in captured), *params, *spare], copied(body, self.results, moved))
+
+    def withdraw(self) -> None:
+        """Take the body out of the graph around it."""
+        self.graph.withdraw(self.inside)
+
+
+def parameter(graph: Graph, kind: TensorType, name: str = "") -> Node:
+    return graph.add(REGISTRY["placeholder"], (), {"type": kind}, kind, name)
+
+
+def copied(body: Graph, results: Sequence[Node], moved: dict[Node, Node], *, lean: bool = False) -> list[Node]:
+    """The results and what they need as nodes of `body`; `moved` says where it begins, and where everything went.
+
+    lean: operands of which only the shape is read, and known, become leaves.
+    """
+
+    def spared(node: Node, p: int) -> bool:
+        return lean and p in node.op.shape_only and node.inputs[p].type.static and node.inputs[p] not in moved
+
+    stack = list(results)
+    while stack:
+        node = stack[-1]
+        missing = [i for p, i in enumerate(node.inputs) if i not in moved and not spared(node, p)]
+        if node in moved:
+            stack.pop()
+        elif missing:
+            stack.extend(missing)
+        else:
+            inputs = tuple(
+                _shape(body, i.type) if spared(node, p) else moved[i] for p, i in enumerate(node.inputs)
+            )
+            moved[node] = body.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
+            stack.pop()
+    return [moved[r] for r in results]
+
+
+def _shape(graph: Graph, kind: TensorType) -> Node:
+    return graph.add(REGISTRY["shape"], (), {"type": kind}, kind)
+
+
+def _constant(node: Node) -> bool:
+    """Made of small constants alone."""
+    if node.op.leaf == "constant":
+        return node.type.size <= SMALL
+    return bool(node.inputs) and node.op.pure and all(map(_constant, node.inputs))
+
+
+def outputs(node: Any, count: int) -> list[Any]:
+    """The results of a loop or branch as symbols."""
+    return [apply(REGISTRY["result"], node, index=i) for i in range(count)]

@@ -1,0 +1,80 @@
+"""The error of long sums in kernels: at most four times that of NumPy's pairwise summation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from staticgrad.operators import F
+from tests.compiler.helpers import Bench
+
+FACTOR = 4
+LENGTHS = [100, 1000, 20_000, 1_000_000]
+
+# name: (the sum, whose operand has `n` numbers to add and `k` results, the shape of that operand, the axis)
+SUMS: dict[str, tuple[Callable[[Any], Any], Callable[[int, int], tuple[int, ...]], int | None]] = {
+    "along rows": (lambda x: F.sum(x, 1), lambda n, k: (k, n), 1),
+    "down columns": (lambda x: F.sum(x, 0), lambda n, k: (n, k), 0),
+    "of a vector": (lambda x: F.sum(x), lambda n, k: (n,), None),
+    "of a matrix": (lambda x: F.sum(x), lambda n, k: (n // 10, 10), None),
+    "of sums of rows": (lambda x: F.sum(F.sum(x, 1) * 2) / 2, lambda n, k: (n // 10, 10), None),
+}
+DRAWS = {"positive": lambda rng, shape: rng.random(shape), "of both signs": lambda rng, shape: rng.standard_normal(shape)}
+
+
+def error(total: np.ndarray, x: np.ndarray, axis: int | None) -> float:
+    """The mean square difference from the exact sums, in units of the dtype's precision times the sum of magnitudes."""
+    wide = x.astype(np.longdouble)
+    difference = np.asarray(total, np.longdouble) - wide.sum(axis)
+    return float(np.mean(np.square(difference / np.abs(wide).sum(axis)) / np.finfo(x.dtype).eps ** 2))
+
+
+def pairwise(x: np.ndarray, axis: int | None) -> np.ndarray:
+    """NumPy adds in pairs where what it adds lies side by side."""
+    rows = x.reshape(1, -1) if axis is None else np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    return np.sum(rows, -1).reshape(x.sum(axis).shape)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", LENGTHS)
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("name", SUMS)
+def test_error_of_a_sum(name: str, draw: str, n: int, dtype: Any):
+    function, shape, axis = SUMS[name]
+    rng = np.random.default_rng(0)
+    samples = [DRAWS[draw](rng, shape(n, 2)).astype(dtype) for _ in range(min(100, 5 + 400_000 // n))]
+    b = Bench()
+    plan = b.plan(function(b.feed(value=samples[0])))
+    ours = np.mean([error(plan.run([x], {})[0], x, axis) for x in samples])
+    theirs = np.mean([error(pairwise(x, axis), x, axis) for x in samples])
+    assert np.sqrt(ours) <= FACTOR * np.sqrt(theirs)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, "overflow", "both"])
+def test_infinite_sums(special: Any, name: str, dtype: Any):
+    function, shape, axis = SUMS[name]
+    x = np.ones(shape(140_000, 2), dtype)
+    if special == "overflow":
+        x[...] = np.finfo(dtype).max / 100_000
+    else:
+        x.flat[:: x.size // 2 + 1] = np.inf if special == "both" else special
+        x.flat[7] = -np.inf if special == "both" else 1
+    b = Bench()
+    got = b.plan(function(b.feed(value=x))).run(b.arrays, {})[0]
+    with np.errstate(all="ignore"):
+        expected = np.sum(x, axis)
+    np.testing.assert_array_equal(got[~np.isfinite(expected)], expected[~np.isfinite(expected)])
+
+
+def test_many_small_numbers_beside_a_large_one():
+    x = np.full((200_000, 3), 1e-3, np.float32)
+    x[0] = 1e4
+    b = Bench()
+    got = b.plan(F.sum(b.feed(value=x), 0)).run(b.arrays, {})[0]
+    np.testing.assert_allclose(got, 1e4 + 200, rtol=1e-6)
+    assert abs(np.sum(x, 0)[0] - 10_200) > 1, "one after another they are lost"

@@ -1,0 +1,119 @@
+"""Loops and branches in three modes: values, gradients and second gradients are those of the Python loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from tests.control.programs import CASES, agree, compiled, derived, drawn, in_session, tensors
+
+DTYPES = [pytest.param(np.float64, id="f64"), pytest.param(np.float32, id="f32")]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", CASES)
+def test_compiled(name, dtype):
+    case = CASES[name]
+    arrays = drawn(name, case, dtype)
+    found, step = compiled(case, arrays)
+    agree(found, derived(case, tensors(arrays)), dtype, "compiled")
+    assert step.plan.host_calls == 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_session_with_unknown_extents(name):
+    case = CASES[name]
+    arrays = drawn(name, case, np.float64)
+    agree(in_session(case, arrays), derived(case, tensors(arrays)), np.float64, "session")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("every", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_checkpoints_change_nothing(every, reverse, dtype):
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(dtype) for shape in ((2, 3), (3, 3), (7, 2, 3))]
+
+    def run(c, w, x, every):
+        last, ys = sg.scan(lambda h, v: (sg.tanh(h @ w + v), h * 2), c, x, reverse=reverse, checkpoint_every=every)
+        return (last**2).sum() + (ys**3).sum()
+
+    def gradients(c, w, x, every):
+        first = sg.grad(run(c, w, x, every), [c, w, x], create_graph=True)
+        return [*first, *sg.grad(sum((g**2).sum() for g in first), [c, w, x])]
+
+    plain = gradients(*tensors(arrays), None)
+    agree(sg.compile(gradients)(*tensors(arrays), every), plain, dtype, "compiled")
+    agree(gradients(*tensors(arrays), every), plain, dtype, "eager")
+
+
+@pytest.mark.parametrize("limit", [None, 3])
+def test_checkpoints_of_a_while_loop(limit):
+    c = np.random.default_rng(0).standard_normal((2, 3))
+
+    def gradients(c, every):
+        last = sg.while_loop(
+            lambda v: (v**2).sum() > 0.1, lambda v: sg.sin(v) * 0.7, c, max_steps=limit, checkpoint_every=every
+        )
+        (g,) = sg.grad((last**2).sum(), [c], create_graph=True)
+        return [g, *sg.grad((g**3).sum(), [c])]
+
+    for every in (1, 2, 4):
+        agree(sg.compile(gradients)(*tensors([c]), every), gradients(*tensors([c]), None), np.float64, f"{every}")
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 10, 1000])
+def test_lengths_in_one_program(length):
+    """A plan for each length, the same kernels for all."""
+    x = np.random.default_rng(length).standard_normal((length, 4)) * 0.1
+    with sg.Graph().as_default():
+        xs = sg.placeholder(sg.float64, [None, 4])
+        last, ys = sg.scan(lambda c, v: (sg.tanh(c + v), c.sum()), np.ones(4), xs)
+        (g,) = sg.gradients((last**2).sum() + ys.sum() + xs.sum(), xs)
+        with sg.Session() as session:
+            found = session.run([last, ys, g], {xs: x})
+    t = sg.tensor(x, requires_grad=True)
+    last, ys = sg.scan(lambda c, v: (sg.tanh(c + v), c.sum()), np.ones(4), t)
+    agree(found, [last, ys, *sg.grad((last**2).sum() + ys.sum() + t.sum(), [t])], np.float64, f"{length}")
+
+
+def test_a_trip_count_that_depends_on_values():
+    """One plan, whose stacks grow as far as a run needs them."""
+
+    @sg.compile
+    def newton(a, x):
+        root = sg.while_loop(lambda v: abs(v * v - a) > 1e-12 * a, lambda v: v - (v * v - a) / (2 * v), x)
+        (g,) = sg.grad(root, [a], create_graph=True)
+        return root, g, sg.grad(g, [a])[0]
+
+    for a in (4.0, 2.0, 1e8, 1e-6, 1e8):
+        root, g, h = newton(sg.tensor(a, dtype=sg.float64, requires_grad=True), np.ones(()))
+        np.testing.assert_allclose([root.item(), g.item(), h.item()], [a**0.5, 0.5 * a**-0.5, -0.25 * a**-1.5], rtol=1e-6)
+    assert len(newton.recompiles) == 1
+
+
+def test_thousands_of_iterations_of_a_growing_stack():
+    @sg.compile
+    def decay(x):
+        last, _ = sg.while_loop(lambda v, i: i < 5000, lambda v, i: (v * 0.9995, i + 1), (x, np.int64(0)))
+        return sg.grad(last.sum(), [x])[0]
+
+    g = decay(sg.ones(300, dtype=sg.float64, requires_grad=True))
+    np.testing.assert_allclose(g.numpy(), 0.9995**5000, rtol=1e-9)
+
+
+def test_training_step_in_a_scan():
+    """The carry is a weight, the body a whole step of gradient descent."""
+    rng = np.random.default_rng(0)
+    x, y, w = rng.standard_normal((20, 8, 3)), rng.standard_normal((20, 8)), np.zeros(3)
+
+    def train(w, x, y):
+        def step(w, batch):
+            loss = ((batch[0] @ w - batch[1]) ** 2).mean()
+            g = 2 * (batch[0] * sg.expand_dims(batch[0] @ w - batch[1], 1)).mean(0)
+            return w - 0.1 * g, loss
+
+        return sg.scan(step, w, (x, y))
+
+    agree(sg.compile(train)(w, x, y), train(*map(sg.tensor, (w, x, y))), np.float64, "train")
