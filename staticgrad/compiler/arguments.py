@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Extent, Index, Node, Pointwise
+from ..ir import Extent, Index, Node, Pointwise, Window
 from ..types import SHORT, bool_, float64
 from .fuse import Group
 from .layout import ZERO, Layouts, row_terms
 from .space import COL, FULL, ROW, SCALAR, origin, split_strides
+from .windows import strides_of
 
 LITERALS = (0.0, 1.0, -1.0, 2.0, 0.5)
 """Numbers that are written into the source; others are arguments."""
@@ -196,6 +197,25 @@ class Arguments:
         row = " + ".join(self.row_term(t, (seen, n)) for n, t in enumerate(terms))
         col = "" if column == 0 else "j" if column == 1 else f"j * {self.size(('stride', column, seen), column)}"
         return pointer, row, col
+
+    def window(self, node: Node, window: Window, kind: str) -> str:
+        """The text of a value that is read from operands at other places, under conditions."""
+        text = self.literal(0, node.type.dtype)
+        for number, begin, end in reversed(window.parts):
+            seen = node.inputs[number]
+            row, column, over_columns = strides_of(node, window, number, kind, self.group.space, self.layouts)
+            first, last = self.size(("begin", node, number), begin), self.size(("end", node, number), end)
+            terms = []
+            for place, stride, what, moved in (("i", row, "row", not over_columns), ("j", column, "column", over_columns)):
+                if kind == (COL if what == "row" else ROW):
+                    continue
+                at = f"({place} - {first})" if moved else place
+                unit = what == "column" and stride == 1
+                terms.append(at if unit else f"{at} * {self.size((what, 'stride', node, number), stride)}")
+            place = "j" if over_columns else "i"
+            read = self.loaded(self.memory(seen, "x"), " + ".join(terms), seen)
+            text = f"({read} if {first} <= {place} and {place} < {last} else {text})"
+        return text
 
     def row_term(self, term: tuple[int, int, int], key: Any) -> str:
         """Arguments are keyed by operand, not by value: equal extents of one batch must not shape the source."""

@@ -27,6 +27,7 @@ from .arguments import BufferRef, KernelSource, real_extent
 from .dots import Dot
 from .layout import count
 from .space import COL, FULL, ROW, SCALAR, inlined, origin
+from .windows import window_of
 
 UNROLLED = 64
 """Columns up to which their number may be part of the source."""
@@ -262,10 +263,9 @@ class Body(Accumulation):
     def row_value(self, node: Node) -> list[str]:
         lines: list[str] = []
         self.row_loads = []
-        shape = node.type.shape
-        operands = [self.operand(i, node, ROW, shape, lines, 0) for i in node.inputs]
+        text = self._computed(node, ROW, lines, 0, "i")
         name = self.value.setdefault(node, f"v{self.next('v')}")
-        lines.append(self.line(name, self.expression(node, operands, "i"), node))
+        lines.append(self.line(name, text, node))
         if node in self.outputs:
             self.put(node, name, "i", lines)
         return [*self.row_loads, *lines]
@@ -279,12 +279,19 @@ class Body(Accumulation):
         elif self.level[node] < level and node in self.kept:
             text = self.loaded(self.scratch[node], self.kept_at, node)
         else:
-            operands = [self.operand(i, node, FULL, node.type.shape, lines, level) for i in node.inputs]
-            text = self.expression(node, operands, "i * columns + j")
+            text = self._computed(node, FULL, lines, level, "i * columns + j")
         name = f"v{self.next('v')}"
         lines.append(self.line(name, text, node))
         self.inner[node] = name
         return name
+
+    def _computed(self, node: Node, kind: str, lines: list[str], level: int, element: str) -> str:
+        """The text that computes a value; what it needs is in `lines`."""
+        window = window_of(node)
+        if window is not None:
+            return self.window(node, window, kind)
+        operands = [self.operand(i, node, kind, node.type.shape, lines, level) for i in node.inputs]
+        return self.expression(node, operands, element)
 
     def operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str], level: int) -> str:
         """The text of an operand, loading or computing it first where needed."""
@@ -313,9 +320,9 @@ class Body(Accumulation):
     def _col(self, node: Node, lines: list[str]) -> str:
         """A value per column that is not accumulated: computed where it is used."""
         if node not in self.inner:
-            operands = [self.operand(i, node, COL, node.type.shape, lines, 0) for i in node.inputs]
+            text = self._computed(node, COL, lines, 0, "j")
             self.inner[node] = f"v{self.next('v')}"
-            lines.append(self.line(self.inner[node], self.expression(node, operands, "j"), node))
+            lines.append(self.line(self.inner[node], text, node))
         return self.inner[node]
 
     def _stored_columns(self) -> list[str]:

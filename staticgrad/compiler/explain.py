@@ -58,7 +58,7 @@ def explain(plan: Plan) -> str:
         lines += counted(plan.notes)
     hosts = [row for row in plan.rows if row.kind == "host"]
     if hosts:
-        lines += ["", "host calls (no native code for these yet)"]
+        lines += ["", f"host calls ({'numerics=strict' if plan.strict else 'no native code for these yet'})"]
         lines += [f"  {row.name} {row.node.type if row.node is not None else ''}" for row in hosts]
     return "\n".join(lines)
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from ..ir import Graph, Node, Pointwise, Reduction, View
 from .layout import Layouts
 from .space import SCALAR, Misfit, Space, classify, fusible, inlined, origin
+from .windows import choose_windows
 
 MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than a kernel gains
 
@@ -69,8 +70,9 @@ class Fuser:
         for node in self.graph.nodes:
             if isinstance(node.op.emit, Reduction):
                 self._walkable(node)
+        windows = choose_windows(self.graph.nodes, self.users, self.results, fusible)
         for node in self.graph.nodes:
-            if fusible(node) and not inlined(node):
+            if node in windows or (fusible(node) and not inlined(node)):
                 self._place(node)
         groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
         for group in groups:

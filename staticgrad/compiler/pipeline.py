@@ -28,6 +28,7 @@ from .reuse import reuse
 from .schedule import schedule
 from .simplify import simplify
 from .specialise import expand, specialise
+from .strict import by_numpy
 
 Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
@@ -37,11 +38,13 @@ def compile_plan(
     prepared: Prepared,
     known: dict[Node, TensorType],
     inspect: Inspect = None,
+    strict: bool = False,
 ) -> Plan:
-    """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there."""
+    """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
+    strict: with eager mode's bits, see `strict.py`."""
     laws: list[tuple[str, str]] = []
     given = [f for f in prepared.feeds if f in prepared.graph]
-    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect)
+    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict)
     results = found[: len(prepared.results)]
     moved = dict(zip(given, found[len(results) :], strict=True))
     feeds = [moved.get(f, f) for f in prepared.feeds]
@@ -57,12 +60,17 @@ def compile_plan(
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
         graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions + builder.decisions,
-        laws, order.notes + builder.notes, feeds, prepared.draws,
+        laws, order.notes + builder.notes, feeds, prepared.draws, strict,
     )  # fmt: skip
 
 
 def reduced(
-    graph: Graph, results: Sequence[Node], known: dict[Node, TensorType], laws: list[tuple[str, str]], inspect: Inspect = None
+    graph: Graph,
+    results: Sequence[Node],
+    known: dict[Node, TensorType],
+    laws: list[tuple[str, str]],
+    inspect: Inspect = None,
+    strict: bool = False,
 ) -> tuple[Graph, list[Node]]:
     """The passes before layouts, for a program or the body of a loop or branch."""
 
@@ -76,7 +84,9 @@ def reduced(
         ("expand", expand),
         ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
     ]
-    if has_regions(graph):
+    if strict:
+        stages = [("specialise", lambda g, r: specialise(g, r, known)), ("strict", by_numpy)]
+    elif has_regions(graph):
         stages += [
             ("bodies", lambda g, r: settle(g, r, body)),
             ("expand", expand),

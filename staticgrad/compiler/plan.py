@@ -41,6 +41,8 @@ class Plan:
     notes: list[str]
     feeds: list[Node]
     draws: int
+    strict: bool = False
+    """Host calls work on the arrays that eager mode would have."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
@@ -48,6 +50,8 @@ class Plan:
         self.table = np.array([row.entry() for row in self.rows], np.int64).reshape(-1, t.ROW)
         self.status = np.zeros(4, np.int64)
         b.bind_fixed("status", self.status)
+        self.kept: dict[Node, np.ndarray] = {}
+        """Values of a strict run, as they are."""
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
         self.objects = np.zeros(len(self.feeds) + len(b.outputs), np.int64)
         self.bound: dict[Cell, np.ndarray] = {}
@@ -192,6 +196,7 @@ class Plan:
     def finish(self, arrays: Sequence[np.ndarray]) -> None:
         """Run a plan with host calls on the arrays that are in place, feeds and outputs. The driver stops at every host
         call, and goes on behind it: in the middle of a loop, where it stood."""
+        self.kept.clear()  # of a run that failed
         patches, count, objects, table, at, last, status, hold = self.call
         while (stopped := driver.step(patches, count, objects, table, at, last, status, hold)) >= 0:
             row = self.rows[stopped]
@@ -199,6 +204,7 @@ class Plan:
                 self.fail(stopped)
             self._host(row, arrays)
             at, count = stopped + 1, 0  # arrays were bound at first
+        self.kept.clear()
 
     def run_row(self, number: int) -> None:
         """One native row, on what is bound."""
@@ -233,14 +239,16 @@ class Plan:
         """An op without native code: its NumPy meaning, on views of the plan's buffers."""
         node = row.node
         assert node is not None
-        frame = self.builder if row.frame is None else row.frame
-        operands = [frame.array(i, arrays) for i in node.inputs]
+        frame, kept = self.builder if row.frame is None else row.frame, self.kept
+        operands = [kept[i] if i in kept else frame.array(i, arrays) for i in node.inputs]
         try:
             with np.errstate(all="ignore"):
                 value = node.op.eval(*operands, **node.attrs)
         except StaticgradError as error:
             raise type(error)(error.summary, *error.details, where=node.where) from None
         frame.array(node, arrays)[...] = value
+        if self.strict:
+            kept[node] = np.asarray(value)
 
     def fail(self, row: int) -> NoReturn:
         """Raises the error that a row reported."""

@@ -11,6 +11,7 @@ import numpy as np
 from ..ir import Cell, Graph, Node
 from ..types import TensorType
 from .prepare import prepare
+from .strict import check_numerics
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -30,7 +31,9 @@ class Program:
         feeds: Sequence[Node],
         effects: Sequence[Node] = (),
         draws: int | None = None,
+        numerics: str = "fast",
     ):
+        self.strict = check_numerics(numerics) == "strict"
         self.prepared = prepare(graph, fetches, feeds, effects, draws)
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = threading.Lock()
@@ -55,5 +58,5 @@ class Program:
                     node: TensorType(array.shape, node.type.dtype)
                     for node, array in zip(ready.feeds, arrays, strict=True)
                 }
-                self.plans[key] = compile_plan(ready, known)
+                self.plans[key] = compile_plan(ready, known, strict=self.strict)
             return self.plans[key]

@@ -7,36 +7,16 @@ the space of a set of nodes, or raises Misfit with the reason why they have none
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from ..ir import Extent, Index, Node, Pointwise, Reduction, View
+from ..ir import Extent, Index, Node, Pointwise, Reduction
+from .kinds import COL, FULL, ROW, SCALAR, Misfit, Space, origin
 from .layout import Layouts, block_start, broadcast_strides, count, merged
+from .windows import assign_window, block_of, window_of
 
-FULL, ROW, COL, SCALAR = "full", "row", "col", "scalar"
-
-
-@dataclass
-class Space:
-    """An iteration space and the kind of each member in it. `columns` is None for a flat group."""
-
-    rows: int
-    columns: int | None
-    kind: dict[Node, str]
-    post: set[Node]
-    """Accumulated values and the scalars made of them."""
-
-
-class Misfit(Exception):
-    """Why nodes don't share an iteration space."""
-
-
-def origin(node: Node) -> Node:
-    """The node whose elements these are, looking through order-keeping views; not to positions, which know one
-    shape."""
-    while isinstance(node.op.emit, View) and node.op.emit.keeps_order and not isinstance(node.inputs[0].op.emit, Index):
-        node = node.inputs[0]
-    return node
-
+__all__ = [
+    "COL", "FULL", "ROW", "SCALAR", "Misfit", "Space", "access_check", "classify", "fusible", "inlined", "origin",
+    "split_strides", "splits", "uniform",
+]  # fmt: skip
 
 def fusible(node: Node) -> bool:
     emit = node.op.emit
@@ -104,6 +84,9 @@ def _extents(members: Sequence[Node], inside: set[Node], layouts: Layouts) -> tu
 
 def _block(node: Node, shape: tuple[int, ...], inside: set[Node], layouts: Layouts) -> int:
     """The first axis from which on each operand is either one value or one run; 0 when they all walk together."""
+    window = window_of(node)
+    if window is not None:
+        return block_of(window, len(shape))
     k = 0
     for operand in node.inputs:
         if operand.type.size == 1 or isinstance(operand.op.emit, Index) or operand.op.leaf == "generator":
@@ -138,6 +121,10 @@ def _assign(node: Node, space: Space, inside: set[Node], layouts: Layouts, prefe
     operands = [(i, origin(i)) for i in node.inputs]
     if isinstance(node.op.emit, Reduction):
         space.kind[node] = _reduced(node, operands[0], space, inside, layouts)
+        return
+    window = window_of(node)
+    if window is not None:
+        assign_window(node, window, space, inside, layouts)
         return
     kind = _pointwise_kind(node, operands, space, inside, preferred)
     space.kind[node] = kind

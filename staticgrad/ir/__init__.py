@@ -20,6 +20,7 @@ from .op import (
     Result,
     Routine,
     View,
+    Window,
     define,
 )
 from .subgraph import Subgraph
@@ -47,6 +48,7 @@ __all__ = [
     "Routine",
     "Subgraph",
     "View",
+    "Window",
     "define",
     "literal",
 ]

@@ -111,16 +111,27 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """What a value is made of along one axis: from `begin` to `end` the elements of an operand, and 0 elsewhere."""
+
+    axis: int
+    parts: tuple[tuple[int, int, int], ...]
+    """(number of the operand, begin, end) in the order of the axis."""
+
+
+@dataclass(frozen=True, slots=True)
 class Native:
     """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
-    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one.
+    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node): how
+    kernels can read the result from the operands instead, or None.
     """
 
     plan: Callable[..., Any]
     inplace: int | None = None
     check: Callable[..., StaticgradError] | None = None
+    window: Callable[[Node], Window | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, IndexRangeError, ShapeError
-from ..ir import Expand, Layout, Native, Node, OpDef, View, define
+from ..ir import Expand, Layout, Native, Node, OpDef, View, Window, define
 from ..operators import F, apply, numpy_twin, public
 from ..types import (
     ALL_AXES,
@@ -254,6 +254,17 @@ def _unslice_plan(node: Node, layouts: Any) -> Any:
     return [("zero", ()), ("copy", (0, Layout(layouts[0].shape, *_inner(whole, node.attrs["slices"]))))]
 
 
+def _unslice_window(node: Node) -> Window | None:
+    """For a part that is cut out along one axis, without gaps."""
+    shape = node.type.shape
+    per_axis = list(_per_axis(node.attrs["slices"], len(shape)))
+    cut = [axis for axis, s in enumerate(per_axis) if s != WHOLE]
+    if len(cut) != 1 or isinstance(per_axis[cut[0]], int):
+        return None
+    begin, step = _place(per_axis[cut[0]], shape[cut[0]])
+    return Window(cut[0], ((0, begin, begin + node.inputs[0].type.shape[cut[0]]),)) if step == 1 else None
+
+
 def _slice_layout(node: Node, at: Layout) -> Layout:
     strides, offset = _inner(at, node.attrs["slices"])
     return Layout(node.type.shape, strides, at.offset + offset)
@@ -285,7 +296,7 @@ unslice_op: OpDef = define(
         infer=lambda g, like, slices: g.with_shape(like.shape),
         eval=_unslice_eval,
         vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
-        emit=Native(_unslice_plan),
+        emit=Native(_unslice_plan, window=_unslice_window),
         shape_only=(1,),
         doc="Zeros of the shape of `like` with x in the place that `slices` names.",
     )
@@ -321,6 +332,14 @@ def _concatenate_plan(node: Node, layouts: Any) -> Any:
         calls.append(("copy", (i, Layout(layout.shape, whole.strides, at * whole.strides[axis]))))
         at += layout.shape[axis]
     return calls
+
+
+def _concatenate_window(node: Node) -> Window:
+    axis, at, parts = node.attrs["axis"], 0, []
+    for number, operand in enumerate(node.inputs):
+        parts.append((number, at, at + operand.type.shape[axis]))
+        at += operand.type.shape[axis]
+    return Window(axis, tuple(parts))
 
 
 def _part_infer(g: TensorType, *likes: TensorType, axis: int, index: int) -> TensorType:
@@ -360,7 +379,7 @@ concatenate_op = define(
         infer=_concatenate_infer,
         eval=lambda *xs, axis: np.concatenate(xs, axis),
         vjp=_concatenate_vjp,
-        emit=Native(_concatenate_plan),
+        emit=Native(_concatenate_plan, window=_concatenate_window),
         promote=arithmetic,
     )
 )

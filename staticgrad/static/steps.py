@@ -57,11 +57,11 @@ class Runner:
 
     __slots__ = ("feeds", "known", "program", "reads", "ready", "sources", "values", "way", "writes")
 
-    def __init__(self, values: Values, graph: Graph, nodes: Sequence[Node], feeds: Sequence[Node]):
+    def __init__(self, values: Values, graph: Graph, nodes: Sequence[Node], feeds: Sequence[Node], numerics: str = "fast"):
         fed = set(feeds)
         own: dict[Node, Callable[[], np.ndarray]] = getattr(graph, "sources", {})
         sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
-        program = Program(graph, nodes, [*feeds, *sources])
+        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics)
         prepared = program.prepared
         if prepared.needs:
             raise _unfed(prepared.needs)

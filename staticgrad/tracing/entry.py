@@ -72,7 +72,7 @@ class Home:
 class Entry:
     """See the module. It is made while its trace is active; `compile` makes the plan."""
 
-    def __init__(self, call: Call, tracer: Tracer, result: Any, reach: Reach):
+    def __init__(self, call: Call, tracer: Tracer, result: Any, reach: Reach, numerics: str = "fast"):
         self.key = call.key
         self.reach = reach
         self.grad_mode = modes.now.grad
@@ -101,7 +101,7 @@ class Entry:
         self._changes(tracer)
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
         fetches = [fetch.node for fetch in self.fetches]
-        self.program = Program(tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws)
+        self.program = Program(tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics)
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))
         self.facts = [_fact(tensor) for tensor in self.captured]

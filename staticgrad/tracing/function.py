@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
+from ..compiler.strict import check_numerics
 from ..eager.modes import modes
 from ..eager.tensor import Tensor
 from ..errors import TraceError
@@ -36,8 +37,8 @@ class CompiledFunction:
     plan, explain(), source(), profile(): of the latest call's plan.
     """
 
-    def __init__(self, fn: Callable[..., Any]):
-        self.fn = fn
+    def __init__(self, fn: Callable[..., Any], numerics: str = "fast"):
+        self.fn, self.numerics = fn, check_numerics(numerics)
         functools.update_wrapper(self, fn, updated=())
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.entries: dict[tuple[Any, ...], list[Entry]] = {}
@@ -61,7 +62,7 @@ class CompiledFunction:
     def _method(self, instance: Any, owner: Any, known: dict[Any, CompiledFunction], key: Any) -> CompiledFunction:
         method = known.get(key)
         if method is None or method.fn.__self__ is not instance:  # type: ignore[attr-defined]
-            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner))
+            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), self.numerics)
         return method
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -154,7 +155,7 @@ class CompiledFunction:
         try:
             with tracer.active():
                 args, kwargs = call.symbols(tracer)
-                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach)
+                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics)
             entry.compile(call)
         except BaseException:
             tracer.take_back()
@@ -223,7 +224,7 @@ class CompiledFunction:
         return loop(self, batches)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
-        return CompiledFunction(self.fn)  # functions are not copied either
+        return CompiledFunction(self.fn, self.numerics)  # functions are not copied either
 
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
@@ -239,7 +240,7 @@ class Methods(dict[CompiledFunction, CompiledFunction]):
         return Methods, ()
 
 
-def compile(fn: Callable[..., Any] | None = None) -> Any:
+def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast") -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
     The same text runs eagerly without the decorator. Array arguments are run-time values; a new shape repeats the Python
@@ -247,16 +248,19 @@ def compile(fn: Callable[..., Any] | None = None) -> Any:
     of the key; learning rates and the like are read at every call. Results are tensors without a tape: call `backward`
     inside. Python itself - prints, lists, NumPy on plain arrays - runs only while tracing.
 
+    numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
+
     A call raises what the operations raise, and TraceError where Python asks for a value that exists only when the step
     runs; nothing is changed then. Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled
     function, others wait.
     """
+    check_numerics(numerics)
     if fn is None:
-        return compile
+        return functools.partial(compile, numerics=numerics)
     if not callable(fn):
         raise TraceError(f"compile needs a function, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise TraceError(
             f"{fn.__name__} is a generator or a coroutine, which can't be compiled", "compile the step that it repeats"
         )
-    return CompiledFunction(fn)
+    return CompiledFunction(fn, numerics)

@@ -28,9 +28,9 @@ def programs(monkeypatch):
     made = []
 
     class Counted(steps.Program):
-        def __init__(self, *args):
+        def __init__(self, *args, **kwargs):
             made.append(args)
-            super().__init__(*args)
+            super().__init__(*args, **kwargs)
 
     monkeypatch.setattr(steps, "Program", Counted)
     return made

@@ -1,0 +1,32 @@
+"""The kinds of values in a kernel's iteration space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ir import Index, Node, View
+
+FULL, ROW, COL, SCALAR = "full", "row", "col", "scalar"
+
+
+@dataclass
+class Space:
+    """An iteration space and the kind of each member in it. `columns` is None for a flat group."""
+
+    rows: int
+    columns: int | None
+    kind: dict[Node, str]
+    post: set[Node]
+    """Accumulated values and the scalars made of them."""
+
+
+class Misfit(Exception):
+    """Why nodes don't share an iteration space."""
+
+
+def origin(node: Node) -> Node:
+    """The node whose elements these are, looking through order-keeping views; not to positions, which know one
+    shape."""
+    while isinstance(node.op.emit, View) and node.op.emit.keeps_order and not isinstance(node.inputs[0].op.emit, Index):
+        node = node.inputs[0]
+    return node
