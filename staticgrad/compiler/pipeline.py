@@ -9,6 +9,7 @@ bodies       the same for the bodies of loops and branches, and what can leave t
 layouts      which values are views of which memory
 fuse         groups over one iteration space
 schedule     order, in-place writes of variables
+reuse        results written over operands that nobody needs any more
 build        emit and compile kernels, lay out memory, write the table
 """
 
@@ -25,6 +26,7 @@ from .layout import Layouts
 from .plan import Plan
 from .prepare import Prepared
 from .regions import has_regions, merge, settle
+from .reuse import reuse
 from .schedule import schedule
 from .simplify import simplify
 from .specialise import expand, specialise
@@ -56,6 +58,7 @@ def compile_plan(
     fuser = Fuser(graph, results, layouts)
     groups = fuser.run()
     order = schedule(graph, groups, layouts, fetches, assigns)
+    reuse(order, layouts, fetches)
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
         graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions + builder.decisions,
