@@ -327,7 +327,7 @@ WRITERS = frozenset({np.save, np.savez, np.savez_compressed, np.savetxt})
 def _plain(value: Any) -> Any:
     if not isinstance(value, Operators):
         return value
-    return np.asarray(value.detach() if isinstance(value, frontends.tensor_class) else value)
+    return np.asarray(value.detach() if isinstance(value, frontends.tensor_class) else value)  # type: ignore[attr-defined]
 
 
 def _boolean(value: Any, sign: str) -> Any:
