@@ -74,8 +74,9 @@ def reduced(
     def body(inner: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
         return reduced(inner, wanted, types, laws, inspect)
 
+    loops = has_regions(graph)
     stages: list[tuple[str, Stage]] = [
-        ("merge loops", merge),
+        *([("merge loops", merge)] if loops else []),
         ("specialise", lambda g, r: specialise(g, r, known)),
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
         ("expand", expand),
@@ -83,7 +84,7 @@ def reduced(
     ]
     if strict:
         stages = [("specialise", lambda g, r: specialise(g, r, known)), ("strict", by_numpy)]
-    elif has_regions(graph):
+    elif loops:
         stages += [
             ("bodies", lambda g, r: settle(g, r, body)),
             ("expand", expand),
