@@ -327,7 +327,8 @@ WRITERS = frozenset({np.save, np.savez, np.savez_compressed, np.savetxt})
 def _plain(value: Any) -> Any:
     if not isinstance(value, Operators):
         return value
-    return np.asarray(value.detach() if isinstance(value, frontends.tensor_class) else value)  # type: ignore[attr-defined]
+    detach = getattr(value, "detach", None)  # of a tensor; a symbol has no values to write, and says so
+    return np.asarray(value if detach is None else detach())
 
 
 def _boolean(value: Any, sign: str) -> Any:
@@ -446,7 +447,9 @@ class Symbol(Operators):
 
     def __bool__(self) -> bool:
         return self._no_value(
-            "its truth value", "use sg.where(condition, a, b) for values, or decide on plain Python values"
+            "its truth value",
+            "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
+            "plain Python values",
         )
 
     def __float__(self) -> float:

@@ -1,12 +1,15 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
 specialise   bind extents
+merge loops  a loop, and what its gradients ask of the same loop, become one
 stabilise    laws that need whole ops: log(softmax(x)) and its kin
 expand       ops written in other ops
 simplify     algebra, constants, broadcasts and reshapes that say nothing
+bodies       the same for the bodies of loops and branches, and what can leave them
 layouts      which values are views of which memory
 fuse         groups over one iteration space
 schedule     order, in-place writes of variables
+reuse        results written over operands that nobody needs any more
 build        emit and compile kernels, lay out memory, write the table
 """
 
@@ -23,6 +26,7 @@ from .layout import Layouts
 from .plan import Plan
 from .prepare import Prepared
 from .regions import has_regions, merge, settle
+from .reuse import reuse
 from .schedule import schedule
 from .simplify import simplify
 from .specialise import expand, specialise
@@ -54,6 +58,7 @@ def compile_plan(
     fuser = Fuser(graph, results, layouts)
     groups = fuser.run()
     order = schedule(graph, groups, layouts, fetches, assigns)
+    reuse(order, layouts, fetches)
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
         graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions + builder.decisions,
@@ -76,8 +81,8 @@ def reduced(
 
     loops = has_regions(graph)
     stages: list[tuple[str, Stage]] = [
-        *([("merge loops", merge)] if loops else []),
         ("specialise", lambda g, r: specialise(g, r, known)),
+        *([("merge loops", merge)] if loops else []),
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
         ("expand", expand),
         ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
