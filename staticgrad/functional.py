@@ -18,7 +18,7 @@ from .operators import F, Operators, Symbol, apply, as_array
 from .ops.convolution import conv1d, conv2d, conv_transpose2d
 from .ops.gathering import along_op, bounded, gather_op
 from .ops.indexing import one_hot
-from .ops.pointwise import softplus
+from .ops.pointwise import logistic_loss, softplus
 from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from .ops.reductions import log_softmax, softmax
 from .ops.shaping import flatten
@@ -230,7 +230,7 @@ def _against_probabilities(logits: Any, target: Any, axis: int, smoothing: float
 def binary_cross_entropy_with_logits(input: Any, target: Any, reduction: str = "mean") -> Any:
     """-(t log(s) + (1 - t) log(1 - s)) for s = sigmoid(input), reduced over all elements.
 
-    Computed as max(x, 0) - x t + log1p(exp(-|x|)), in which nothing overflows; the gradient is s - t.
+    Computed as max(x, 0) - x t + log1p(exp(-|x|)), in which nothing overflows; the gradient is s - t, the second s (1 - s).
     input: floating, any shape; target: floating, the same shape. Raises ShapeError, DTypeError, ArgumentError.
     """
     name = "binary_cross_entropy_with_logits"
@@ -243,8 +243,7 @@ def binary_cross_entropy_with_logits(input: Any, target: Any, reduction: str = "
             f"Target size ({shape_text(t.shape)}) must be the same as input size ({shape_text(x.shape)})",
             f"{name} does not broadcast: reshape the target",
         )
-    loss = F.maximum(x, 0) - F.mul(x, t) + F.log1p(F.exp(F.neg(F.abs(x))))
-    return _reduced(loss, reduction)
+    return _reduced(apply(logistic_loss, x, t), reduction)
 
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import StaticgradError
+from .errors import IndexRangeError, StaticgradError
 from .ir import Graph, Node
 
 
@@ -25,6 +25,8 @@ def interpret(graph: Graph, targets: Sequence[Node], leaves: Mapping[Node, np.nd
                 value = node.op.eval(*(values[i] for i in node.inputs), **node.attrs)
             except StaticgradError as error:
                 raise type(error)(error.summary, *error.details, where=node.where) from None
+            except IndexError as error:
+                raise IndexRangeError(f"{node.op.name}: {error}", where=node.where) from error
             except ValueError as error:
                 raise StaticgradError(f"{node.op.name}: {error}", where=node.where) from error
             values[node] = value if isinstance(value, tuple) else np.asarray(value)

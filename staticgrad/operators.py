@@ -310,12 +310,25 @@ class Operators:
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         twin = NUMPY.get(function)
+        if function in WRITERS:
+            return function(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
         if twin is None:
             raise DTypeError(
                 f"numpy.{function.__name__} can't be differentiated here",
                 "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
             )
         return twin(*args, **kwargs)
+
+
+WRITERS = frozenset({np.save, np.savez, np.savez_compressed, np.savetxt})
+"""NumPy's functions that write arrays to files: tensors are written as their values, with or without a tape."""
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, Operators):
+        return value
+    detach = getattr(value, "detach", None)  # of a tensor; a symbol has no values to write, and says so
+    return np.asarray(value if detach is None else detach())
 
 
 def _boolean(value: Any, sign: str) -> Any:
@@ -434,7 +447,9 @@ class Symbol(Operators):
 
     def __bool__(self) -> bool:
         return self._no_value(
-            "its truth value", "use sg.where(condition, a, b) for values, or decide on plain Python values"
+            "its truth value",
+            "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
+            "plain Python values",
         )
 
     def __float__(self) -> float:

@@ -128,6 +128,7 @@ ORDER = [
     "interpret",
     "compiler",
     "eager",
+    "safetensors",
     "functions",
     "autograd",
     "normalization",

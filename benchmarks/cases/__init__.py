@@ -1,6 +1,19 @@
 """The cases; importing this registers them."""
 
-from . import chain, cross_entropy, elementwise, embedding, glm, layer_norm, logistic, mlp, pinn, rosenbrock
+from . import (
+    chain,
+    cross_entropy,
+    elementwise,
+    embedding,
+    glm,
+    gpt,
+    layer_norm,
+    lenet,
+    logistic,
+    mlp,
+    pinn,
+    rosenbrock,
+)
 
 __all__ = [
     "chain",
@@ -8,7 +21,9 @@ __all__ = [
     "elementwise",
     "embedding",
     "glm",
+    "gpt",
     "layer_norm",
+    "lenet",
     "logistic",
     "mlp",
     "pinn",

@@ -55,8 +55,8 @@ def address_of(name: str) -> int:
     return api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
 
 
-def _gemm(name: str, element: Any, llvm: Any, beta: float = 0.0) -> Any:
-    """`gemm(ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc)`, column major, C = op(A) op(B) + beta C.
+def _gemm(name: str, element: Any, llvm: Any) -> Any:
+    """`gemm(ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc)`, column major, C = op(A) op(B).
 
     The address is looked up when the process starts, through a symbol, so compiled code can be cached on disk.
     """
@@ -83,7 +83,7 @@ def _gemm(name: str, element: Any, llvm: Any, beta: float = 0.0) -> Any:
                 return slot(builder.trunc(value, INT))
 
             ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc = args
-            one, zero = slot(ir.Constant(llvm, 1.0)), slot(ir.Constant(llvm, beta))
+            one, zero = slot(ir.Constant(llvm, 1.0)), slot(ir.Constant(llvm, 0.0))
             operands = [
                 flag(ta), flag(tb), extent(m), extent(n), extent(k), one, builder.gep(a, [a_at]), extent(lda),
                 builder.gep(b, [b_at]), extent(ldb), zero, builder.gep(c, [c_at]), extent(ldc),
@@ -100,5 +100,3 @@ def _gemm(name: str, element: Any, llvm: Any, beta: float = 0.0) -> Any:
 
 sgemm = _gemm("sgemm", types.float32, ir.FloatType())
 dgemm = _gemm("dgemm", types.float64, ir.DoubleType())
-sgemm_more = _gemm("sgemm", types.float32, ir.FloatType(), 1.0)
-dgemm_more = _gemm("dgemm", types.float64, ir.DoubleType(), 1.0)

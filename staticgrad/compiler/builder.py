@@ -39,14 +39,16 @@ class Builder(Regions):
         fetches: Sequence[Node],
         outer: Builder | None = None,
         given: Mapping[Node, Slot] = MappingProxyType({}),
+        lanes: int = 0,
     ):
-        """outer: for the body of a loop or branch, the builder around it; given: the memory of the body's leaves."""
+        """outer: for the body of a loop or branch, the builder around it; given: the memory of the body's leaves; lanes:
+        how many threads share the batch of a loop, if any do."""
         self.graph, self.layouts, self.schedule = graph, layouts, plan
         self.number = {node: i for i, node in enumerate(graph.nodes)}
         self.feed_index = {node: i for i, node in enumerate(feeds)}
         self.slots: dict[Node, Slot] = {}
         self.saved: dict[Unit, Slot] = {}
-        self.outer, self.given = outer, given
+        self.outer, self.given, self.lanes = outer, given, lanes
         self._share(self if outer is None else outer)
         self._leaves()
         for unit in plan.units:
@@ -223,6 +225,8 @@ class Builder(Regions):
         """Into how many pieces a range is cut: by its work, at most one per thread."""
         if self.threads == 1 or span < 2:
             return 1
+        if self.lanes:
+            return min(self.lanes, span)
         return min(self.threads, span) if work >= PARALLEL_WORK else 1
 
     def _kernel(self, unit: Unit) -> None:
@@ -347,12 +351,10 @@ class Builder(Regions):
         m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
         batch: tuple[int, ...] = node.type.shape[:-2]
         batches = math.prod(batch)
-        offsets: list[int] = []
-        for places in zip(
-            _batch_offsets(a[2], batch), _batch_offsets(b[2], batch),
-            _batch_offsets(Layout.contiguous(node.type.shape), batch), strict=True,
-        ):  # fmt: skip
-            offsets.extend(places)
+        firsts = [_batch_offsets(layout, batch) for layout in (a[2], b[2], Layout.contiguous(node.type.shape))]
+        if batches > 1 and not ta and _one_below_another(firsts, m * lda, m * n):
+            m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
+        offsets = [place for places in zip(*firsts, strict=True) for place in places]
         sizes = [ta, tb, m, n, k, lda, ldb, max(n, 1), batches, *offsets]
         kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
         span = m if batches == 1 else batches
@@ -380,6 +382,14 @@ class Builder(Regions):
         return (slot, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
 
 
+
+
+def _one_below_another(firsts: Sequence[Sequence[int]], a_step: int, c_step: int) -> bool:
+    """Whether a batch of products by one B is a single product: the rows of A, and of C, go on from one to the next."""
+    a, b, c = firsts
+    return all(
+        a[i] == a[0] + i * a_step and b[i] == b[0] and c[i] == c[0] + i * c_step for i in range(1, len(a))
+    )
 
 
 def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:

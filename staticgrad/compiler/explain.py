@@ -74,7 +74,7 @@ def depth_of_rows(rows: Sequence[Row]) -> list[int]:
     ends: list[int] = []
     for i, row in enumerate(rows):
         ends = [end for end in ends if end > i]
-        depths.append(len(ends) - (row.turn in (REPEAT, GO)))
+        depths.append(max(len(ends) - (row.turn in (REPEAT, GO)), 0))
         if row.turn == ENTER:
             ends.append(int(row.size_array[BEHIND // 8]))
         elif row.kind == "branch":
@@ -159,7 +159,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
 
 def _timed(plan: Plan) -> list[int]:
     """Native rows that compute something."""
-    return [i for i, row in enumerate(plan.rows) if row.kind != "host" and not row.turn]
+    return [i for i, row in enumerate(plan.rows) if row.kind not in ("host", "lanes") and not row.turn]
 
 
 def _round(plan: Plan) -> list[float]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..ir import Graph, Node, Pointwise, Reduction, View
-from .layout import Layouts
+from .layout import Layouts, count
 from .space import SCALAR, Misfit, Space, classify, fusible, inlined, origin
 from .windows import choose_windows
 
@@ -74,6 +74,7 @@ class Fuser:
         for node in self.graph.nodes:
             if node in windows or (fusible(node) and not inlined(node)):
                 self._place(node)
+        self._join_readers()
         groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
         for group in groups:
             group.outputs = [n for n in group.members if n in self.results or self._leaves(n, group)]
@@ -125,6 +126,24 @@ class Fuser:
             self._merge(producer, node)
         if is_scalar_work(node) and len(self.group_of[node].members) == 1:
             self._join_scalars(node)
+
+    def _join_readers(self) -> None:
+        """Kernels over one space that read the same operand, element by element, read it once."""
+        readers: dict[Node, dict[Group, None]] = {}
+        for node in self.graph.nodes:
+            group = self.group_of.get(node)
+            for seen in node.inputs:
+                source = origin(seen)
+                if group is not None and self.group_of.get(source) is not group and not inlined(source):
+                    whole = count(seen.type.shape) == group.space.rows * (group.space.columns or 1)
+                    if whole and seen.type.shape and self.layouts.at[seen].is_contiguous:
+                        readers.setdefault(self.layouts.base[seen], {})[group] = None
+        for groups in readers.values():
+            first, *others = [group.members[-1] for group in groups]
+            for other in others:
+                a, b = self.group_of[first].space, self.group_of[other].space
+                if (a.rows, a.columns) == (b.rows, b.columns):
+                    self._merge(first, other)
 
     def _walkable(self, node: Node) -> None:
         """An operand that lies across its reduction (axes reduced in another order than memory's) is copied first."""

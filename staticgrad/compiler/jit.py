@@ -40,7 +40,7 @@ SPECIAL = {
 }
 """Modules that few kernels need, by what their text has when it needs them."""
 
-IMPORTED = ("address", "blas", "lang", "table", "vector", *SPECIAL)
+IMPORTED = ("address", "blas", "lang", "table", "tiles", "vector", *SPECIAL)
 """The modules beside `elementary` that kernels and drivers import."""
 
 _lock = threading.RLock()
@@ -183,7 +183,7 @@ def library(name: str, kernel: str) -> Any:
 @cache
 def _library(name: str) -> tuple[str, dict[str, str]]:
     """What the kernels of a file share, and the source of each."""
-    parts = re.split(r"(?m)^(?=@(?:kernel|inline)\n)", _text(name))
+    parts = re.split(r"(?m)^(?=@(?:kernel|inline|merged)\n)", _text(name))
     kernels = [part for part in parts if part.startswith("@kernel")]
     common = "".join(part for part in parts if part not in kernels)
     return common, {re.findall(r"def (\w+)", kernel)[0]: kernel for kernel in kernels}

@@ -43,6 +43,11 @@ def inline(fn: Any) -> Any:
     return njit(error_model="numpy", forceinline=True)(fn)
 
 
+def merged(fn: Any) -> Any:
+    """A helper whose text becomes part of the kernels that call it, before types are known."""
+    return njit(error_model="numpy", inline="always")(fn)
+
+
 class Pointer(types.CPointer):
     """A pointer to one of the kernel's buffers: `scope` is the buffer's number."""
 

@@ -1,9 +1,11 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
 specialise   bind extents
+merge loops  a loop, and what its gradients ask of the same loop, become one
 stabilise    laws that need whole ops: log(softmax(x)) and its kin
 expand       ops written in other ops
 simplify     algebra, constants, broadcasts and reshapes that say nothing
+bodies       the same for the bodies of loops and branches, and what can leave them
 layouts      which values are views of which memory
 fuse         groups over one iteration space
 schedule     order, in-place writes of variables
@@ -77,16 +79,17 @@ def reduced(
     def body(inner: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
         return reduced(inner, wanted, types, laws, inspect)
 
+    loops = has_regions(graph)
     stages: list[tuple[str, Stage]] = [
-        ("merge loops", merge),
         ("specialise", lambda g, r: specialise(g, r, known)),
+        *([("merge loops", merge)] if loops else []),
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
         ("expand", expand),
         ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
     ]
     if strict:
         stages = [("specialise", lambda g, r: specialise(g, r, known)), ("strict", by_numpy)]
-    elif has_regions(graph):
+    elif loops:
         stages += [
             ("bodies", lambda g, r: settle(g, r, body)),
             ("expand", expand),

@@ -48,6 +48,9 @@ class Plan:
     def __post_init__(self) -> None:
         b = self.builder
         self.table = np.array([row.entry() for row in self.rows], np.int64).reshape(-1, t.ROW)
+        for row in self.rows:
+            if row.kind == "lanes":
+                row.size_array[0] = self.table.ctypes.data
         self.status = np.zeros(4, np.int64)
         b.bind_fixed("status", self.status)
         self.kept: dict[Node, np.ndarray] = {}
@@ -222,6 +225,9 @@ class Plan:
             at, source = 0, ""
             while at < len(self.rows):
                 row = self.rows[at]
+                if row.kind == "lanes":  # one after the other: they lie behind the row that goes around them
+                    at += 2
+                    continue
                 if row.turn:
                     at = turned(row, at)
                     continue
@@ -274,7 +280,7 @@ class Plan:
     @property
     def native(self) -> list[Row]:
         """The rows that call native code."""
-        return [row for row in self.rows if row.kind != "host" and not row.turn]
+        return [row for row in self.rows if row.kind not in ("host", "lanes") and not row.turn]
 
     @property
     def host_calls(self) -> int:

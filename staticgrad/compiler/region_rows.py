@@ -8,6 +8,7 @@ loop moves along from iteration to iteration; see `library/turns.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,16 @@ from ..ir import REGISTRY, Cell, Graph, Layout, Node, Subgraph
 from ..ops.bodies import copied, parameter
 from ..ops.roles import Loop
 from ..types import bool_
+from . import jit
 from .fuse import Fuser
+from .lanes import LEAST_ROWS, aligned, fits, split, worth
 from .layout import Layouts
 from .rows import Row, Slot, memory_of
 from .schedule import Unit, schedule
 from .table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, LOOP_WORDS, MOVES, REPEAT, REVERSE, UNLESS, N, T
+
+LANES_WORK = 5_000_000
+"""Cost units (some 0.02 ns) of a loop from which lanes pay: 100 us."""
 
 
 class Turning:
@@ -31,6 +37,9 @@ class Turning:
         self.words = row.size_array
         self.moves: list[list[int]] = []
         self.growing: list[list[int]] = []
+        self.head = self.behind = 0
+        self.copies: list[Turning] = []
+        """The other lanes of the loop."""
 
     def move(self, address: int, slot: Slot, add: int) -> None:
         """The pointer at `address` goes to the item of a stack."""
@@ -86,15 +95,19 @@ class Regions:
         ]
         given = [*consts, *carries, *places[: len(loop.stacks)]]
         carried = range(len(consts), len(consts) + first)
-        self._frame(loop.body, given, carried, [*carries, *places[len(loop.stacks) :]])
-        repeat = Row("repeat", row.name, node, turn=REPEAT)
-        repeat.pointers, repeat.size_array = row.pointers, row.size_array
-        self.add(repeat)
+        lanes = self._lanes(loop, n)
+        cut = self._frame(loop.body, given, carried, [*carries, *places[len(loop.stacks) :]], lanes)
+        self.add(repeated(row))
+        if cut:
+            self._cut(begin, lanes, turning)
         behind = len(self.rows)
-        turning.start(n, len(roots) if counted else -1, node.attrs["reverse"], behind, begin + 1)
+        head = begin + 3 if cut else begin + 1
+        turning.start(n, len(roots) if counted else -1, node.attrs["reverse"], turning.behind or behind, head)
+        for copy in turning.copies:
+            copy.start(n, -1, node.attrs["reverse"], copy.behind, copy.head)
         if until is not None:
             until.size_array[0] = behind
-        self._outlive(begin, mark)
+        self._outlive(begin, len(self.made) if cut else mark)
         steps = results.get(first + len(filled))
         if steps is not None:
             done = Slot("fixed", (), np.dtype(np.int64), memory=row.size_array[:1].reshape(()))
@@ -156,9 +169,43 @@ class Regions:
         self._frame(orelse, operands, range(0), targets)
         go.size_array[0] = len(self.rows)
 
-    def _frame(self: Any, body: Subgraph, given: Sequence[Slot], carried: range, targets: Sequence[Slot]) -> None:
+    def _lanes(self: Any, loop: Loop, n: int) -> int:
+        """How many lanes a loop may have by its size."""
+        rows = [init.type.shape[0] if init.type.shape else 0 for init in loop.inits]
+        enough = rows and min(rows) == max(rows) and rows[0] % self.threads == 0 and rows[0] >= LEAST_ROWS * self.threads
+        if self.threads == 1 or self.outer is not None or not enough or worth(loop.body.nodes, n) < LANES_WORK:
+            return 0
+        return self.threads
+
+    def _cut(self: Any, begin: int, lanes: int, turning: Turning) -> None:
+        """Rows for each lane in place of those of the loop, and the row before them that runs the lanes."""
+        enter, *body, _ = self.rows[begin:]
+        del self.rows[begin:]
+        kernel = jit.module("turns", "lanes").lanes
+        places = [0] * (1 + 2 * lanes)
+        fork = Row("lanes", f"{lanes} lanes", enter.node, sizes=places, address=kernel.address, stop=lanes, chunks=lanes)
+        go = Row("go", "behind the lanes", enter.node, sizes=[0], turn=GO)
+        self.add(fork)
+        self.add(go)
+        for lane in range(lanes):
+            own = turning if lane == 0 else Turning(replace(enter))
+            parts = [slot for row in body for slot, _ in row.buffers if slot.place is turning]
+            moved = {} if lane == 0 else {id(slot): replace(slot, place=own) for slot in parts}
+            first = len(self.rows)
+            for row in (own.row, *split(body, lanes, lane, moved), repeated(own.row)):
+                self.add(row)
+            own.head, own.behind = first + 1, len(self.rows)
+            fork.size_array[1 + 2 * lane : 3 + 2 * lane] = first, own.behind
+            if lane:
+                turning.copies.append(own)
+                self.loops.append(own)
+        go.size_array[0] = len(self.rows)
+
+    def _frame(
+        self: Any, body: Subgraph, given: Sequence[Slot], carried: range, targets: Sequence[Slot], lanes: int = 0
+    ) -> bool:
         """The rows of a body. given: memory of its parameters, those `carried` are overwritten by the first results;
-        targets: where the results go."""
+        targets: where the results go. Returns whether its rows can be cut into lanes."""
         graph, slots, moved = Graph(intern=True), {}, {}
         cells: list[tuple[Cell, Node]] = []
         for k, (param, slot) in enumerate(zip(body.params, given, strict=True)):
@@ -181,9 +228,13 @@ class Regions:
         layouts = Layouts(graph)
         fuser = Fuser(graph, values, layouts)
         order = schedule(graph, fuser.run(), layouts, [], [(c, v) for (c, _), v in zip(cells, values, strict=True)])
-        type(self)(graph, layouts, order, (), (), outer=self, given=slots)
+        batch = values[0].type.shape[0] if lanes else 0
+        lanes = lanes if lanes and aligned(order, layouts, values, variables, batch) else 0
+        first = len(self.rows)
+        type(self)(graph, layouts, order, (), (), outer=self, given=slots, lanes=lanes)
         self.decisions += fuser.decisions
         self.notes += [f"in a body, {note}" for note in order.notes]
+        return lanes > 0 and fits(self.rows[first:], lanes, batch)
 
     def _outlive(self: Any, begin: int, mark: int) -> None:
         """What a loop uses and did not make itself stays as it is for all iterations."""
@@ -202,6 +253,13 @@ class Regions:
         flat = memory_of(base, arrays).reshape(-1)
         strides = tuple(s * base.dtype.itemsize for s in at.strides)
         return np.lib.stride_tricks.as_strided(flat[at.offset :], at.shape, strides)
+
+
+def repeated(enter: Row) -> Row:
+    """The row that ends the iterations of a loop."""
+    row = Row("repeat", enter.name, enter.node, turn=REPEAT)
+    row.pointers, row.size_array = enter.pointers, enter.size_array
+    return row
 
 
 def _variable(graph: Graph, name: str, like: Node) -> tuple[Cell, Node]:

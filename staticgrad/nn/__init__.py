@@ -22,6 +22,7 @@ from .losses import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLos
 from .module import Module
 from .normalization import BatchNorm1d, BatchNorm2d, GroupNorm, RMSNorm
 from .parameter import Parameter
+from .recurrent import GRU, LSTM, RNN
 from .state import IncompatibleKeys, StateDictError
 from .windows import (
     AdaptiveAvgPool2d,
@@ -50,10 +51,12 @@ __all__ = [
     "EmbeddingBag",
     "Flatten",
     "GELU",
+    "GRU",
     "GroupNorm",
     "Identity",
     "IncompatibleKeys",
     "L1Loss",
+    "LSTM",
     "LayerNorm",
     "Linear",
     "MSELoss",
@@ -66,6 +69,7 @@ __all__ = [
     "NLLLoss",
     "Parameter",
     "RMSNorm",
+    "RNN",
     "ReLU",
     "Sequential",
     "SiLU",

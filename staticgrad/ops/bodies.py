@@ -71,7 +71,7 @@ class Traced:
 
     def _refuse_effects(self, added: Iterable[Node], drawn: bool, marks: Any) -> None:
         for node in added:
-            if node.op.effect in ("assign", "group"):
+            if node.op.effect in ("assign", "group") and not _initializes(node):
                 raise GraphError(
                     f"{self.what}: its body assigns to a variable, and a body has no side effects",
                     "carry the value from one iteration to the next, and assign the result outside",
@@ -172,3 +172,11 @@ def _constant(node: Node) -> bool:
 def outputs(node: Any, count: int) -> list[Any]:
     """The results of a loop or branch as symbols."""
     return [apply(REGISTRY["result"], node, index=i) for i in range(count)]
+
+
+def _initializes(node: Node) -> bool:
+    """Whether this belongs to the initializer of a variable, which a body brings when it is the first to use an eager
+    parameter; only `sg.global_variables_initializer` runs it."""
+    if node.op.effect == "group":
+        return bool(node.after) and all(before.op.effect == "assign" and _initializes(before) for before in node.after)
+    return node.inputs[0].attrs["cell"].initial is node.inputs[1]

@@ -141,7 +141,8 @@ class Traced(Symbol):
     def __bool__(self) -> bool:
         self._no_value(
             "its truth value",
-            "use sg.where(condition, a, b) for values, or decide on plain Python arguments",
+            "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
+            "plain Python arguments",
         )
 
     def __float__(self) -> Any:

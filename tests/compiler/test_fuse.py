@@ -40,8 +40,13 @@ KERNELS: dict[str, tuple[Callable[[Bench], list[Symbol]], int]] = {
     "scalar work after a sum": (lambda b: [F.sqrt(F.sum(b.feed(4, 5)) / 7 + 1)], 1),
     "through a reshape": (lambda b: [F.reshape(F.exp(b.feed(4, 5)), (20,)) * 2], 1),
     "a bias gradient": (lambda b: [g := F.exp(b.feed(4, 5)), F.sum(g, 0)], 1),
+    "two that share a feed alone": (lambda b: [F.sum(x := b.feed(4, 5)), F.sum(x * x)], 1),
+    "a sum over rows, and one over columns": (lambda b: [F.sum(x := b.feed(4, 5), 0), F.sum(x, 1)], 1),
     # more than one
-    "two that share a feed alone": (lambda b: [F.sum(x := b.feed(4, 5)), F.sum(x * x)], 2),
+    "one element by element, and one by rows": (lambda b: [F.softmax(x := b.feed(4, 5)), F.exp(x)], 2),
+    "two that share a feed, and one needs the other": (
+        lambda b: [y := F.sum(F.exp(x := b.feed(4, 5))), F.tanh(x) * y], 2,
+    ),
     "a column sum used per element": (lambda b: [(x := F.exp(b.feed(4, 5))) / F.sum(x, 0)], 2),
     "a total used per element": (lambda b: [(x := F.exp(b.feed(4, 5))) / F.sum(x)], 2),
     "softmax over the rows": (lambda b: [F.softmax(b.feed(4, 5), 0)], 3),

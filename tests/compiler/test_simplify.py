@@ -93,7 +93,7 @@ ROWS: dict[str, Row] = {
     "subtraction": Row("subtraction", lambda x: F.exp(x) + (-x), ("exp", "sub")),
     "subtraction, turned": Row("subtraction", lambda x: (-x) + F.exp(x), ("exp", "sub")),
     "slice of elements": Row("slice of elements", lambda x: (x + _row(x))[:, 1:], ("slice", "slice", "slice", "add")),
-    "parts": Row("parts", _put_back, ("slice", "slice", "exp", "exp", "concatenate")),
+    "parts": Row("parts", _put_back, ("slice", "exp", "slice", "exp", "concatenate")),
     # what must not fire
     "zero minus": Row("", lambda x: 0.0 - x, ("sub",)),
     "one over": Row("", lambda x: 1.0 / x, ("div",)),

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from staticgrad.operators import F, Symbol
 from staticgrad.compiler.grad import gradients
+from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench
 
 
@@ -44,7 +44,8 @@ IN_PLACE: dict[str, Callable[[Bench], list[Symbol]]] = {
 def test_read_in_place(name: str):
     b = Bench()
     plan = b.check(*IN_PLACE[name](b), rtol=1e-5)
-    assert {row.kind for row in plan.rows} == {"kernel"} and not any("concatenate" == row.name for row in plan.rows)
+    assert {row.kind for row in plan.rows} == {"kernel"}
+    assert not any(row.name == "concatenate" for row in plan.rows)
 
 
 STORED: dict[str, Callable[[Bench], list[Symbol]]] = {
@@ -70,7 +71,7 @@ def test_what_is_read_at_another_place_is_computed_before():
     b = Bench()
     x = b.feed(6)
     plan = b.check(F.exp(x) * F.concatenate([F.exp(x)[3:], F.tanh(x)[:3]], 0), rtol=1e-5)
-    assert plan.kernels == len(plan.rows) == 3
+    assert plan.kernels == len(plan.rows) == 2
 
 
 def test_a_variable_is_not_written_while_it_is_read_at_another_place():

@@ -485,3 +485,19 @@ def test_names_whose_meaning_differs_are_refused(name):
 def test_attributes_that_dont_exist():
     with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute 'cuda'"):
         sg.ones(1).cuda()
+
+
+def test_tensors_are_written_to_files_by_numpy(tmp_path):
+    model = sg.nn.Linear(3, 2)
+    state = {name: p.detach().numpy() for name, p in model.named_parameters()}
+    np.savez(tmp_path / "all.npz", **model.state_dict())
+    np.savez_compressed(tmp_path / "small.npz", **dict(model.named_parameters()))
+    np.save(tmp_path / "one.npy", model.weight * 1)
+    np.savetxt(tmp_path / "one.txt", model.bias)
+    for name, value in state.items():
+        for file in ("all.npz", "small.npz"):
+            np.testing.assert_array_equal(np.load(tmp_path / file)[name], value)
+    np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), state["weight"])
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "one.txt"), state["bias"])
+    with sg.Graph().as_default(), pytest.raises(sg.TraceError, match="is symbolic: Python can't have"):
+        np.save(tmp_path / "none.npy", sg.placeholder(sg.float32, [2]))

@@ -1,32 +1,6 @@
 @kernel
 def kernel(buffers, sizes, start, stop):
     x0 = i32_at(buffers, 0)  # x0 i32[4,5]
-    x1 = i32_at(buffers, 1)  # x1 i32[4,5]
-    y2 = i32_at(buffers, 2)  # %4 sub i32[4,5]
-    s0 = sizes[0]
-    for i in range(start, stop):
-        a0 = x0[i]
-        v0 = i32((a0 * i32(s0)))  # %3 mul
-        a1 = x1[i]
-        v1 = i32((v0 - a1))  # %4 sub
-        y2[i] = v1
-
-
-@kernel
-def kernel(buffers, sizes, start, stop):
-    x0 = i32_at(buffers, 0)  # x0 i32[4,5]
-    x1 = i32_at(buffers, 1)  # x1 i32[4,5]
-    y2 = i32_at(buffers, 2)  # %5 maximum i32[4,5]
-    for i in range(start, stop):
-        a0 = x0[i]
-        a1 = x1[i]
-        v0 = i32(maximum_int(a0, a1))  # %5 maximum
-        y2[i] = v0
-
-
-@kernel
-def kernel(buffers, sizes, start, stop):
-    x0 = i32_at(buffers, 0)  # x0 i32[4,5]
     rows1 = i32_at(buffers, 1)  # a block of %6 max i32[4]
     y2 = i32_at(buffers, 2)  # %6 max i32[4]
     rows3 = i64_at(buffers, 3)  # a block of %13 min i64[4]
@@ -69,20 +43,30 @@ def kernel(buffers, sizes, start, stop):
 
 @kernel
 def kernel(buffers, sizes, start, stop):
-    x0 = i32_at(buffers, 0)  # x1 i32[4,5]
-    part1 = i64_at(buffers, 1)  # per chunk: %15 sum i64[]
-    y2 = i64_at(buffers, 2)  # %15 sum i64[]
+    x0 = i32_at(buffers, 0)  # x0 i32[4,5]
+    x1 = i32_at(buffers, 1)  # x1 i32[4,5]
+    y2 = i32_at(buffers, 2)  # %4 sub i32[4,5]
+    y3 = i32_at(buffers, 3)  # %5 maximum i32[4,5]
+    part4 = i64_at(buffers, 4)  # per chunk: %15 sum i64[]
+    y5 = i64_at(buffers, 5)  # %15 sum i64[]
     rows = sizes[0]
     chunks = sizes[1]
+    s2 = sizes[2]
     for c in range(start, stop):
         t0 = i64(0)
         for i in range(rows * c // chunks, rows * (c + 1) // chunks):
             a0 = x0[i]
-            v0 = i64(i64(a0))  # %14 cast
-            t0 = i64(plus_int(t0, v0))  # %15 sum
-        part1[c] = t0
+            v0 = i32((a0 * i32(s2)))  # %3 mul
+            a1 = x1[i]
+            v1 = i32((v0 - a1))  # %4 sub
+            y2[i] = v1
+            v2 = i32(maximum_int(a0, a1))  # %5 maximum
+            y3[i] = v2
+            v3 = i64(i64(a1))  # %14 cast
+            t0 = i64(plus_int(t0, v3))  # %15 sum
+        part4[c] = t0
     if chunks == 1 or start < 0:  # the last chunk is done
-        w0 = part1[0]
+        w0 = part4[0]
         for c in range(1, chunks):
-            w0 = i64(plus_int(w0, part1[c]))
-        y2[0] = w0
+            w0 = i64(plus_int(w0, part4[c]))
+        y5[0] = w0

@@ -3,9 +3,17 @@ def kernel(buffers, sizes, start, stop):
     x0 = f32_at(buffers, 0)  # x1 f32[80]
     rows1 = f32_at(buffers, 1)  # a block of %21 mul f32[80]
     x2 = f32_at(buffers, 2)  # w f32[80,20]
-    acc3 = f32_at(buffers, 3)  # per chunk: %24 sum f32[20]
-    sums4 = f64_at(buffers, 4)  # sums per chunk: %24 sum f32[20]
-    y5 = f32_at(buffers, 5)  # %24 sum f32[20]
+    x3 = f32_at(buffers, 3)  # x0 f32[20]
+    rows4 = f32_at(buffers, 4)  # a block of %4 sum f32[80]
+    acc5 = f32_at(buffers, 5)  # per chunk: %24 sum f32[20]
+    rows6 = f32_at(buffers, 6)  # a block of %37 add f32[80]
+    acc7 = f32_at(buffers, 7)  # per chunk: %40 sum f32[20]
+    sums8 = f64_at(buffers, 8)  # sums per chunk: %24 sum f32[20]
+    sums9 = f64_at(buffers, 9)  # sums per chunk: %40 sum f32[20]
+    part10 = f64_at(buffers, 10)  # per chunk: %14 sum f32[]
+    y11 = f32_at(buffers, 11)  # %24 sum f32[20]
+    y12 = f32_at(buffers, 12)  # %40 sum f32[20]
+    y13 = f32_at(buffers, 13)  # %17 div f32[]
     columns = 20
     rows = sizes[0]
     chunks = sizes[1]
@@ -14,13 +22,18 @@ def kernel(buffers, sizes, start, stop):
     k2 = f32(s2)  # %16 count
     k1 = (f32(1) / k2)  # %19 div
     k0 = (-k1)  # %20 neg
+    k3 = (k1 * f32(0.5))  # %34 mul
     for c in range(start, stop):
+        whole0 = f64(0)
         for j in range(columns):
-            sums4[c * columns + j] = f64(0)
+            sums8[c * columns + j] = f64(0)
+            sums9[c * columns + j] = f64(0)
         for s in range(rows * c // chunks, rows * (c + 1) // chunks, 128):
             e = min(s + 128, rows * (c + 1) // chunks)
+            t0 = f32(0)
             for j in range(columns):
-                acc3[c * columns + j] = f32(0)
+                acc5[c * columns + j] = f32(0)
+                acc7[c * columns + j] = f32(0)
             for b in range(s, e, block):
                 n = min(block, e - b)
                 for l in range(n):
@@ -28,91 +41,56 @@ def kernel(buffers, sizes, start, stop):
                     a0 = x0[i]
                     v0 = (k0 * a0)  # %21 mul
                     rows1[c * 64 + l] = v0
-                add_rows_f32(acc3, c * columns, x2, b * columns, rows1, c * 64, n, columns, columns)  # %24 sum
-            for j in range(columns):
-                sums4[c * columns + j] = sums4[c * columns + j] + f64(acc3[c * columns + j])
-    if chunks == 1 or start < 0:  # the last chunk is done
-        for j in range(columns):
-            t = sums4[j]
-            for c in range(1, chunks):
-                t = t + sums4[c * columns + j]
-            y5[j] = f32(t)
-
-
-@kernel
-def kernel(buffers, sizes, start, stop):
-    x0 = f32_at(buffers, 0)  # w f32[80,20]
-    x1 = f32_at(buffers, 1)  # x0 f32[20]
-    rows2 = f32_at(buffers, 2)  # a block of %4 sum f32[80]
-    x3 = f32_at(buffers, 3)  # x1 f32[80]
-    rows4 = f32_at(buffers, 4)  # a block of %37 add f32[80]
-    acc5 = f32_at(buffers, 5)  # per chunk: %40 sum f32[20]
-    sums6 = f64_at(buffers, 6)  # sums per chunk: %40 sum f32[20]
-    part7 = f64_at(buffers, 7)  # per chunk: %14 sum f32[]
-    y8 = f32_at(buffers, 8)  # %40 sum f32[20]
-    y9 = f32_at(buffers, 9)  # %17 div f32[]
-    columns = 20
-    rows = sizes[0]
-    chunks = sizes[1]
-    s2 = sizes[2]
-    block = sizes[3]
-    k1 = f32(s2)  # %16 count
-    k0 = (f32(1) / k1)  # %19 div
-    k2 = (k0 * f32(0.5))  # %34 mul
-    for c in range(start, stop):
-        whole0 = f64(0)
-        for j in range(columns):
-            sums6[c * columns + j] = f64(0)
-        for s in range(rows * c // chunks, rows * (c + 1) // chunks, 128):
-            e = min(s + 128, rows * (c + 1) // chunks)
-            t0 = f32(0)
-            for j in range(columns):
-                acc5[c * columns + j] = f32(0)
-            for b in range(s, e, block):
-                n = min(block, e - b)
-                dot_rows_f32(rows2, c * 64, x0, b * columns, x1, 0, n, columns, columns)  # %4 sum
+                dot_rows_f32(rows4, c * 64, x2, b * columns, x3, 0, n, columns, columns)  # %4 sum
+                add_rows_f32(acc5, c * columns, x2, b * columns, rows1, c * 64, n, columns, columns)  # %24 sum
                 for l in range(n):
                     i = b + l
-                    h0 = rows2[c * 64 + l]
-                    v0 = maximum_f32(h0, f32(0))  # %6 maximum
-                    v1 = abs(h0)  # %7 abs
-                    v2 = (-v1)  # %8 neg
-                    v3 = exp_f32(v2)  # %9 exp
-                    v4 = log1p_f32(v3)  # %10 log1p
-                    v5 = (v0 + v4)  # %11 add
-                    a0 = x3[i]
-                    v6 = (a0 * h0)  # %12 mul
-                    v7 = (v5 - v6)  # %13 sub
-                    v8 = (f32(1) + v3)  # %25 add
-                    v9 = (k0 / v8)  # %26 div
-                    v10 = (v9 * v3)  # %27 mul
-                    v11 = (-v10)  # %28 neg
-                    v12 = sign_f32(h0)  # %29 sign
-                    v13 = (v11 * v12)  # %30 mul
-                    v14 = (h0 > f32(0))  # %31 gt
-                    v15 = (h0 == f32(0))  # %32 eq
-                    v16 = (k2 if v15 else f32(0))  # %35 where
-                    v17 = (k0 if v14 else v16)  # %36 where
-                    v18 = (v13 + v17)  # %37 add
-                    rows4[c * 64 + l] = v18
-                    t0 = plus_f32(t0, v7)  # %14 sum
-                add_rows_f32(acc5, c * columns, x0, b * columns, rows4, c * 64, n, columns, columns)  # %40 sum
+                    h0 = rows4[c * 64 + l]
+                    v1 = maximum_f32(h0, f32(0))  # %6 maximum
+                    v2 = abs(h0)  # %7 abs
+                    v3 = (-v2)  # %8 neg
+                    v4 = exp_f32(v3)  # %9 exp
+                    v5 = log1p_f32(v4)  # %10 log1p
+                    v6 = (v1 + v5)  # %11 add
+                    a1 = x0[i]
+                    v7 = (a1 * h0)  # %12 mul
+                    v8 = (v6 - v7)  # %13 sub
+                    v9 = (f32(1) + v4)  # %25 add
+                    v10 = (k1 / v9)  # %26 div
+                    v11 = (v10 * v4)  # %27 mul
+                    v12 = (-v11)  # %28 neg
+                    v13 = sign_f32(h0)  # %29 sign
+                    v14 = (v12 * v13)  # %30 mul
+                    v15 = (h0 > f32(0))  # %31 gt
+                    v16 = (h0 == f32(0))  # %32 eq
+                    v17 = (k3 if v16 else f32(0))  # %35 where
+                    v18 = (k1 if v15 else v17)  # %36 where
+                    v19 = (v14 + v18)  # %37 add
+                    rows6[c * 64 + l] = v19
+                    t0 = plus_f32(t0, v8)  # %14 sum
+                add_rows_f32(acc7, c * columns, x2, b * columns, rows6, c * 64, n, columns, columns)  # %40 sum
             whole0 = whole0 + f64(t0)
             for j in range(columns):
-                sums6[c * columns + j] = sums6[c * columns + j] + f64(acc5[c * columns + j])
-        part7[c] = whole0
+                sums8[c * columns + j] = sums8[c * columns + j] + f64(acc5[c * columns + j])
+                sums9[c * columns + j] = sums9[c * columns + j] + f64(acc7[c * columns + j])
+        part10[c] = whole0
     if chunks == 1 or start < 0:  # the last chunk is done
         for j in range(columns):
-            t = sums6[j]
+            t = sums8[j]
             for c in range(1, chunks):
-                t = t + sums6[c * columns + j]
-            y8[j] = f32(t)
-        w0 = part7[0]
+                t = t + sums8[c * columns + j]
+            y11[j] = f32(t)
+        for j in range(columns):
+            t = sums9[j]
+            for c in range(1, chunks):
+                t = t + sums9[c * columns + j]
+            y12[j] = f32(t)
+        w0 = part10[0]
         for c in range(1, chunks):
-            w0 = w0 + part7[c]
-        v19 = f32(w0)
-        v20 = (v19 / k1)  # %17 div
-        y9[0] = v20
+            w0 = w0 + part10[c]
+        v20 = f32(w0)
+        v21 = (v20 / k2)  # %17 div
+        y13[0] = v21
 
 
 @kernel

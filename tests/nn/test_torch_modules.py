@@ -49,6 +49,13 @@ def lenet(n: Any) -> Any:
     )  # fmt: skip
 
 
+def unrolled(module: Any, *xs: Any) -> Any:
+    """Outputs and states of a recurrent layer, from a first state where one is given."""
+    x, *hx = xs
+    y, state = module(x, tuple(hx) if len(hx) > 1 else hx[0]) if hx else module(x)
+    return [y, *(state if isinstance(state, tuple) else [state])]
+
+
 def attend(**named: Any) -> Callable[..., Any]:
     """Masks become the tensors of the library that runs."""
 
@@ -116,6 +123,13 @@ ROWS = [
     Row("encoder padded", lambda n: n.TransformerEncoderLayer(6, 2, 8, 0.0, batch_first=True, bias=False), ((2, 5, 6),),
         encode(src_key_padding_mask=SOME)),
     Row("encoder evaluated", lambda n: n.TransformerEncoderLayer(6, 2, 8, 0.5), ((5, 2, 6),), train=False),
+    Row("rnn", lambda n: n.RNN(3, 4), ((5, 2, 3),), unrolled),
+    Row("rnn relu", lambda n: n.RNN(3, 4, 2, "relu", bias=False), ((5, 2, 3), (2, 2, 4)), unrolled),
+    Row("lstm", lambda n: n.LSTM(3, 4), ((5, 2, 3), (1, 2, 4), (1, 2, 4)), unrolled),
+    Row("lstm both ways", lambda n: n.LSTM(3, 4, 2, batch_first=True, bidirectional=True), ((2, 5, 3),), unrolled),
+    Row("lstm unbatched", lambda n: n.LSTM(3, 4), ((5, 3), (1, 4), (1, 4)), unrolled),
+    Row("gru", lambda n: n.GRU(3, 4, 2), ((5, 2, 3), (2, 2, 4)), unrolled),
+    Row("gru both ways", lambda n: n.GRU(3, 4, bidirectional=True, bias=False), ((5, 2, 3),), unrolled),
     Row("flatten", lambda n: n.Flatten(1, 2), ((2, 3, 4, 5),)),
     Row("lenet", lenet, ((3, 1, 10, 9),)),
 ]  # fmt: skip

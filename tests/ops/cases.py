@@ -137,6 +137,13 @@ def elementwise() -> list[Case]:
         Case("minimum", F.minimum, np.minimum, PAIRS, ulps=0),
         Case("floor_divide", F.floor_divide, np.floor_divide, AWAY, order=0, ulps=0),
         Case(
+            "logistic_loss",
+            lambda x, t: op("logistic_loss", x, t),
+            lambda x, t: np.log1p(np.exp(x)) - x * t,
+            ((real(3, 4), real(3, 4)), (real(3, 4), real(4)), (real(0, 3), real(0, 3))),
+            ulps=16,
+        ),
+        Case(
             "exponent",
             lambda i: op("exponent", i),
             lambda i: i.astype(np.int64),
@@ -671,7 +678,48 @@ def einsum() -> list[Case]:
     return cases
 
 
-CASES = [*elementwise(), *reductions(), *shaping(), *indexing(), *linear(), *einsum(), *window_cases.rows(Case)]
+def control() -> list[Case]:
+    """More of loops and branches in tests/control."""
+
+    def total(c: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+        ys = []
+        for item in x:
+            c = np.tanh(c * item)
+            ys.append(c + item)
+        return [c, np.stack(ys)]
+
+    def halved(c: np.ndarray) -> np.ndarray:
+        while (c * c).sum() > 0.5:
+            c = np.sin(c) * 0.5
+        return c
+
+    def scanned(c: Any, x: Any) -> list[Any]:
+        def body(h: Any, item: Any) -> Any:
+            h = F.tanh(h * item)
+            return h, h + item
+
+        return list(F.scan(body, c, x))
+
+    return [
+        Case("scan", scanned, total, ((real(3), real(4, 3)), (real(2, 3), real(1, 2, 3))), ulps=32),
+        Case(
+            "while_loop",
+            lambda c: F.while_loop(lambda v: F.sum(v * v) > 0.5, lambda v: F.sin(v) * 0.5, c),
+            halved,
+            ((real(3, low=0.5),), (real(3, low=0.0, high=0.1),)),
+            ulps=32,
+        ),
+        Case(
+            "cond",
+            lambda c: F.cond(F.sum(c) > 0, lambda: F.tanh(c) * c, lambda: F.sin(c)),
+            lambda c: np.tanh(c) * c if c.sum() > 0 else np.sin(c),
+            ((real(3, low=0.5),), (real(3, low=-2.0, high=-0.5),)),
+            ulps=32,
+        ),
+    ]
+
+
+CASES = [*elementwise(), *reductions(), *shaping(), *indexing(), *linear(), *einsum(), *control(), *window_cases.rows(Case)]
 
 EXEMPT = {
     "placeholder": "a leaf: it is fed in every symbolic test",

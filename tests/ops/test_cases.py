@@ -16,6 +16,7 @@ from staticgrad.eager import Tensor
 from staticgrad.interpret import interpret
 from staticgrad.ir import REGISTRY, Graph, Node
 from staticgrad.operators import Symbol
+from staticgrad.types import StackType, TensorType, TupleType
 from staticgrad.verify import verify
 from tests.helpers import assert_close, directional, placeholders, rng_of
 from tests.ops.cases import CASES, EXEMPT, Case, f64
@@ -131,6 +132,13 @@ class Built:
         return [[None if s is None else next(values) for s in group] for group in self.fetches]
 
 
+def check_type(node: Node, kind: TensorType, value: np.ndarray) -> None:
+    shape, inferred = value.shape, (None, *kind.item.shape) if isinstance(kind, StackType) else kind.shape
+    fits = len(shape) == len(inferred) and all(b in (a, None) for a, b in zip(shape, inferred, strict=True))
+    assert fits, f"{node.op.name} was inferred to be {kind}, its value has shape {shape}"
+    assert value.dtype == kind.dtype, f"{node.op.name} was inferred to be {kind}, it is {value.dtype}"
+
+
 def run_interpreter(graph: Graph, targets: list[Node], feeds: list[Node], arrays: list[np.ndarray]) -> list[np.ndarray]:
     """Also checks that each value has the type that was inferred, and that no operand is changed."""
     verify(graph)
@@ -139,10 +147,9 @@ def run_interpreter(graph: Graph, targets: list[Node], feeds: list[Node], arrays
     given = [a.copy() for a in arrays]
     values = interpret(ready.graph, ready.fetches, dict(zip(ready.feeds, given, strict=True)))
     for node, value in values.items():
-        shape, inferred = value.shape, node.type.shape
-        fits = len(shape) == len(inferred) and all(b in (a, None) for a, b in zip(shape, inferred, strict=True))
-        assert fits, f"{node.op.name} was inferred to be {node.type}, its value has shape {shape}"
-        assert value.dtype == node.type.dtype, f"{node.op.name} was inferred to be {node.type}, it is {value.dtype}"
+        several = isinstance(node.type, TupleType)
+        for kind, part in zip(node.type.parts, value, strict=True) if several else [(node.type, value)]:
+            check_type(node, kind, part)
     for before, after in zip(arrays, given, strict=True):
         assert_close(after, before, what="a feed was changed")
     return [values[node] for node in ready.fetches]

@@ -21,12 +21,10 @@ The range is over chunks of images.
 from staticgrad.compiler.lang import *
 
 # kernels
-from numba import literally
-
 from staticgrad.compiler.vector import add_rows, at, put_columns, transpose_block
 
 
-@inline
+@merged
 def framed(x, first, frame, to, sizes):
     """Copy a group's planes of an image into the frame, whose border stays zero."""
     channels, height, width = sizes[3], sizes[4], sizes[5]
@@ -38,7 +36,7 @@ def framed(x, first, frame, to, sizes):
                 frame[target + j] = x[source + j]
 
 
-@inline
+@merged
 def packed(w, scratch, to, sizes, lanes):
     """The weights as rows of lanes, by group, phase, block of lanes and tap."""
     groups, channels, lane_step, group_step, phases = sizes[2], sizes[11], sizes[13], sizes[14], sizes[15]
@@ -55,7 +53,7 @@ def packed(w, scratch, to, sizes, lanes):
                     to += lanes
 
 
-@inline
+@merged
 def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
     """One block of lanes of one phase of one image. `to`: where its first plane begins; `some` lanes are channels."""
     plane = sizes[12]
@@ -77,9 +75,8 @@ def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
                 y[to + lane * plane + sizes[places + p + b]] = scratch[spare + lane * 8 + b]
 
 
-@inline
+@merged
 def gather(x, w, y, scratch, sizes, start, stop, lanes):
-    literally(lanes)
     images, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     frame_size, channels, plane, phases = held * sizes[8] * sizes[9], sizes[11], sizes[12], sizes[15]
     for c in range(start, stop):
@@ -122,7 +119,7 @@ def gather_f64_8(buffers, sizes, start, stop):
     gather(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)
 
 
-@inline
+@merged
 def columns_of(g, first, some, plane, scratch, to, lanes):
     """Up to `lanes` planes of the cotangent as rows of lanes, one row per pixel."""
     whole = plane // 8 * 8
@@ -134,9 +131,8 @@ def columns_of(g, first, some, plane, scratch, to, lanes):
             scratch[to + p * lanes + lane] = g[first + lane * plane + p]
 
 
-@inline
+@merged
 def weights(g, x, scratch, sizes, start, stop, lanes):
-    literally(lanes)
     images, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     channels, plane = sizes[11], sizes[12]
     taps, count, pixels = sizes[13], sizes[14], sizes[15]
@@ -168,7 +164,7 @@ def weights(g, x, scratch, sizes, start, stop, lanes):
                     out += padded * lanes
 
 
-@inline
+@merged
 def weight_sum(w, scratch, sizes, lanes):
     """Join the chunks' sums, and lay them out as weights: by group, channel and tap."""
     chunks, groups, channels, count = sizes[1], sizes[2], sizes[11], sizes[14]

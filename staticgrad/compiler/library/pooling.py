@@ -17,13 +17,13 @@ from staticgrad.compiler.lang import *
 from staticgrad.compiler.vector import at, squares_max, squares_put
 
 
-@inline
+@merged
 def above(a, b):
     """Whether a wins over b."""
     return a > b or (a != a and b == b)
 
 
-@inline
+@merged
 def winner(x, plane, sizes, i, j):
     """Where in its plane the window of result (i, j) is largest."""
     height, width = sizes[2], sizes[3]
@@ -45,14 +45,14 @@ def winner(x, plane, sizes, i, j):
     return best
 
 
-@inline
+@merged
 def by_two(sizes):
     """Windows of 2 x 2 side by side: what most networks use, in vectors."""
     square = sizes[6] == 2 and sizes[7] == 2 and sizes[8] == 2 and sizes[9] == 2
     return square and sizes[10] == 0 and sizes[11] == 0 and sizes[12] == 1 and sizes[13] == 1
 
 
-@inline
+@merged
 def most_max(x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     two = by_two(sizes)
@@ -76,7 +76,7 @@ def most_max(x, y, sizes, start, stop):
                         y[to + j] = x[plane + winner(x, plane, sizes, i, j)]
 
 
-@inline
+@merged
 def most_take(h, x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     for c in range(start, stop):
@@ -87,7 +87,7 @@ def most_take(h, x, y, sizes, start, stop):
                     y[(n * tall + i) * wide + j] = h[plane + winner(x, plane, sizes, i, j)]
 
 
-@inline
+@merged
 def most_put(g, x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     two = by_two(sizes)
@@ -118,7 +118,7 @@ def most_put(g, x, y, sizes, start, stop):
                         y[plane + winner(x, plane, sizes, i, j)] += g[source + j]
 
 
-@inline
+@merged
 def mean_take(x, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     for c in range(start, stop):
@@ -136,7 +136,7 @@ def mean_take(x, y, sizes, start, stop):
                     y[to + j] = total / (sizes[row + 2] * sizes[column + 2])
 
 
-@inline
+@merged
 def mean_put(g, y, sizes, start, stop):
     planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     for c in range(start, stop):

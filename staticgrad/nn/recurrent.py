@@ -1,0 +1,207 @@
+"""Recurrent layers over `sg.scan`, with PyTorch's names and layouts: one native loop per layer and direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import functional
+from ..eager import Tensor
+from ..errors import ArgumentError, ShapeError
+from ..operators import F
+from ..ops.convolution import size_text
+from ..ops.loops import scan
+from ..types import as_dtype, get_default_dtype
+from . import init
+from .layers import Dropout, _extent
+from .module import Module
+from .parameter import Parameter
+
+
+class _Recurrent(Module):
+    """Parameters of layer k: weight_ih_l{k} (gates * hidden, inputs), weight_hh_l{k} (gates * hidden, hidden), bias_ih_l{k}
+    and bias_hh_l{k} (gates * hidden,), and those of the backward direction with the suffix _reverse; uniform in
+    (-1/sqrt(hidden), 1/sqrt(hidden)). All inputs of a layer are projected in one product before its loop."""
+
+    gates = 1
+    states = 1
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__()
+        name = type(self).__name__
+        self.input_size = _extent(name, "input_size", input_size)
+        self.hidden_size = _extent(name, "hidden_size", hidden_size)
+        self.num_layers = _extent(name, "num_layers", num_layers)
+        if not self.hidden_size:
+            raise ArgumentError("hidden_size must be greater than zero")
+        if not self.num_layers:
+            raise ArgumentError("num_layers must be greater than zero")
+        self.bias, self.batch_first, self.bidirectional = bool(bias), bool(batch_first), bool(bidirectional)
+        self.dropout = Dropout(dropout).p
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        rows = self.gates * self.hidden_size
+        for k in range(self.num_layers):
+            inputs = self.input_size if k == 0 else self.hidden_size * len(self._directions())
+            for end in self._directions():
+                shapes: list[tuple[str, tuple[int, ...]]] = [
+                    (f"weight_ih_l{k}{end}", (rows, inputs)), (f"weight_hh_l{k}{end}", (rows, self.hidden_size))
+                ]  # fmt: skip
+                if bias:
+                    shapes += [(f"bias_ih_l{k}{end}", (rows,)), (f"bias_hh_l{k}{end}", (rows,))]
+                for label, shape in shapes:
+                    self.register_parameter(label, Parameter(np.empty(shape, kind)))
+        self.reset_parameters()
+
+    def _directions(self) -> tuple[str, ...]:
+        return ("", "_reverse") if self.bidirectional else ("",)
+
+    def reset_parameters(self) -> None:
+        """Draw first values again."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+        """The next state from projected inputs (n, gates * hidden); its first part is the output."""
+        raise NotImplementedError
+
+    def forward(self, x: Any, hx: Any = None) -> tuple[Any, Any]:
+        """(outputs, last state).
+
+        Shapes: x (l, n, input_size), with batch_first (n, l, input_size), unbatched (l, input_size) -> outputs like x with
+        hidden_size (twice that for both directions), of the last layer; states (layers * directions, n, hidden_size),
+        zeros when left out. Raises ShapeError.
+        """
+        name, n = type(self).__name__, len(x.shape)
+        if n not in (2, 3):
+            raise ShapeError(f"{name}: Expected input to be 2D or 3D, got {n}D instead")
+        if x.shape[-1] is not None and x.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
+            )
+        if n == 2:
+            x = F.expand_dims(x, 1)
+        elif self.batch_first:
+            x = F.swapaxes(x, 0, 1)
+        first = self._first(x, hx, n == 3)
+        last: list[tuple[Any, ...]] = []
+        for k in range(self.num_layers):
+            if k and self.training:
+                x = functional.dropout(x, self.dropout)
+            outputs = []
+            for end in self._directions():
+                begin = tuple(part[len(last)] for part in first)
+                state, ys = self._layer(x, begin, f"_l{k}{end}", end != "")
+                last.append(state)
+                outputs.append(ys)
+            x = outputs[0] if len(outputs) == 1 else F.concatenate(outputs, -1)
+        parts = tuple(F.stack([state[i] for state in last]) for i in range(self.states))
+        if n == 2:
+            x, parts = F.squeeze(x, 1), tuple(F.squeeze(part, 1) for part in parts)
+        elif self.batch_first:
+            x = F.swapaxes(x, 0, 1)
+        return x, parts if self.states > 1 else parts[0]
+
+    def _layer(self, x: Any, begin: tuple[Any, ...], end: str, reverse: bool) -> tuple[Any, Any]:
+        own = self.__dict__
+        weight, bias = own["weight_hh" + end].T, own.get("bias_hh" + end)
+        projected = functional.linear(x, own["weight_ih" + end], own.get("bias_ih" + end))
+
+        def step(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
+            after = self.cell(inputs, state, weight, bias)
+            return after, after[0]
+
+        return scan(step, begin, projected, reverse=reverse)
+
+    def _first(self, x: Any, hx: Any, batched: bool) -> tuple[Any, ...]:
+        """The first state's parts, (layers * directions, n, hidden_size) each. Raises ShapeError."""
+        layers = self.num_layers * len(self._directions())
+        shape = (layers, x.shape[1], self.hidden_size)
+        if hx is None:
+            if x.shape[1] is None:
+                zeros = F.expand_dims(F.zeros_like(x[0][:, :1]), 0) + np.zeros((layers, 1, self.hidden_size), x.dtype)
+            else:
+                zeros = Tensor(np.zeros(shape, x.dtype))
+            return (zeros,) * self.states
+        given = tuple(hx) if self.states > 1 else (hx,)
+        if len(given) != self.states:
+            raise ShapeError(f"{type(self).__name__}: expected {self.states} hidden states, got {len(given)}")
+        wanted = shape if batched else (layers, self.hidden_size)
+        for i, part in enumerate(given):
+            fits = len(part.shape) == len(wanted) and all(
+                a is None or b is None or a == b for a, b in zip(part.shape, wanted, strict=True)
+            )
+            if not fits:
+                which = f"hidden[{i}]" if self.states > 1 else "hidden"
+                raise ShapeError(
+                    f"Expected {which} size ({size_text(wanted)[1:-1]}), got {size_text(tuple(part.shape))}"
+                )
+        return given if batched else tuple(F.expand_dims(part, 1) for part in given)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        for label, default in (
+            ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0), ("bidirectional", False)
+        ):  # fmt: skip
+            value = getattr(self, label)
+            text += f", {label}={value}" if value != default else ""
+        return text
+
+
+def _recurred(state: Any, weight: Any, bias: Any) -> Any:
+    out = F.matmul(state, weight)
+    return out if bias is None else out + bias
+
+
+class RNN(_Recurrent):
+    """h' = tanh(W x + b + U h + c), or relu. Raises ArgumentError for another nonlinearity."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None,
+    ):  # fmt: skip
+        if nonlinearity not in ("tanh", "relu"):
+            raise ArgumentError(f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        self.nonlinearity = nonlinearity
+
+    def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+        fold: Callable[[Any], Any] = F.tanh if self.nonlinearity == "tanh" else F.relu
+        return (fold(x + _recurred(state[0], weight, bias)),)
+
+
+class LSTM(_Recurrent):
+    """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'), with (i, f, g, o) = W x + b + U h + c; the state
+    is (h, c). Source: Hochreiter and Schmidhuber, "Long short-term memory", 1997."""
+
+    gates = 4
+    states = 2
+
+    def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+        h, c = state
+        i, f, g, o = F.split(x + _recurred(h, weight, bias), 4, -1)
+        c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
+        return F.sigmoid(o) * F.tanh(c), c
+
+
+class GRU(_Recurrent):
+    """h' = (1 - z) n + z h, with r, z = sigmoid(W x + b + U h + c) and n = tanh(W x + b + r (U h + c)).
+
+    Source: Cho et al., 2014, with the reset gate after the product, as PyTorch.
+    """
+
+    gates = 3
+
+    def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+        (h,), size = state, self.hidden_size
+        again = _recurred(h, weight, bias)
+        both = F.sigmoid(x[:, : 2 * size] + again[:, : 2 * size])
+        r, z = both[:, :size], both[:, size:]
+        n = F.tanh(x[:, 2 * size :] + r * again[:, 2 * size :])
+        return (n + z * (h - n),)

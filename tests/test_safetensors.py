@@ -1,0 +1,124 @@
+"""Files of tensors: the format byte by byte, both ways, and damaged files."""
+
+from __future__ import annotations
+
+import json
+import struct
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import nn
+from staticgrad.safetensors import SafetensorsError, load_file, save_file
+
+
+def written(path: Path, header: Any, body: bytes) -> Path:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    return path
+
+
+def entry(dtype: str, shape: list[int], first: int, last: int) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [first, last]}
+
+
+def test_a_file_as_others_write_it(tmp_path):
+    header = {
+        "__metadata__": {"format": "pt"},
+        "b": entry("I64", [2], 8, 24),
+        "a": entry("F32", [1, 2], 0, 8),
+        "half": entry("F16", [2], 24, 28),
+        "brain": entry("BF16", [2], 28, 32),
+        "none": entry("F64", [0, 3], 32, 32),
+        "yes": entry("BOOL", [], 32, 33),
+    }
+    body = struct.pack("<2f2q2e2H?", 1.5, -2.0, 7, -1, 0.5, -3.0, 0x3FC0, 0xC040, True)
+    found = load_file(written(tmp_path / "x.safetensors", header, body))
+    assert list(found) == ["b", "a", "half", "brain", "none", "yes"]
+    expected = {
+        "a": np.array([[1.5, -2.0]], np.float32), "b": np.array([7, -1]), "half": np.array([0.5, -3.0], np.float32),
+        "brain": np.array([1.5, -3.0], np.float32), "none": np.zeros((0, 3)), "yes": np.array(True),
+    }  # fmt: skip
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name].numpy(), array)
+    found["a"].numpy()[0, 0] = 4.0  # memory of its own
+
+
+def test_a_model_goes_out_and_comes_back(tmp_path):
+    def model():
+        return nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(8, 3))
+
+    first, second = model(), model()
+    first(sg.randn(5, 1, 4, 4))
+    save_file(first.state_dict(), tmp_path / "model.safetensors", {"format": "pt"})
+    assert second.load_state_dict(load_file(tmp_path / "model.safetensors")) == ([], [])
+    x = sg.randn(2, 1, 4, 4)
+    np.testing.assert_array_equal(second.eval()(x).detach().numpy(), first.eval()(x).detach().numpy())
+    assert [p.name for p in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+DAMAGED = [
+    (b"", "Error while deserializing header: header too small"),
+    (struct.pack("<Q", 1 << 40), "Error while deserializing header: header too large"),
+    (struct.pack("<Q", 2) + b"{]", "Error while deserializing header: invalid header"),
+]
+
+
+@pytest.mark.parametrize(("data", "text"), DAMAGED)
+def test_damaged_files(tmp_path, data, text):
+    file = tmp_path / "x.safetensors"
+    file.write_bytes(data)
+    with pytest.raises(SafetensorsError, match=text):
+        load_file(file)
+
+
+WRONG = [
+    ({"a": entry("F32", [2], 0, 4)}, 4, "invalid offset for tensor `a`"),
+    ({"a": entry("F32", [2], 0, 8)}, 4, "invalid offset for tensor `a`"),
+    ({"a": entry("F32", [1], 4, 8)}, 8, "invalid offset for tensor `a`"),
+    ({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)}, 4, "invalid offset for tensor `b`"),
+    ({"a": entry("F32", [1], 0, 4)}, 8, "incomplete metadata, file not fully covered"),
+    ({"a": entry("C64", [1], 0, 8)}, 8, "a: dtype C64 is not supported"),
+]
+
+
+@pytest.mark.parametrize(("header", "size", "text"), WRONG)
+def test_headers_that_lie(tmp_path, header, size, text):
+    with pytest.raises(SafetensorsError, match=text):
+        load_file(written(tmp_path / "x.safetensors", header, bytes(size)))
+
+
+def test_a_failed_save_leaves_the_former_file(tmp_path):
+    file = tmp_path / "x.safetensors"
+    save_file({"a": np.ones(2)}, file)
+    with pytest.raises(sg.DTypeError):
+        save_file({"a": np.ones(2), "b": np.array(["text"])}, file)
+    np.testing.assert_array_equal(load_file(file)["a"].numpy(), [1, 1])
+
+
+@pytest.mark.oracle
+def test_weights_saved_by_pytorch_give_the_same_outputs(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch = pytest.importorskip("torch")
+    theirs = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(16, 6)
+    )
+    ours = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(16, 6))
+    x = np.random.default_rng(0).normal(size=(3, 1, 4, 4)).astype(np.float32)
+    theirs(torch.tensor(x))
+    file = tmp_path / "model.safetensors"
+    try:
+        from safetensors.torch import save_file as save
+    except ImportError:  # the same bytes, written here
+        save_file({name: value.numpy() for name, value in theirs.state_dict().items()}, file)
+    else:
+        save(theirs.state_dict(), file)
+    ours.load_state_dict(load_file(file))
+    expected = theirs.eval()(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(ours.eval()(sg.tensor(x)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
