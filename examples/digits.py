@@ -25,7 +25,7 @@ from typing import Any
 
 import digits_peers
 import numpy as np
-from digits_report import Run, Trainer, peak_memory, plot, session_plan, table
+from digits_report import Run, Trainer, peak_memory, plot, table
 
 import staticgrad as sg
 import staticgrad.functional as F
@@ -130,14 +130,17 @@ def session(initial: Weights) -> Trainer:
     sess = sg.Session(graph)
     sess.run(initialize)
 
+    fetches, seen = [loss, train], {}
+
     def step(pixels: np.ndarray, labels: np.ndarray) -> Any:
-        value, _ = sess.run([loss, train], feed_dict={x: pixels, y: labels})
+        seen.update({x: pixels, y: labels})
+        value, _ = sess.run(fetches, feed_dict=seen)
         return value
 
     def predict(pixels: np.ndarray) -> np.ndarray:
         return sess.run(digit, feed_dict={x: pixels})
 
-    return Trainer(step, predict, lambda: sess.run(variables), lambda: session_plan(sess))
+    return Trainer(step, predict, lambda: sess.run(variables), lambda: sess.plan(fetches, seen))
 
 
 MODES = {"eager": eager, "session": session, "compiled": compiled}

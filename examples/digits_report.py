@@ -34,12 +34,6 @@ class Trainer(NamedTuple):
     """The native plan behind `step`, once it has run."""
 
 
-def session_plan(sess: Any) -> Any:
-    """The plan of the session's latest training step."""
-    training = [runner for runner in sess._runners.values() if runner.feeds and runner.writes]
-    return next(reversed(training[-1].run.__self__.plans.values()))
-
-
 class Run(NamedTuple):
     """What came of training in one mode."""
 

@@ -294,9 +294,8 @@ def _session(case: Case, repeats: int) -> Mode:
             return {**{name: _plain(x) for name, x in known if _is_value(x)}, **after}
 
         mode = _timed("session", call, values, repeats, begin)
-        programs: list[Any] = [getattr(runner.run, "__self__", None) for runner in session._runners.values()]
-        plans = [plan for program in programs if program is not None for plan in program.plans.values()]
-    return _with_plan(mode, max(plans, key=lambda plan: len(plan.rows)) if plans else None)
+        plan = session.plan(fetches, feeds)
+    return _with_plan(mode, plan)
 
 
 def _compiled(case: Case, repeats: int) -> Mode:
@@ -360,9 +359,8 @@ def _timed(
     return mode
 
 
-def _with_plan(mode: Mode, plan: Plan | None) -> Mode:
-    if plan is not None:
-        mode.kernels, mode.host_calls, mode.arena_bytes = plan.kernels, plan.host_calls, plan.memory.arena
+def _with_plan(mode: Mode, plan: Plan) -> Mode:
+    mode.kernels, mode.host_calls, mode.arena_bytes = plan.kernels, plan.host_calls, plan.memory.arena
     return mode
 
 

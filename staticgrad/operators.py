@@ -327,7 +327,8 @@ WRITERS = frozenset({np.save, np.savez, np.savez_compressed, np.savetxt})
 def _plain(value: Any) -> Any:
     if not isinstance(value, Operators):
         return value
-    return np.asarray(value.detach() if isinstance(value, frontends.tensor_class) else value)
+    detach = getattr(value, "detach", None)  # of a tensor; a symbol has no values to write, and says so
+    return np.asarray(value if detach is None else detach())
 
 
 def _boolean(value: Any, sign: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,21 +49,23 @@ def explain(plan: Plan) -> str:
         f"  {slot.nbytes:>10,d} at {slot.offset:>10,d}  {slot.first:3d} to {slot.last:3d}" for slot in arena_slots(plan)
     ]
     lines += ["", "fusion"]
-    lines += [f"  {'yes' if d.fused else 'no '}  {d}" for d in plan.decisions]
+    lines += counted(f"{'yes' if d.fused else 'no '}  {d}" for d in plan.decisions)
     if plan.laws:
         lines += ["", "laws applied"]
-        counts: dict[tuple[str, str], int] = {}
-        for law in plan.laws:
-            counts[law] = counts.get(law, 0) + 1
-        lines += [f"  {n} x {law} (at {op})" for (law, op), n in counts.items()]
+        lines += [f"  {n} x {law} (at {op})" for (law, op), n in Counter(plan.laws).items()]
     if plan.notes:
-        lines += ["", "variables"]
-        lines += [f"  {note}" for note in plan.notes]
+        lines += ["", "variables, and values written over others"]
+        lines += counted(plan.notes)
     hosts = [row for row in plan.rows if row.kind == "host"]
     if hosts:
         lines += ["", f"host calls ({'numerics=strict' if plan.strict else 'no native code for these yet'})"]
         lines += [f"  {row.name} {row.node.type if row.node is not None else ''}" for row in hosts]
     return "\n".join(lines)
+
+
+def counted(lines: Iterable[str]) -> list[str]:
+    """Each line once, with how many times it stands there."""
+    return [f"  {line}" + (f"  ({n} times)" if n > 1 else "") for line, n in Counter(lines).items()]
 
 
 def depth_of_rows(rows: Sequence[Row]) -> list[int]:
@@ -131,42 +134,42 @@ class Profile:
 def profile(plan: Plan, repeats: int = 200) -> Profile:
     """Time each native row by itself, on feeds of zeros; variables are restored afterwards.
 
-    A row is called `repeats` times in batches of ten, the median batch counts; host calls are not timed. Raises
-    UninitializedError when the plan has not run yet, and so has no variables to run on.
+    A row is called `repeats` times in batches of ten. All rows have their turn in each round, so that what else the machine
+    does meets them alike; the median round counts. Host calls are not timed. Raises UninitializedError when the plan has
+    not run yet, and so has no variables to run on.
     """
     with plan.alone():
         if len(plan.bound) < len(plan.builder.cells):
             raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
         saved = [(array, array.copy()) for array in plan.bound.values()]
-        feeds = [np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds]
-        kept = plan.stage(feeds)
-        cost = _empty_call(plan)
-        rows = []
-        often = trips(plan)
-        for i, row in enumerate(plan.rows):
-            if row.kind in ("host", "lanes") or row.turn:
-                continue
-            if not often[i]:  # in a loop that made no iteration, its rows point nowhere
-                rows.append((row.kind, row.name, 0.0))
-                continue
-            times = []
-            for _ in range(max(1, repeats // 10)):
-                begin = time.perf_counter_ns()
-                for _ in range(10):
-                    plan.run_row(i)
-                times.append((time.perf_counter_ns() - begin) / 1e4)
-            name = row.name if often[i] == 1 else f"{row.name}, {often[i]:,d} times"
-            rows.append((row.kind, name, max(float(np.median(times)) - cost, 0.0) * often[i]))
+        kept = plan.stage([np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds])
+        rounds = np.array([_round(plan) for _ in range(max(1, repeats // 10))])
         del kept
         plan.status[:] = 0
         for array, before in saved:
             array[...] = before
+    often = trips(plan)
+    times = np.maximum(np.median(rounds[:, 1:] - rounds[:, :1], axis=0), 0.0)
+    rows = []
+    for us, i in zip(times.tolist(), _timed(plan), strict=True):
+        row, n = plan.rows[i], often[i]
+        rows.append((row.kind, row.name if n == 1 else f"{row.name}, {n:,d} times", us * n))
     return Profile(rows, sum(us for _, _, us in rows))
 
 
-def _empty_call(plan: Plan) -> float:
-    """Microseconds of a driver call that runs no row."""
-    begin = time.perf_counter_ns()
-    for _ in range(1000):
-        driver.step(0, 0, 0, plan.call[3], 0, 0, plan.call[6], plan.hold)
-    return (time.perf_counter_ns() - begin) / 1e6
+def _timed(plan: Plan) -> list[int]:
+    """Native rows that compute something."""
+    return [i for i, row in enumerate(plan.rows) if row.kind not in ("host", "lanes") and not row.turn]
+
+
+def _round(plan: Plan) -> list[float]:
+    """Microseconds of a driver call that runs no row, and of one that runs each row: none in a loop that made no iteration,
+    whose rows point nowhere."""
+    times = []
+    often = trips(plan)
+    for first, last in [(0, 0), *((i, i + (often[i] > 0)) for i in _timed(plan))]:
+        begin = time.perf_counter_ns()
+        for _ in range(10):
+            driver.step(0, 0, 0, plan.call[3], first, last, plan.call[6], plan.hold)
+        times.append((time.perf_counter_ns() - begin) / 1e4)
+    return times

@@ -9,6 +9,7 @@ bodies       the same for the bodies of loops and branches, and what can leave t
 layouts      which values are views of which memory
 fuse         groups over one iteration space
 schedule     order, in-place writes of variables
+reuse        results written over operands that nobody needs any more
 build        emit and compile kernels, lay out memory, write the table
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..ir import Graph, Node
+from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.laws import ALGEBRA, STABILISING
 from ..types import TensorType
 from .builder import Builder
@@ -25,6 +26,7 @@ from .layout import Layouts
 from .plan import Plan
 from .prepare import Prepared
 from .regions import has_regions, merge, settle
+from .reuse import reuse
 from .schedule import schedule
 from .simplify import simplify
 from .specialise import expand, specialise
@@ -50,12 +52,12 @@ def compile_plan(
     feeds = [moved.get(f, f) for f in prepared.feeds]
     fetches = results[: len(prepared.fetches)]
     assigns = list(zip([cell for cell, _ in prepared.assigns], results[len(fetches) :], strict=True))
-    for cell, _ in assigns:
-        _variable(graph, cell)
+    _variables(graph, [cell for cell, _ in assigns])
     layouts = Layouts(graph)
     fuser = Fuser(graph, results, layouts)
     groups = fuser.run()
     order = schedule(graph, groups, layouts, fetches, assigns)
+    reuse(order, layouts, fetches)
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
         graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions + builder.decisions,
@@ -101,9 +103,9 @@ def reduced(
     return graph, found
 
 
-def _variable(graph: Graph, cell) -> None:
-    """An assigned variable has a leaf, read or not."""
-    from ..ir import REGISTRY
-
-    if not any(n.op.leaf == "variable" and n.attrs["cell"] is cell for n in graph.nodes):
-        graph.add(REGISTRY["variable"], (), {"cell": cell}, cell.type, cell.name)
+def _variables(graph: Graph, cells: Sequence[Cell]) -> None:
+    """Assigned variables have leaves, read or not."""
+    there = {node.attrs["cell"] for node in graph.nodes if node.op.leaf == "variable"}
+    for cell in cells:
+        if cell not in there:
+            graph.add(REGISTRY["variable"], (), {"cell": cell}, cell.type, cell.name)

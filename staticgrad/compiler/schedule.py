@@ -43,7 +43,7 @@ class Unit:
 
 @dataclass
 class Schedule:
-    """Units in order; `place` maps a value to the variable in whose memory it is computed."""
+    """Units in order; `place` maps a value to the variable, or the value, in whose memory it is computed."""
 
     units: list[Unit]
     place: dict[Node, Node]
@@ -211,7 +211,7 @@ def _why_not_in_place(
     elif writer.kind != "kernel":
         return f"{base.op.name} is not a fused kernel"
     else:
-        reason = _why_not_by_element(writer, base, variable, layouts)
+        reason = why_not_by_element(writer, base, variable, layouts)
         if reason is not None:
             return reason
     if _reaches(writer, [u for u in readers if u is not writer]):
@@ -230,8 +230,8 @@ def _adds_to(node: Node, variable: Node, layouts: Layouts) -> bool:
     return layouts.at[node.inputs[at]] == layouts.at[variable]
 
 
-def _why_not_by_element(writer: Unit, base: Node, variable: Node, layouts: Layouts) -> str | None:
-    """Why a kernel can't write each element of the variable where it reads it."""
+def why_not_by_element(writer: Unit, base: Node, variable: Node, layouts: Layouts) -> str | None:
+    """Why a kernel can't write each element of `base` over that of the variable (or value) which it reads."""
     group = writer.group
     assert group is not None
     kind = group.space.kind[base]

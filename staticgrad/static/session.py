@@ -93,6 +93,15 @@ class Session:
         """
         return run_steps(lambda feed_dict: self._step(fetches, tuple(_mapping(feed_dict)), feed_dict), batches)
 
+    def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """The native plan that `run` of the same arguments uses; made, but not run, when there is none yet.
+
+        It tells about itself: `explain()`, `source()`, and, after a run, `profile()`. Raises what `run` raises for the fetches
+        and the feeds.
+        """
+        feeds = {} if feed_dict is None else _mapping(feed_dict)
+        return self._step(fetches, tuple(feeds), feeds).plan(feeds.values())
+
     def load(self, variable: Any, value: Any) -> None:
         """Set the value of a variable (or captured eager tensor) now. Raises FeedError for a wrong shape or dtype."""
         node = element(self.graph, variable)

@@ -96,6 +96,16 @@ class Runner:
         specs = [Spec(feed.dtype, node.type.shape) for feed, node in zip(self.feeds, plan.feeds, strict=True)]
         return Way(direct(plan, specs), plan.atomic and not plan.builder.cells)
 
+    def plan(self, arrays: list[np.ndarray]) -> Plan:
+        """The plan for arrays of these shapes, bound to the variables once all of them have values."""
+        with self.values.lock:
+            self.values.check_open()
+            self._add_sources(arrays)
+            plan = self.program.plan(*arrays)
+            if self.ready:
+                plan.bind(self.values.store)
+            return plan
+
     def close(self) -> None:
         self.ready, self.way = False, NO_WAY
 
@@ -225,6 +235,10 @@ class Step:
             return self._runner.run(values)
         except StaticgradError as error:
             raise numbered(error, number) from None
+
+    def plan(self, values: Iterable[Any]) -> Plan:
+        """The plan for values of these shapes."""
+        return self._runner.plan(self.accept(values))
 
     def accept(self, values: Iterable[Any]) -> list[np.ndarray]:
         """The arrays to run with."""

@@ -130,6 +130,31 @@ def test_run_steps():
         assert sess.run_steps([total], []) == []
 
 
+def test_the_plan_of_a_run():
+    x, v = placeholder(np.float32, [None]), Variable(2.0)
+    y = F.exp(x * v)
+    with Session() as sess:
+        plan = sess.plan(y, {x: [1.0, 2.0]})
+        assert plan.kernels == 1
+        assert "exp_f32" in plan.source()
+        with pytest.raises(UninitializedError, match="profile: the plan has no variables"):
+            plan.profile()
+        with pytest.raises(UninitializedError, match="Attempting to use uninitialized value"):
+            sess.run(y, {x: [1.0, 2.0]})
+        sess.run(v.initializer)
+        sess.run([y], {x: [1.0, 2.0]})
+        assert sess.plan([y], {x: [3.0, 4.0]}) is plan
+        assert sess.plan([y], {x: [3.0]}) is not plan
+        assert [name for _, name, _ in plan.profile(20).rows] == ["mul+exp"]
+        assert sess.plan(v).rows == []
+        with pytest.raises(FeedError, match="You must feed a value"):
+            sess.plan(y)
+        with pytest.raises(FeedError, match="feed_dict has to map tensors to values, got list"):
+            sess.plan(y, [x])
+    with pytest.raises(GraphError, match="Attempted to use a closed Session"):
+        sess.plan(y, {x: [1.0]})
+
+
 def test_default_sessions():
     c = constant(1.0)
     assert get_default_session() is None
