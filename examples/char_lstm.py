@@ -1,6 +1,6 @@
 """An LSTM learns to write the way Python's own manual does, character by character.
 
-    python examples/char_lstm.py [--steps 600] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot lstm.png]
+    python examples/char_lstm.py [--steps 300] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot lstm.png]
 
 One layer of 128 units reads 64 characters and guesses each next one; Adam, batches of 32. `nn.LSTM` is a `sg.scan`: in
 a graph one loop, run natively forward and backward, whatever its length; in eager mode a Python loop. The three modes
@@ -36,7 +36,7 @@ class Writer(nn.Module):
 
 
 class CharLSTM(Example):
-    steps = 600
+    steps = 300
 
     def __init__(self, quick: bool, seed: int):
         super().__init__(quick, seed)
@@ -48,7 +48,7 @@ class CharLSTM(Example):
         return Writer(8, 16) if self.quick else Writer(32, 128)
 
     def optimizer(self, parameters: Any = None) -> Any:
-        return sg.optim.Adam(parameters, lr=5e-3)
+        return sg.optim.Adam(parameters, lr=4e-3)
 
     def loss(self, model: Any, codes: Any, following: Any) -> Any:
         return F.cross_entropy(model(codes).reshape(-1, VOCABULARY), following.reshape(-1))

@@ -26,9 +26,7 @@ class Solution(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        self.network = nn.Sequential(
-            nn.Linear(1, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1)
-        )
+        self.network = nn.Sequential(nn.Linear(1, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1))
 
     def forward(self, x: Any) -> Any:
         return x * (1 - x) * self.network(x)

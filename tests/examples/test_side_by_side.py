@@ -28,7 +28,7 @@ QUICK = {
 """Example -> an upper bound of the last loss (guessing gives log 65 = 4.17, log 10 = 2.3, pi^4 / 2 = 49), and what each
 trained model comes to."""
 
-DISAGREEING = '''
+DISAGREEING = """
 import numpy as np
 from side_by_side import Example, Finding, main
 import staticgrad as sg
@@ -57,7 +57,7 @@ class Line(Example):
 
 if __name__ == "__main__":
     main(Line, __doc__)
-'''
+"""
 
 
 def run(file: str | Path, *arguments: str, path: str = "") -> subprocess.CompletedProcess[str]:
