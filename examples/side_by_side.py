@@ -151,15 +151,13 @@ def session(example: Example) -> Trainer:
     sess = sg.Session(graph)
     sess.run(initialize)
 
+    fetches, seen = [loss, train], {}
+
     def step(*arrays: np.ndarray) -> Any:
-        value, _ = sess.run([loss, train], feed_dict=dict(zip(batch, arrays, strict=True)))
-        return value
+        seen.update(zip(batch, arrays, strict=True))
+        return sess.run(fetches, feed_dict=seen)[0]
 
-    def plan() -> Any:
-        (training,) = [runner for runner in sess._runners.values() if runner.feeds and runner.writes]
-        return next(reversed(training.program.plans.values()))
-
-    return Trainer(step, lambda x: sess.run(output, feed_dict={batch[0]: x}), plan)
+    return Trainer(step, lambda x: sess.run(output, feed_dict={batch[0]: x}), lambda: sess.plan(fetches, seen))
 
 
 MODES = {"eager": eager, "session": session, "compiled": compiled}
