@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..ir import Graph, Node
+from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.laws import ALGEBRA, STABILISING
 from ..types import TensorType
 from .builder import Builder
@@ -52,8 +52,7 @@ def compile_plan(
     feeds = [moved.get(f, f) for f in prepared.feeds]
     fetches = results[: len(prepared.fetches)]
     assigns = list(zip([cell for cell, _ in prepared.assigns], results[len(fetches) :], strict=True))
-    for cell, _ in assigns:
-        _variable(graph, cell)
+    _variables(graph, [cell for cell, _ in assigns])
     layouts = Layouts(graph)
     fuser = Fuser(graph, results, layouts)
     groups = fuser.run()
@@ -104,9 +103,9 @@ def reduced(
     return graph, found
 
 
-def _variable(graph: Graph, cell) -> None:
-    """An assigned variable has a leaf, read or not."""
-    from ..ir import REGISTRY
-
-    if not any(n.op.leaf == "variable" and n.attrs["cell"] is cell for n in graph.nodes):
-        graph.add(REGISTRY["variable"], (), {"cell": cell}, cell.type, cell.name)
+def _variables(graph: Graph, cells: Sequence[Cell]) -> None:
+    """Assigned variables have leaves, read or not."""
+    there = {node.attrs["cell"] for node in graph.nodes if node.op.leaf == "variable"}
+    for cell in cells:
+        if cell not in there:
+            graph.add(REGISTRY["variable"], (), {"cell": cell}, cell.type, cell.name)

@@ -73,27 +73,27 @@ def check_headers() -> None:
     for shape, dtype in product(((), (3,), (2, 5)), (np.float64, np.int8)):
         whole = np.empty((2, *shape), dtype)
         for array in (whole, whole[1:], whole.T):
-            at = id(array)
-            words = {place: ctypes.c_int64.from_address(at + place).value for place in (DATA_OFFSET, SHAPE, STRIDES)}
-            extents = [ctypes.c_int64.from_address(words[SHAPE] + 8 * i).value for i in range(array.ndim)]
-            steps = [ctypes.c_int64.from_address(words[STRIDES] + 8 * i).value for i in range(array.ndim)]
-            found = (
-                words[DATA_OFFSET],
-                ctypes.c_int32.from_address(at + NDIM).value,
-                tuple(extents),
-                tuple(steps),
-                ctypes.c_int64.from_address(at + DTYPE).value,
-                ctypes.c_int32.from_address(at + FLAGS).value,
-                ctypes.c_int64.from_address(at + TYPE).value,
-                ctypes.c_int64.from_address(at + BASE).value,
-                ctypes.c_int64.from_address(at + WEAK).value,
-            )
-            expected = (
-                array.__array_interface__["data"][0], array.ndim, array.shape, array.strides, id(array.dtype),
-                array.flags.num, id(np.ndarray), 0 if array.base is None else id(array.base), 0,
-            )  # fmt: skip
-            if found != expected:
+            if not (_fields_fit(array) and _extents_fit(array)):
                 raise ImportError("this NumPy keeps the fields of its arrays elsewhere")
+
+
+def _word(array: np.ndarray, place: int) -> int:
+    return ctypes.c_int64.from_address(id(array) + place).value
+
+
+def _fields_fit(array: np.ndarray) -> bool:
+    found = (
+        _word(array, DATA_OFFSET), _word(array, NDIM) & INT, _word(array, DTYPE), _word(array, FLAGS) & INT,
+        _word(array, TYPE), _word(array, BASE), _word(array, WEAK),
+    )  # fmt: skip
+    base = 0 if array.base is None else id(array.base)
+    data = array.__array_interface__["data"][0]
+    return found == (data, array.ndim, id(array.dtype), array.flags.num, id(np.ndarray), base, 0)
+
+
+def _extents_fit(array: np.ndarray) -> bool:
+    shape, strides = ((ctypes.c_int64 * array.ndim).from_address(_word(array, place)) for place in (SHAPE, STRIDES))
+    return tuple(shape) == array.shape and tuple(strides) == array.strides
 
 
 check_headers()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter, is_
 from sys import getrefcount
 from typing import Any
 
@@ -26,6 +27,7 @@ from .short import miss, short_way
 from .tracer import Tracer
 
 ndarray = np.ndarray
+GRAD = attrgetter("_grad")
 
 
 class _Buffers(dict[Cell, np.ndarray]):
@@ -76,10 +78,11 @@ class Entry:
         self.key = call.key
         self.reach = reach
         self.grad_mode = modes.now.grad
-        self.grads: list[tuple[Tensor, Tensor | None]] = []
-        """What `.grad` of tensors is after a run."""
+        self.owners: list[Tensor] = []
+        self.own_grads: list[Tensor | None] = []
+        """Tensors whose `.grad` a run sets, and what it is after the run."""
         self.homes: dict[int, Home | DeferredHome] = {}
-        """By the position in `grads`."""
+        """By the position in `owners`."""
         self.entry_grads: list[tuple[Tensor, Cell | None]] = []
         """Gradients that the step starts from, and the cells that they are bound to; None for none."""
         self.given_grads: list[tuple[int, bool]] = []
@@ -117,6 +120,10 @@ class Entry:
 
     # what the trace left ----------------------------------------------------------------------------------------------
 
+    def _has_grad(self, owner: Tensor, grad: Tensor | None) -> None:
+        self.owners.append(owner)
+        self.own_grads.append(grad)
+
     def _fetch(self, value: Any) -> int:
         self.fetches.append(value)
         return len(self.fetches) - 1
@@ -147,7 +154,7 @@ class Entry:
                 if id(key) in self.numbers:
                     self.given_after.append((self.numbers[id(key)], None if value is None else self._fetch(value)))
             elif value is None or isinstance(value, Tensor):
-                self.grads.append((key, value))
+                self._has_grad(key, value)
             else:
                 self._home(tracer, key, value)
 
@@ -167,8 +174,8 @@ class Entry:
                 cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part)))
             home = DeferredHome(key, how, cells)
             tensor = home.tensor
-        self.homes[len(self.grads)] = home
-        self.grads.append((key, tensor))
+        self.homes[len(self.owners)] = home
+        self._has_grad(key, tensor)
 
     def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any) -> Cell:
         variable = tracer.variable(tensor, name).origin
@@ -203,7 +210,7 @@ class Entry:
         """Make the plan, and bind it. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
         self.reach.freeze()
-        self.free = self.plan.atomic and not (self.written or self.grads or self.entry_grads)
+        self.free = self.plan.atomic and not (self.written or self.owners or self.entry_grads)
         self.bind(Structure.changes)
 
     def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
@@ -290,7 +297,7 @@ class Entry:
         renewed = False
         for at, home in self.homes.items():
             if home.held():
-                self.grads[at] = (home.holder, home.renew())
+                self.owners[at], self.own_grads[at] = home.holder, home.renew()
                 renewed = True
         if renewed:
             self.bind(self.changes)
@@ -309,7 +316,7 @@ class Entry:
     @property
     def steady(self) -> bool:
         """A step can follow another without a look at the state: each finds it as the one before."""
-        after = {id(tensor): g for tensor, g in self.grads}
+        after = {id(tensor): g for tensor, g in zip(self.owners, self.own_grads, strict=True)}
         same = all(
             after.get(id(tensor), None if cell is None else cell.tensor) is (None if cell is None else cell.tensor)
             for tensor, cell in self.entry_grads
@@ -338,8 +345,9 @@ class Entry:
                 for tensor in self.touched:
                     now = touch(tensor)
             self.clock = now
-        for tensor, g in self.grads:
-            if tensor._grad is not g:
+        owners, grads = self.owners, self.own_grads
+        if not all(map(is_, map(GRAD, owners), grads)):
+            for tensor, g in zip(owners, grads, strict=True):
                 tensor._grad = g
 
     def _built(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:

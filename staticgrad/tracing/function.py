@@ -27,6 +27,8 @@ from .tracer import Reached, Tracer
 
 OFTEN = 64
 """Traces after which a function warns that something in its key changes with every call."""
+RECENT = 4
+"""Traces whose short way is tried."""
 MOST = 256
 """Traces that a function keeps; the oldest goes."""
 
@@ -44,6 +46,7 @@ class CompiledFunction:
         self.entries: dict[tuple[Any, ...], list[Entry]] = {}
         self.recompiles: list[str] = []
         self.latest: Entry | None = None
+        self.recent: tuple[Entry, ...] = ()
         lock = threading.Lock()
         self.acquire, self.release = lock.acquire, lock.release
         self.bound: dict[int, Tensor] = {}
@@ -68,6 +71,8 @@ class CompiledFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if frontends.tracing and state.tracer is not None:
             return self.fn(*args, **kwargs)  # inside another trace: a part of it
+        if kwargs:
+            args, kwargs = self._by_position(args, kwargs)
         mode = modes.now
         if mode.anomaly:  # watched op by op
             return self._eager(args, kwargs)
@@ -82,13 +87,37 @@ class CompiledFunction:
             self.acquire()
         try:
             entry = self.latest
-            if entry is not None and not kwargs and entry.grad_mode is mode.grad:
-                result = entry.short(args)
-                if result is not MISS:
-                    return result
+            if entry is not None and not kwargs:
+                if entry.grad_mode is mode.grad:
+                    result = entry.short(args)
+                    if result is not MISS:
+                        return result
+                for other in self.recent:  # batches of two sizes in turn find theirs
+                    if other is not entry and other.grad_mode is mode.grad:
+                        result = other.short(args)
+                        if result is not MISS:
+                            self.latest = other
+                            return result
             return self._call(Call(self._names, args, kwargs, self.bound))
         finally:
             self.release()
+
+    def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments by keyword that follow those by position in the order of the function's parameters, by position."""
+        wanted = self.keywords[len(args) : len(args) + len(kwargs)]
+        if len(wanted) == len(kwargs) and all(name in kwargs for name in wanted):
+            return (*args, *[kwargs[name] for name in wanted]), {}
+        return args, kwargs
+
+    @functools.cached_property
+    def keywords(self) -> list[str]:
+        """The parameters that can be given by position: their names as keywords, empty for those that have none."""
+        try:
+            parameters = inspect.signature(self.fn).parameters.values()
+        except (TypeError, ValueError):
+            return []
+        named = {inspect.Parameter.POSITIONAL_ONLY: False, inspect.Parameter.POSITIONAL_OR_KEYWORD: True}
+        return [p.name if named[p.kind] else "" for p in parameters if p.kind in named]
 
     def _within(self) -> bool:
         """Whether a call of this function is under way in this very thread."""
@@ -127,6 +156,7 @@ class CompiledFunction:
                 self.bound[id(reached.tensor)] = reached.tensor
                 return self._find(Call(self._names, call.args, call.kwargs, self.bound))
         self.latest = entry
+        self.recent = (entry, *[other for other in self.recent if other is not entry][: RECENT - 1])
         return entry, call
 
     def together(self, args: Sequence[Any], source: Callable[[Entry], Any], before: int) -> Any:

@@ -62,7 +62,7 @@ def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
         plan, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
         container=None if single else tuple,
     )  # fmt: skip
-    homes, finish = entry.homes, entry.finish if entry.touched or entry.grads else None
+    homes, finish = entry.homes, entry.finish if entry.touched or entry.owners else None
     build = entry.results.build
 
     def run(args: tuple[Any, ...]) -> Any:

@@ -108,6 +108,14 @@ def test_memory_that_arguments_must_not_share():
     assert free == [i for i in range(33) if not taken.intersection(range(i, i + 8))]
 
 
+@pytest.mark.parametrize("field", ["DATA_OFFSET", "NDIM", "BASE", "DTYPE", "FLAGS", "WEAK", "TYPE"])
+def test_fields_that_lie_elsewhere_are_noticed(field: str, monkeypatch: pytest.MonkeyPatch):
+    t.check_headers()
+    monkeypatch.setattr(t, field, t.REFERENCES)
+    with pytest.raises(ImportError, match="this NumPy keeps the fields of its arrays elsewhere"):
+        t.check_headers()
+
+
 def test_disjoint_ranges():
     assert _disjoint([(5, 7), (1, 3), (2, 4), (7, 9), (20, 21)]) == [(1, 4), (5, 9), (20, 21)]
 

@@ -6,13 +6,13 @@ def kernel(buffers, sizes, start, stop):
     x3 = f32_at(buffers, 3)  # x0 f32[20]
     rows4 = f32_at(buffers, 4)  # a block of %4 sum f32[80]
     acc5 = f32_at(buffers, 5)  # per chunk: %24 sum f32[20]
-    rows6 = f32_at(buffers, 6)  # a block of %37 add f32[80]
-    acc7 = f32_at(buffers, 7)  # per chunk: %40 sum f32[20]
+    rows6 = f32_at(buffers, 6)  # a block of %26 mul f32[80]
+    acc7 = f32_at(buffers, 7)  # per chunk: %29 sum f32[20]
     sums8 = f64_at(buffers, 8)  # sums per chunk: %24 sum f32[20]
-    sums9 = f64_at(buffers, 9)  # sums per chunk: %40 sum f32[20]
+    sums9 = f64_at(buffers, 9)  # sums per chunk: %29 sum f32[20]
     part10 = f64_at(buffers, 10)  # per chunk: %14 sum f32[]
     y11 = f32_at(buffers, 11)  # %24 sum f32[20]
-    y12 = f32_at(buffers, 12)  # %40 sum f32[20]
+    y12 = f32_at(buffers, 12)  # %29 sum f32[20]
     y13 = f32_at(buffers, 13)  # %17 div f32[]
     columns = 20
     rows = sizes[0]
@@ -22,7 +22,6 @@ def kernel(buffers, sizes, start, stop):
     k2 = f32(s2)  # %16 count
     k1 = (f32(1) / k2)  # %19 div
     k0 = (-k1)  # %20 neg
-    k3 = (k1 * f32(0.5))  # %34 mul
     for c in range(start, stop):
         whole0 = f64(0)
         for j in range(columns):
@@ -55,20 +54,11 @@ def kernel(buffers, sizes, start, stop):
                     a1 = x0[i]
                     v7 = (a1 * h0)  # %12 mul
                     v8 = (v6 - v7)  # %13 sub
-                    v9 = (f32(1) + v4)  # %25 add
-                    v10 = (k1 / v9)  # %26 div
-                    v11 = (v10 * v4)  # %27 mul
-                    v12 = (-v11)  # %28 neg
-                    v13 = sign_f32(h0)  # %29 sign
-                    v14 = (v12 * v13)  # %30 mul
-                    v15 = (h0 > f32(0))  # %31 gt
-                    v16 = (h0 == f32(0))  # %32 eq
-                    v17 = (k3 if v16 else f32(0))  # %35 where
-                    v18 = (k1 if v15 else v17)  # %36 where
-                    v19 = (v14 + v18)  # %37 add
-                    rows6[c * 64 + l] = v19
+                    v9 = sigmoid_f32(h0)  # %25 sigmoid
+                    v10 = (k1 * v9)  # %26 mul
+                    rows6[c * 64 + l] = v10
                     t0 = plus_f32(t0, v8)  # %14 sum
-                add_rows_f32(acc7, c * columns, x2, b * columns, rows6, c * 64, n, columns, columns)  # %40 sum
+                add_rows_f32(acc7, c * columns, x2, b * columns, rows6, c * 64, n, columns, columns)  # %29 sum
             whole0 = whole0 + f64(t0)
             for j in range(columns):
                 sums8[c * columns + j] = sums8[c * columns + j] + f64(acc5[c * columns + j])
@@ -88,18 +78,18 @@ def kernel(buffers, sizes, start, stop):
         w0 = part10[0]
         for c in range(1, chunks):
             w0 = w0 + part10[c]
-        v20 = f32(w0)
-        v21 = (v20 / k2)  # %17 div
-        y13[0] = v21
+        v11 = f32(w0)
+        v12 = (v11 / k2)  # %17 div
+        y13[0] = v12
 
 
 @kernel
 def kernel(buffers, sizes, start, stop):
     x0 = f32_at(buffers, 0)  # %24 sum f32[20]
-    x1 = f32_at(buffers, 1)  # %40 sum f32[20]
-    y2 = f32_at(buffers, 2)  # %41 add f32[20]
+    x1 = f32_at(buffers, 1)  # %29 sum f32[20]
+    y2 = f32_at(buffers, 2)  # %30 add f32[20]
     for i in range(start, stop):
         a0 = x0[i]
         a1 = x1[i]
-        v0 = (a0 + a1)  # %41 add
+        v0 = (a0 + a1)  # %30 add
         y2[i] = v0

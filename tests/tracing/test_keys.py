@@ -281,3 +281,42 @@ def test_partial_has_names():
     np.testing.assert_array_equal(step(X), X * np.float32(3))
     step(X[:1])
     assert step.recompiles[1] == "x: shape (1, 4) instead of (3, 4)"
+
+
+def test_keywords_are_positions():
+    """Where the function's parameters say which: one trace for all ways to write a call."""
+    step = sg.compile(lambda x, y, k=2: x * k - y)
+    calls = (
+        lambda: step(X, X, 3), lambda: step(X, X, k=3), lambda: step(X, y=X, k=3), lambda: step(k=3, y=X, x=X),
+    )  # fmt: skip
+    for call in calls * 2:
+        np.testing.assert_allclose(call(), X * 2, rtol=1e-6)
+    assert step.recompiles == ["first call"]
+    np.testing.assert_allclose(step(y=X, x=X * 2), X * 3, rtol=1e-6)
+    for wrong in (lambda: step(X, x=X, y=X), lambda: step(X, X, z=3), lambda: step(X)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_keywords_that_are_no_positions():
+    def fn(x, /, y, *, k=1, **more):
+        return x * k + y + sum(more.values())
+
+    step = sg.compile(fn)
+    np.testing.assert_allclose(step(X, y=X, k=2), X * 3, rtol=1e-6)
+    np.testing.assert_allclose(step(X, X, x=X), X * 3, rtol=1e-6)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        step(x=X, y=X)
+    rest = sg.compile(lambda *xs, k=1: sum(xs) * k)
+    np.testing.assert_allclose(rest(X, X, k=2), X * 4, rtol=1e-6)
+
+
+def test_traces_in_turn():
+    step = sg.compile(lambda x: x * 2)
+    for _ in range(3):
+        for n in (4, 3, 2):
+            assert step(X[:, :n].copy()).shape == (len(X), n)
+    assert len(step.recompiles) == 3
+    with sg.no_grad():
+        step(X)
+    assert step.latest.grad_mode is False

@@ -63,6 +63,20 @@ def counts() -> Program:
     return Program(step, {"total": total})
 
 
+def rows_of_a_table() -> Program:
+    table = nn.Embedding(3, 4)
+    opt = optim.SGD(table.parameters(), lr=0.1)
+
+    def step(x: Any, y: Any) -> Any:
+        loss = (table(y) ** 2).mean() + x.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+
+    return Program(step, of(table), (opt,))
+
+
 def drawn() -> Program:
     return Program(lambda x, y: (sg.rand(3), F.dropout(x, 0.5, True).sum(), sg.randn(2)))
 
@@ -97,6 +111,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Program], bool]] = {
     "nothing": (lambda: train(result=lambda loss, net: None), True),
     "parameters": (lambda: train(result=lambda loss, net: net[0].weight * 1), True),
     "views and variables": (counts, True),
+    "rows of a table": (rows_of_a_table, True),
     "random numbers": (drawn, True),
     "host calls": (on_the_host, False),
     "an argument": (with_the_argument, False),

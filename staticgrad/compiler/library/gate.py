@@ -88,7 +88,7 @@ def recycled(api, result):
     for i in range(get(result, t.POOLED)):
         array = peek(pool + 8 * i)
         if (
-            peek(array + t.REFERENCES) == 1
+            peek(array + t.REFERENCES) & t.INT == 1
             and peek(array + t.WEAK) == 0
             and peek(array + t.FLAGS) & t.INT == get(result, t.OUT_FLAGS)
             and same_header(array, get(result, t.OUT_DTYPE), get(result, t.OUT_NDIM), get(result, t.OUT_SHAPE)) != 0
