@@ -1,0 +1,64 @@
+"""An LSTM learns to write the way Python's own manual does, character by character.
+
+    python examples/char_lstm.py [--steps 300] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot lstm.png]
+
+One layer of 128 units reads 64 characters and guesses each next one; Adam, batches of 32. `nn.LSTM` is a `sg.scan`: in
+a graph one loop, run natively forward and backward, whatever its length; in eager mode a Python loop. The three modes
+(side_by_side.py) train the same module; each then writes some text of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from characters import VOCABULARY, Text
+from side_by_side import Example, Finding, Predict, main
+
+import staticgrad as sg
+import staticgrad.functional as F
+from staticgrad import nn
+
+
+class Writer(nn.Module):
+    """(n, length) codes -> (n, length, VOCABULARY) scores of each next character."""
+
+    def __init__(self, channels: int, hidden: int):
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY, channels)
+        self.lstm = nn.LSTM(channels, hidden, batch_first=True)
+        self.head = nn.Linear(hidden, VOCABULARY)
+
+    def forward(self, codes: Any) -> Any:
+        outputs, _ = self.lstm(self.embedding(codes))
+        return self.head(outputs)
+
+
+class CharLSTM(Example):
+    steps = 300
+
+    def __init__(self, quick: bool, seed: int):
+        super().__init__(quick, seed)
+        self.batch, self.length = (4, 8) if quick else (32, 64)
+        self.inputs = (("int64", (None, self.length)),) * 2
+        self.text = Text()
+
+    def model(self) -> Writer:
+        return Writer(8, 16) if self.quick else Writer(32, 128)
+
+    def optimizer(self, parameters: Any = None) -> Any:
+        return sg.optim.Adam(parameters, lr=4e-3)
+
+    def loss(self, model: Any, codes: Any, following: Any) -> Any:
+        return F.cross_entropy(model(codes).reshape(-1, VOCABULARY), following.reshape(-1))
+
+    def batches(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
+        return self.text.batches(steps, self.batch, self.length, self.seed)
+
+    def finish(self, predict: Predict) -> Finding:
+        return Finding("it writes\n" + self.text.sample(predict, self.length, 8 if self.quick else 400, self.seed))
+
+
+if __name__ == "__main__":
+    main(CharLSTM, __doc__)

@@ -1,0 +1,51 @@
+"""English text for the character models: the language reference that comes with Python, as numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pydoc_data.topics import topics
+
+import numpy as np
+from side_by_side import Predict
+
+VOCABULARY = 65
+RARE = "?"
+"""Stands for all characters that are too rare for the vocabulary."""
+
+
+class Text:
+    """The text as codes below VOCABULARY."""
+
+    def __init__(self) -> None:
+        text = "\n\n".join(topics[name] for name in sorted(topics))
+        common = [c for c, _ in Counter(text.replace(RARE, "")).most_common(VOCABULARY - 1)]
+        self.alphabet = RARE + "".join(sorted(common))
+        self._code = {c: i for i, c in enumerate(self.alphabet)}
+        self.codes = self.encode(text)
+
+    def encode(self, text: str) -> np.ndarray:
+        return np.array([self._code.get(c, 0) for c in text], "int64")
+
+    def batches(self, steps: int, size: int, length: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(size, length) pieces of the text, and the characters that follow each of theirs."""
+        rng = np.random.default_rng(seed)
+        for _ in range(steps):
+            places = rng.integers(0, len(self.codes) - length, size)[:, None] + np.arange(length)
+            yield self.codes[places], self.codes[places + 1]
+
+    def sample(self, predict: Predict, length: int, count: int, seed: int, prompt: str = "The ") -> str:
+        """The prompt, continued by `count` characters at temperature 0.7.
+
+        predict: (1, length) codes -> (1, length, VOCABULARY) scores of the characters that follow.
+        """
+        rng = np.random.default_rng(seed)
+        codes = list(self.encode(prompt))
+        for _ in range(count):
+            seen = codes[-length:]
+            window = np.zeros((1, length), "int64")  # what lies behind the end has no influence on what comes before
+            window[0, : len(seen)] = seen
+            scores = predict(window)[0, len(seen) - 1].astype("float64") / 0.7
+            chances = np.cumsum(np.exp(scores - scores.max()))
+            codes.append(int(np.searchsorted(chances, rng.random() * chances[-1])))
+        return "".join(self.alphabet[code] for code in codes)

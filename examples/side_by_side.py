@@ -1,0 +1,296 @@
+"""One model, one update rule, three ways to run them: what the examples share.
+
+    eager       each operation runs as Python reaches it, as in PyTorch
+    session     a graph is defined first, then run, as in TensorFlow 1
+    compiled    the eager step under `@sg.compile`: traced once, then run as one native call
+
+An example says what is trained (`Example`) and calls `main`: every mode trains in a fresh process, from the same weights
+and on the same batches; a table compares them, and the exit status says whether their losses agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+import numpy as np
+from digits_report import peak_memory
+
+import staticgrad as sg
+
+try:
+    from tqdm import tqdm
+except ImportError:
+    sys.exit('This example needs tqdm: pip install "staticgrad[examples]"')
+
+TOLERANCE = 1e-3
+
+HEADER = """
+step        median microseconds of one update, fresh batch in and loss read
+first       seconds until the first loss: building, tracing, compiling or reading the kernel cache
+kernels     generated native kernels in the step; host calls: its operations that go back to Python
+memory      peak resident megabytes of the mode's own process, Python and all libraries included
+loss        mean of the last tenth of the steps; difference: the largest of any step's loss, relative to the first row
+
+                                               host
+mode             step us   first s  kernels   calls   memory     loss  difference
+"""
+
+Predict = Callable[[np.ndarray], np.ndarray]
+
+
+class Finding(NamedTuple):
+    """What a trained model is good for."""
+
+    text: str
+    values: np.ndarray | None = None
+    """For `Example.draw`."""
+
+
+class Example:
+    """What is trained. quick: a problem small enough for a test; seed: of the weights and of the batches."""
+
+    steps = 300
+    quick_steps = 20
+    inputs: tuple[tuple[str, tuple[int | None, ...]], ...]
+    """dtype and shape of each array of a batch; the model takes the first of them."""
+
+    def __init__(self, quick: bool, seed: int):
+        self.quick, self.seed = quick, seed
+
+    def model(self) -> Any:
+        """A module with weights drawn from sg's generator."""
+        raise NotImplementedError
+
+    def optimizer(self, parameters: Any = None) -> Any:
+        """None: of all variables of the graph."""
+        raise NotImplementedError
+
+    def loss(self, model: Any, *batch: Any) -> Any:
+        """A scalar."""
+        raise NotImplementedError
+
+    def graph_loss(self, model: Any, *batch: Any) -> Any:
+        """The same of placeholders, where it has to be written in other words."""
+        return self.loss(model, *batch)
+
+    def batches(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
+        raise NotImplementedError
+
+    def finish(self, predict: Predict) -> Finding:
+        """Try the trained model out. predict(array) -> the model's output, an array."""
+        raise NotImplementedError
+
+    def draw(self, axes: Any, values: np.ndarray) -> None:
+        """A picture of the finding's values, where it has some."""
+
+
+# The three modes ------------------------------------------------------------------------------------------------------
+
+
+class Trainer(NamedTuple):
+    """A mode, ready to train."""
+
+    step: Callable[..., Any]
+    """(*batch) -> loss, after one update."""
+    predict: Predict
+    plan: Callable[[], Any]
+    """The native plan behind `step` once it has run, or None."""
+
+
+def written(example: Example) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A step and a forward pass as anybody would write them down."""
+    sg.manual_seed(example.seed)
+    model = example.model()
+    optimizer = example.optimizer(model.parameters())
+
+    def step(*batch: Any) -> Any:
+        loss = example.loss(model, *batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def forward(x: Any) -> Any:
+        with sg.no_grad():
+            return model(x)
+
+    return step, forward
+
+
+def eager(example: Example) -> Trainer:
+    """Define by run."""
+    step, forward = written(example)
+    tensor = sg.from_numpy
+    return Trainer(lambda *batch: step(*map(tensor, batch)), lambda x: forward(tensor(x)).numpy(), lambda: None)
+
+
+def compiled(example: Example) -> Trainer:
+    """The same text under `@sg.compile`."""
+    step, forward = map(sg.compile, written(example))
+    return Trainer(step, lambda x: forward(x).numpy(), lambda: step.plan)
+
+
+def session(example: Example) -> Trainer:
+    """Define, then run. The module's parameters become variables of the graph."""
+    sg.manual_seed(example.seed)
+    model = example.model()
+    with sg.Graph().as_default() as graph:
+        batch = [sg.placeholder(dtype, shape) for dtype, shape in example.inputs]
+        output = model(batch[0])
+        loss = example.graph_loss(model, *batch)
+        train = example.optimizer().minimize(loss)
+        initialize = sg.global_variables_initializer()
+
+    sess = sg.Session(graph)
+    sess.run(initialize)
+
+    def step(*arrays: np.ndarray) -> Any:
+        value, _ = sess.run([loss, train], feed_dict=dict(zip(batch, arrays, strict=True)))
+        return value
+
+    def plan() -> Any:
+        (training,) = [runner for runner in sess._runners.values() if runner.feeds and runner.writes]
+        return next(reversed(training.program.plans.values()))
+
+    return Trainer(step, lambda x: sess.run(output, feed_dict={batch[0]: x}), plan)
+
+
+MODES = {"eager": eager, "session": session, "compiled": compiled}
+
+
+# Training -------------------------------------------------------------------------------------------------------------
+
+
+class Run(NamedTuple):
+    """What came of training in one mode."""
+
+    mode: str
+    losses: np.ndarray
+    seconds: np.ndarray
+    """Of the steps after the first."""
+    first: float
+    """Seconds of the first step, and of building what takes it."""
+    kernels: int | None
+    host_calls: int | None
+    memory: float
+    finding: Finding
+
+    def apart(self, other: Run) -> float:
+        """The largest relative difference of the losses."""
+        return float(np.max(np.abs(self.losses - other.losses) / np.abs(other.losses)))
+
+
+def apart(runs: list[Run]) -> float:
+    """How far losses lie from those of the first mode: NaN, which is never close, where one of them is."""
+    return float(np.max([run.apart(runs[0]) for run in runs]))
+
+
+def train(mode: str, example: Example, steps: int) -> Run:
+    """Train in one mode."""
+    begin = time.perf_counter()
+    trainer = MODES[mode](example)
+    first = time.perf_counter() - begin
+    losses, seconds = [], []
+    for batch in (bar := tqdm(example.batches(steps), desc=f"{mode:9s}", total=steps, unit=" steps")):
+        begin = time.perf_counter()
+        loss = float(trainer.step(*batch))
+        seconds.append(time.perf_counter() - begin)
+        losses.append(loss)
+        bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+    memory, plan = peak_memory(), trainer.plan()
+    counts = (plan.kernels, plan.host_calls) if plan is not None else (None, None)
+    finding = example.finish(trainer.predict)
+    return Run(mode, np.array(losses), np.array(seconds[1:]), first + seconds[0], *counts, memory, finding)
+
+
+def table(runs: list[Run]) -> str:
+    """One line per mode."""
+    return HEADER + "\n".join(_line(run, runs[0]) for run in runs)
+
+
+def _line(run: Run, first: Run) -> str:
+    kernels, host_calls = ("-" if n is None else n for n in (run.kernels, run.host_calls))
+    last = run.losses[-max(len(run.losses) // 10, 1) :].mean()
+    return (
+        f"{run.mode:12s}{1e6 * np.median(run.seconds):12.1f}{run.first:10.2f}{kernels:>9}{host_calls:>8}"
+        f"{run.memory:9.0f}{last:9.4f}" + (f"{'-':>12s}" if run is first else f"{run.apart(first):12.1e}")
+    )
+
+
+def findings(runs: list[Run]) -> str:
+    """What the models of each mode are good for; modes that found the same share an entry."""
+    modes: dict[str, list[str]] = {}
+    for run in runs:
+        modes.setdefault(run.finding.text, []).append(run.mode)
+    return "\n\n".join(f"{', '.join(names)}: {text}" for text, names in modes.items())
+
+
+def plot(example: Example, runs: list[Run], file: str) -> None:
+    """Loss curves, how long a step takes, and the finding of the last mode where the example draws one."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        sys.exit('--plot needs matplotlib: pip install "staticgrad[examples]"')
+    values = runs[-1].finding.values
+    figure = Figure(figsize=(11 if values is None else 15, 4), layout="constrained")
+    curves, times, *others = figure.subplots(1, 2 if values is None else 3)
+    for i, run in enumerate(runs):  # the curves lie on each other: thinner towards the last
+        curves.plot(np.arange(1, len(run.losses) + 1), run.losses, label=run.mode, linewidth=2.0 * (len(runs) - i))
+    curves.set(xlabel="step", ylabel="loss", yscale="log", title=f"Losses differ by {apart(runs):.0e} of their size")
+    curves.legend()
+
+    for i, run in enumerate(runs):
+        low, median, high = 1e6 * np.percentile(run.seconds, (25, 50, 75))
+        times.barh(run.mode, median, xerr=[[median - low], [high - median]], color=f"C{i}", capsize=3)
+        times.annotate(f"{median:.0f} us", (high, i), (6, 0), textcoords="offset points", va="center")
+    times.margins(x=0.25)
+    times.invert_yaxis()
+    times.set(xlabel="microseconds", title="One step: median and quartiles")
+    for axes in others:
+        example.draw(axes, values)
+    figure.savefig(file, dpi=120)
+
+
+def modes_of(text: str) -> list[str]:
+    """The modes in a comma-separated list."""
+    modes = text.split(",")
+    for mode in modes:
+        if mode not in MODES:
+            raise argparse.ArgumentTypeError(f"no mode {mode!r}: choose from {', '.join(MODES)}")
+    return list(dict.fromkeys(modes))
+
+
+def main(make: Callable[[bool, int], Example], doc: str | None) -> None:
+    """Train in each mode, print the table and the findings. Exits with status 1 when the losses disagree."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, help="number of updates")
+    parser.add_argument("--modes", type=modes_of, default=list(MODES), help=f"which of {','.join(MODES)} to run")
+    parser.add_argument("--quick", action="store_true", help="a small problem and few steps")
+    parser.add_argument("--seed", type=int, default=0, help="of the weights and the batches")
+    parser.add_argument("--plot", metavar="FILE", help="draw loss curves and step times into this file")
+    options = parser.parse_args()
+    if options.steps is not None and options.steps < 2:
+        parser.error("--steps must be at least 2")
+
+    # NumPy's BLAS: matrices this small gain little from a second thread, and eager mode loses much on a busy machine
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    example = make(options.quick, options.seed)
+    steps = options.steps or (example.quick_steps if options.quick else example.steps)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh_process:
+        runs = [fresh_process.submit(train, mode, example, steps).result() for mode in options.modes]
+    print(f"{table(runs)}\n\n{findings(runs)}\n")
+    if options.plot:
+        plot(example, runs, options.plot)
+
+    difference = apart(runs)
+    if not difference <= TOLERANCE:  # NaN disagrees
+        sys.exit(f"The losses disagree: by {difference:.1e} of their size, more than {TOLERANCE:.0e}")
+    if len(runs) > 1:
+        print(f"The losses agree: they differ by at most {difference:.1e} of their size.")
