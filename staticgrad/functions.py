@@ -13,11 +13,12 @@ import numpy as np
 from .eager import Tensor, dropout
 from .errors import DTypeError
 from .operators import F, Symbol, frontends, state
+from .ops.branches import cond
 from .ops.einsum import einsum
 from .ops.gathering import index_along
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
 from .ops.linear import dot, matmul, outer
-from .ops.loops import cond, scan, while_loop
+from .ops.loops import scan
 from .ops.pointwise import (
     astype,
     clamp,
@@ -54,6 +55,7 @@ from .ops.shaping import (
     unsqueeze,
     zeros_like,
 )
+from .ops.while_loops import while_loop
 from .types import as_dtype
 
 

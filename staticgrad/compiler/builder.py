@@ -290,7 +290,6 @@ class Builder(Regions):
         whole = Layout.contiguous(source.type.shape)
         if unit.target is None:  # an old value, saved before it is overwritten
             to = self.temporary(whole.shape, source.type.dtype)
-            to.last = len(self.schedule.units) + len(self.rows) + 1_000_000
             self.saved[unit] = to
             self._copy_row(source, to, whole)
         elif unit.target is source:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from . import table as t
 from .arena import Memory
 from .builder import Builder
 from .gate import Block, Spec, address, block, gate
+from .region_rows import free_stacks
 from .results import Results
 from .rows import Row, Slot
 
@@ -55,6 +57,8 @@ class Plan:
         b.bind_fixed("status", self.status)
         self.kept: dict[Node, np.ndarray] = {}
         """Values of a strict run, as they are."""
+        if b.homes:
+            weakref.finalize(self, free_stacks, list(b.homes.values()))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
         self.objects = np.zeros(len(self.feeds) + len(b.outputs), np.int64)
         self.bound: dict[Cell, np.ndarray] = {}

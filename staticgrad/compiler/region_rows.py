@@ -7,6 +7,7 @@ loop moves along from iteration to iteration; see `library/turns.py`.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -253,6 +254,14 @@ class Regions:
         flat = memory_of(base, arrays).reshape(-1)
         strides = tuple(s * base.dtype.itemsize for s in at.strides)
         return np.lib.stride_tricks.as_strided(flat[at.offset :], at.shape, strides)
+
+
+def free_stacks(homes: Sequence[np.ndarray]) -> None:
+    """Give back the memory of stacks that grew."""
+    free = ctypes.CDLL(None).free
+    free.argtypes = (ctypes.c_void_p,)
+    for home in homes:
+        free(int(home[0]))
 
 
 def repeated(enter: Row) -> Row:

@@ -63,21 +63,14 @@ def shape_leaf(graph: Graph, kind: TensorType) -> Node:
 def expand(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
     """Replace ops by their definition in other ops until none is left to replace."""
     moved = {node: node for node in graph.nodes}
-    declined: set[Node] = set()  # ops whose definition does not serve this case: the host runs them
 
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
         if not _expandable(node):
             return copy(new, node, inputs)
-        if node not in declined:
-            with lines_of(node.where):
-                result = _definition(node, [Symbol(new, i) for i in inputs])
-            if result is not None:
-                return result.node
-        placed = copy(new, node, inputs)
-        declined.add(placed)
-        return placed
+        with lines_of(node.where):
+            return _definition(node, [Symbol(new, i) for i in inputs]).node
 
-    while any(_expandable(n) and n not in declined for n in graph.reaching([moved[r] for r in results])):
+    while any(map(_expandable, graph.reaching([moved[r] for r in results]))):
         graph, step = rebuild(graph, [moved[r] for r in results], rewrite)
         moved = {old: step[new] for old, new in moved.items() if new in step}
     return graph, moved

@@ -3,6 +3,7 @@
 from ..operators import bind_methods
 from . import (
     attention,
+    branches,
     control,
     convolution,
     einsum,
@@ -16,10 +17,12 @@ from . import (
     random,
     reductions,
     shaping,
+    while_loops,
 )
 
 __all__ = [
     "attention",
+    "branches",
     "control",
     "convolution",
     "einsum",
@@ -33,6 +36,7 @@ __all__ = [
     "random",
     "reductions",
     "shaping",
+    "while_loops",
 ]
 
 bind_methods()

@@ -58,14 +58,6 @@ def test_expand_leaves_nothing_to_expand_and_keeps_the_value(name: str):
     close(interpret(graph, [last], leaves)[last], b.expected(Symbol(b.graph, result))[0][0])
 
 
-def test_an_op_that_declines_its_definition_stays_for_the_host():
-    b = Bench()
-    index = b.feed(value=np.array([[0, 2], [1, 1]]))
-    picked = F.take_along_axis(b.feed(2, 3), index, 1)
-    graph, _ = expand(b.graph, [picked.node])
-    assert [n.op.name for n in graph.nodes if isinstance(n.op.emit, Expand)] == ["take_along_axis"]
-
-
 def test_unknown_extents_are_bound():
     b = Bench()
     x = b.feed(4, 3, declared=(None, 3))

@@ -22,15 +22,16 @@ def softmax_f32(buffers, sizes, start, stop):
             top = top_of(x, at(x, row), seen // 16)
             for j in range(seen // 16 * 16, seen):
                 top = max(top, x[row + j])
-            total = f32(0)
-            for j in range(seen):
+            total, whole = f32(0), min((seen + 15) // 16 * 16, keys)  # vectors without a rest
+            for j in range(whole):
                 e = exp_f32((x[row + j] - top) * scale)
+                e = e if j < seen else f32(0)
                 y[row + j] = e
                 total = plus_f32(total, e)
             share = f32(1) / total
             for j in range(seen):
                 y[row + j] = y[row + j] * share
-            for j in range(seen, keys):
+            for j in range(whole, keys):
                 y[row + j] = f32(0)
 
 
@@ -46,13 +47,14 @@ def softmax_f64(buffers, sizes, start, stop):
             top = top_of(x, at(x, row), seen // 16)
             for j in range(seen // 16 * 16, seen):
                 top = max(top, x[row + j])
-            total = f64(0)
-            for j in range(seen):
+            total, whole = f64(0), min((seen + 15) // 16 * 16, keys)  # vectors without a rest
+            for j in range(whole):
                 e = exp_f64((x[row + j] - top) * scale)
+                e = e if j < seen else f64(0)
                 y[row + j] = e
                 total = plus_f64(total, e)
             share = f64(1) / total
             for j in range(seen):
                 y[row + j] = y[row + j] * share
-            for j in range(seen, keys):
+            for j in range(whole, keys):
                 y[row + j] = f64(0)
