@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DTypeError, IndexRangeError, ShapeError
 from ..ir import REGISTRY, Expand, Index, Native, Node, OpDef, define
 from ..operators import F, append, apply, public
-from ..types import TensorType, broadcast_shapes, int64, shape_text
+from ..types import TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from .rules import keep, unbroadcast
 
 ADDED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64))
@@ -42,8 +42,8 @@ index_along_op = define(
 
 @public
 def index_along(x: Any, axis: int) -> Any:
-    """The positions along `axis` of x, shaped to broadcast against x; int64."""
-    return apply(index_along_op, x, axis=axis)
+    """The positions along `axis` of x, shaped to broadcast against x; int64. Raises ArgumentError for a bad axis."""
+    return apply(index_along_op, x, axis=normalize_axis(axis, len(x.shape)))
 
 
 # range checks ---------------------------------------------------------------------------------------------------

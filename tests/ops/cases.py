@@ -333,7 +333,7 @@ def reductions() -> list[Case]:
         ),
         Case(
             "index_along",
-            lambda x: F.index_along(x, 1) + x,
+            lambda x: F.index_along(x, -2) + x,
             lambda x: np.arange(x.shape[1], dtype=x.dtype)[:, None] + x,
             CUBE,
             ulps=2,
