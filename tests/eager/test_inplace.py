@@ -433,7 +433,9 @@ def test_views_share_memory(name, view):
 
 
 @pytest.mark.parametrize(
-    "copy", [lambda x: x.clone(), lambda x: x[[0, 1]], lambda x: x * 1, lambda x: x[x >= 0]], ids=str
+    "copy",
+    [lambda x: x.clone(), lambda x: x[[0, 1]], lambda x: x * 1, lambda x: x[x >= 0]],
+    ids=["clone", "positions", "product", "mask"],
 )
 def test_copies_dont(copy):
     x = Tensor(np.arange(6.0).reshape(2, 3))
