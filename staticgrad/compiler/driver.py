@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from . import jit
 
-_native = jit.module("pool", "turns", "driver", "gate", "loop")
+_native = jit.module("pool", "driver", "gate", "loop")
 
 step = _native.step
 """step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see
@@ -16,3 +18,9 @@ call = _native.call
 
 steps = _native.steps
 """steps(plan, table, width, ids, first, last, copies, count, random, draws): many runs; see `library/loop.py`."""
+
+
+@cache
+def turn() -> int:
+    """The address of what rows of loops and branches do."""
+    return jit.module("turns").turn.address

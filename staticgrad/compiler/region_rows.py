@@ -182,7 +182,7 @@ class Regions:
         """Rows for each lane in place of those of the loop, and the row before them that runs the lanes."""
         enter, *body, _ = self.rows[begin:]
         del self.rows[begin:]
-        kernel = jit.module("turns", "lanes").lanes
+        kernel = jit.module("lanes").lanes
         places = [0] * (1 + 2 * lanes)
         fork = Row("lanes", f"{lanes} lanes", enter.node, sizes=places, address=kernel.address, stop=lanes, chunks=lanes)
         go = Row("go", "behind the lanes", enter.node, sizes=[0], turn=GO)

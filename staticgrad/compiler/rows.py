@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Layout, Node
+from . import driver
 from .table import HOST
 
 PER_RUN = ("feed", "output")
@@ -94,7 +95,7 @@ class Row:
         if self.kind == "host":
             return [0, 0, 0, HOST, 0, 0, 0, 0]
         if self.turn:
-            return [0, self.pointers.ctypes.data, self.size_array.ctypes.data, self.turn, 0, 0, 0, 0]
+            return [0, self.pointers.ctypes.data, self.size_array.ctypes.data, self.turn, 0, 0, 0, driver.turn()]
         return [
             self.address, self.pointers.ctypes.data, self.size_array.ctypes.data, self.start, self.stop, self.chunks,
             int(self.check), self.pool,

@@ -2,18 +2,17 @@
 
 A row of the table is ROW int64 numbers: kernel address, address of its buffer list, address of its sizes, start,
 stop, number of chunks to cut the range into, whether to look at the status afterwards, and the pool of threads that
-shares the chunks. A row without chunks is a part of a loop or branch. The functions of `pool.py` and `turns.py` precede
-these in one module.
+shares the chunks. A row without chunks is a part of a loop or branch (`turns.py`), or stops the driver for the host. The
+functions of `pool.py` precede these in one module.
 """
 
 from staticgrad.compiler.library.pool import share
-from staticgrad.compiler.library.turns import turn
 
 # kernels
 from numba import njit
 
-from staticgrad.compiler.address import atomic_add, call_get, call_kernel, call_set, peek, poke
-from staticgrad.compiler.table import DATA_OFFSET, ROW
+from staticgrad.compiler.address import atomic_add, call_2, call_get, call_kernel, call_set, peek, poke
+from staticgrad.compiler.table import DATA_OFFSET, HOST, ROW
 
 
 @njit("int64(int64, int64, int64, int64, int64, int64, int64, int64)", nogil=True, cache=True)
@@ -38,7 +37,7 @@ def step(patches, count, objects, table, first, last, status, hold):
         kernel, buffers, sizes, start, stop = peek(row), peek(row + 8), peek(row + 16), peek(row + 24), peek(row + 32)
         chunks = peek(row + 40)
         if chunks == 0:
-            r = turn(row, r)
+            r = call_2(peek(row + 56), row, r) if start != HOST else -1 - r
             if r < 0:
                 failed = -1 - r
                 break

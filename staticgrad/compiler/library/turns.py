@@ -1,4 +1,5 @@
-"""Rows that decide which row comes next: loops and branches. They have no chunks; their `start` says what they do.
+"""Rows that decide which row comes next: loops and branches. They have no chunks; their `start` says what they do, and
+their last number is the address of `turn`, which is compiled when a plan first has such a row.
 
     ENTER    the first iteration of a loop: sets its state up, and goes on with the next row, or behind the loop
     REPEAT   the end of an iteration: goes back behind the ENTER row, or on behind the loop
@@ -20,7 +21,7 @@ ENTER and REPEAT share their buffers (where a loop's stacks begin) and sizes, wh
 """
 
 # kernels
-from numba import njit
+from numba import cfunc, njit
 
 from staticgrad.compiler.address import peek, peek_byte, poke, resize
 from staticgrad.compiler.table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, N, REPEAT, REVERSE, T, UNLESS
@@ -56,9 +57,9 @@ def begin(loop, buffers, t, n):
     return peek(loop + HEAD)
 
 
-@njit(error_model="numpy")
+@cfunc("int64(int64, int64)", error_model="numpy", cache=True)
 def turn(row, r):
-    """What a row without chunks does; returns the row to go on with, -1 - r to stop."""
+    """What a row of a loop or branch does; returns the row to go on with, -1 - r to stop."""
     what, buffers, sizes = peek(row + 24), peek(row + 8), peek(row + 16)
     if what == UNLESS:
         return r + 1 if peek_byte(peek(buffers)) != 0 else peek(sizes)
