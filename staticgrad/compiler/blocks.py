@@ -123,7 +123,8 @@ class Blocks(Body):
     def _loop_phase(self, level: int) -> list[str]:
         self._begin()
         lines = self._loop(level)
-        return [*(self._lanes([*self.loads, *lines]) if lines else []), *self._products(level)]
+        # Products first: what the loop writes may lie over the matrix that they read.
+        return [*self._products(level), *(self._lanes([*self.loads, *lines]) if lines else [])]
 
     def _products(self, level: int) -> list[str]:
         """Calls for the matrix-vector products of one level."""

@@ -49,6 +49,10 @@ CASES: dict[str, tuple[Callable[[Bench], list[Any]], list[str]]] = {
         lambda b: [host(F.exp(host(F.tanh(product(b, 4, 5)))))],
         ["tanh over matmul", "exp over matmul"],
     ),
+    "a product with a vector reads it too": (
+        lambda b: [host((x := product(b, 90, 20)) * b.feed(20)), F.sum(x * b.feed(90, 1), 0)],
+        ["mul over matmul"],
+    ),
     "equal layers": (lambda b: layers(b, last=False), ["relu over matmul"] * 3),
     "equal layers, one of which may not": (lambda b: layers(b, last=True), []),
     "an operand that is read again": (lambda b: [host(F.exp(x := product(b, 4, 5))), host(host(x))], []),
