@@ -11,7 +11,7 @@ A pool is a block of int64 words, hot ones on cache lines of their own:
     JOB ..   kernel, buffers, sizes, start, length of the range
     OWNER    1 while a plan runs on the pool; another plan meanwhile runs its chunks by itself
     ASLEEP   workers that sleep
-    SHUN     until when jobs are run alone, because workers were set aside for long
+    SHUN     until when jobs are run alone, because workers were set aside for long; whether they were in the last job
     STOP     1 when the workers have to end
     TIME ..  where the clock writes its seconds and nanoseconds
     CALLS .. addresses of pthread_mutex_lock, _unlock, pthread_cond_wait, _broadcast, sched_yield, a mutex, a condition,
@@ -95,7 +95,7 @@ def clock(pool):
 @njit(error_model="numpy")
 def join(pool, chunks, begun):
     """Wait for the chunks that others have begun. Where they take longer than all that this thread has done since
-    `begun`, other processes want the CPUs: for many times as long, jobs are run alone."""
+    `begun`, and the next time again, other processes want the CPUs: for many times as long, jobs are run alone."""
     if peek_shared(pool + DONE) >= chunks:
         return
     through = clock(pool)
@@ -105,10 +105,12 @@ def join(pool, chunks, begun):
         waited += 1
         if waited % PATIENCE == 0:
             call_get(peek(pool + CALLS + 32))  # a worker that was set aside gets this CPU
-    if waited < PATIENCE:
-        return
-    now = clock(pool)
-    if now - through > through - begun + GRACE:
+    now = clock(pool) if waited >= PATIENCE else through
+    if now - through <= through - begun + GRACE:
+        poke(pool + SHUN + 8, 0)
+    elif peek(pool + SHUN + 8) == 0:
+        poke(pool + SHUN + 8, 1)
+    else:
         poke(pool + SHUN, now + min(SHUNNED * (now - through), LONGEST))
 
 
