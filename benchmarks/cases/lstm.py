@@ -1,0 +1,135 @@
+"""A training step of an LSTM: 100 steps, batch 32, 32 inputs, 64 hidden; mean squared error of all outputs, SGD, float32."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..frameworks import JAX, OURS, THREADS, batches, jax_for, session, session_variants, torch_for
+from ..registry import Arrays, Case, Job, add_cases, implements
+
+RATE, STEPS, INPUTS, HIDDEN = 0.1, 100, 32, 64
+SHAPES = {
+    "weight_ih_l0": (4 * HIDDEN, INPUTS), "weight_hh_l0": (4 * HIDDEN, HIDDEN), "bias_ih_l0": (4 * HIDDEN,),
+    "bias_hh_l0": (4 * HIDDEN,),
+}  # fmt: skip
+"""PyTorch's names and layouts."""
+
+
+def sequences(batch: int = 32) -> Arrays:
+    """x (4, 100, batch, 32), y (4, 100, batch, 64) the decaying sums of a random projection, and the parameters."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, STEPS, batch, INPUTS), np.float32)
+    y, total = np.empty((4, STEPS, batch, HIDDEN), np.float32), np.zeros((4, batch, HIDDEN), np.float32)
+    projection = rng.standard_normal((INPUTS, HIDDEN), np.float32) / 16
+    for t in range(STEPS):
+        total = 0.9 * total + x[:, t] @ projection
+        y[:, t] = np.tanh(total)
+    bound = 1 / math.sqrt(HIDDEN)
+    return {"x": x, "y": y} | {name: rng.uniform(-bound, bound, s).astype(np.float32) for name, s in SHAPES.items()}
+
+
+CASES = add_cases(Case("lstm", "LSTM 32-64, 100 steps, batch 32, SGD, float32", sequences, target=1.5))
+
+
+def our_model(data: Arrays) -> Any:
+    import staticgrad as sg
+
+    model = sg.nn.LSTM(INPUTS, HIDDEN)
+    model.load_state_dict({name: data[name].copy() for name in SHAPES})
+    return model
+
+
+@implements(CASES, *OURS)
+def ours(data: Arrays, backend: str, variant: str) -> Job:
+    import staticgrad as sg
+
+    model = our_model(data)
+    optimizer = sg.optim.SGD(model.parameters(), lr=RATE)
+
+    def train(x: Any, y: Any) -> Any:
+        loss = ((model(x)[0] - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    batch = batches(data, "x", "y")
+    step = sg.compile(train) if backend == "compiled" else lambda x, y: train(sg.from_numpy(x), sg.from_numpy(y))
+    return Job(
+        lambda: float(step(*batch())),
+        lambda: {name: p.detach().numpy() for name, p in model.named_parameters()},
+        step if backend == "compiled" else None,
+    )
+
+
+@implements(CASES, "session", variants=session_variants)
+def in_session(data: Arrays, backend: str, variant: str) -> Job:
+    import staticgrad as sg
+
+    model, graph = our_model(data), sg.Graph()
+    with graph.as_default():
+        x = sg.placeholder("float32", data["x"].shape[1:])
+        y = sg.placeholder("float32", data["y"].shape[1:])
+        loss = sg.mean((model(x)[0] - y) ** 2)
+        train = sg.optim.SGD(model.parameters(), lr=RATE).minimize(loss)
+        variables = {name: graph.variable_of[graph.standing_for(p)] for name, p in model.named_parameters()}
+    sess, step = session(graph, [loss, train], [x, y], variant)
+    batch = batches(data, "x", "y")
+    return Job(lambda: float(step(*batch())[0]), lambda: sess.run(variables))
+
+
+@implements(CASES, "jax", variants=(*JAX, "sync, placed"))
+def jax(data: Arrays, backend: str, variant: str) -> Job:
+    """Products of the inputs before the loop, `lax.scan` over what is left."""
+    jax, jnp = jax_for(variant)
+
+    def loss_of(p: Any, x: Any, y: Any) -> Any:
+        inputs = x @ p["weight_ih_l0"].T + (p["bias_ih_l0"] + p["bias_hh_l0"])
+        weights = p["weight_hh_l0"].T
+
+        def cell(carry: Any, gates: Any) -> Any:
+            h, c = carry
+            i, f, g, o = jnp.split(gates + h @ weights, 4, axis=1)
+            c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            h = jax.nn.sigmoid(o) * jnp.tanh(c)
+            return (h, c), h
+
+        zeros = jnp.zeros((x.shape[1], HIDDEN), x.dtype)
+        return jnp.mean((jax.lax.scan(cell, (zeros, zeros), inputs)[1] - y) ** 2)
+
+    def train(p: Any, x: Any, y: Any) -> Any:
+        loss, g = jax.value_and_grad(loss_of)(p, x, y)
+        return jax.tree.map(lambda p, g: p - RATE * g, p, g), loss
+
+    update = jax.jit(train, donate_argnums=0)
+    p = {name: jnp.array(data[name]) for name in SHAPES}
+    batch = batches(data, "x", "y", place=jnp.asarray if "placed" in variant else np.asarray)
+
+    def step() -> float:
+        nonlocal p
+        p, loss = update(p, *batch())
+        return float(loss)
+
+    return Job(step, lambda: p)
+
+
+@implements(CASES, "torch", variants=THREADS)
+def torch(data: Arrays, backend: str, variant: str) -> Job:
+    torch = torch_for(variant)
+    model = torch.nn.LSTM(INPUTS, HIDDEN)
+    model.load_state_dict({name: torch.from_numpy(data[name].copy()) for name in SHAPES})
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, fused=True)
+    batch = batches(data, "x", "y", place=torch.from_numpy)
+
+    def step() -> float:
+        x, y = batch()
+        loss = ((model(x)[0] - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return Job(step, lambda: {name: p.detach().numpy() for name, p in model.named_parameters()})
