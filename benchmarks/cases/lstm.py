@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, THREADS, batches, jax_for, session, session_variants, torch_for
+from ..frameworks import JAX, OURS, THREADS, batches, jax_for, session, session_variants, torch_compiled, torch_for
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 RATE, STEPS, INPUTS, HIDDEN = 0.1, 100, 32, 64
@@ -133,3 +133,39 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
         return loss.item()
 
     return Job(step, lambda: {name: p.detach().numpy() for name, p in model.named_parameters()})
+
+
+@implements(CASES, "torch.compile", variants=THREADS)
+def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
+    """The cell in a loop, which tracing unrolls; products of the inputs before it."""
+    torch = torch_for(variant)
+    F = torch.nn.functional
+    parameters = {name: torch.from_numpy(data[name].copy()) for name in SHAPES}
+
+    def loss_of(p: Any, x: Any, y: Any) -> Any:
+        inputs = F.linear(x, p["weight_ih_l0"], p["bias_ih_l0"] + p["bias_hh_l0"])
+        h = c = torch.zeros(x.shape[1], HIDDEN)
+        outputs = []
+        for gates in inputs:
+            i, f, g, o = F.linear(h, p["weight_hh_l0"]).add(gates).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            outputs.append(h)
+        return ((torch.stack(outputs) - y) ** 2).mean()
+
+    differentiated = torch.func.grad_and_value(loss_of)
+
+    def train(x: Any, y: Any) -> Any:
+        gradients, loss = differentiated(parameters, x, y)
+        for name, p in parameters.items():
+            p.sub_(RATE * gradients[name])
+        return loss
+
+    compiled = torch_compiled(train)
+    batch = batches(data, "x", "y", place=torch.from_numpy)
+
+    def step() -> float:
+        with torch.no_grad():
+            return compiled(*batch()).item()
+
+    return Job(step, lambda: {name: p.numpy() for name, p in parameters.items()})
