@@ -70,7 +70,7 @@ class Fuser:
         for node in self.graph.nodes:
             if isinstance(node.op.emit, Reduction):
                 self._walkable(node)
-        windows = choose_windows(self.graph.nodes, self.users, self.results, fusible)
+        windows = set(filter(self._readable, choose_windows(self.graph.nodes, self.users, self.results, fusible)))
         for node in self.graph.nodes:
             if node in windows or (fusible(node) and not inlined(node)):
                 self._place(node)
@@ -126,6 +126,15 @@ class Fuser:
             self._merge(producer, node)
         if is_scalar_work(node) and len(self.group_of[node].members) == 1:
             self._join_scalars(node)
+
+    def _readable(self, node: Node) -> bool:
+        """Whether a kernel can walk the operands of a window; otherwise its value is stored."""
+        try:
+            classify([node], self.layouts)
+        except Misfit as reason:
+            self.decisions.extend(Decision(node, user, False, str(reason)) for user in self.users[node])
+            return False
+        return True
 
     def _join_readers(self) -> None:
         """Kernels over one space that read the same operand, element by element, read it once."""

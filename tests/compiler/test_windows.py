@@ -53,6 +53,12 @@ STORED: dict[str, Callable[[Bench], list[Symbol]]] = {
     "a product reads it": lambda b: [joined(b, 1, (3, 5), (3, 2)) @ b.feed(7, 2)],
     "many read it": lambda b: [F.exp(y := joined(b, 0, (3,), (4,))), F.tanh(y), F.sum(y)],
     "many parts": lambda b: [F.exp(joined(b, 0, *[(2,)] * 6))],
+    "an operand of many axes, turned": lambda b: [
+        F.exp(F.concatenate([F.permute(b.feed(3, 2, 4), (1, 0, 2)), b.feed(2, 3, 5)], 2))
+    ],
+    "turned, joined along the first axis": lambda b: [
+        F.sum(F.concatenate([F.permute(b.feed(4, 3, 2), (2, 1, 0)), b.feed(5, 3, 4)], 0), 0)
+    ],
     "an axis in the middle": lambda b: [F.exp(joined(b, 1, (2, 3, 4), (2, 1, 4)))],
     "a slice with gaps": lambda b: slice_gradient(b, 9, key=slice(0, None, 2)),
     "two axes": lambda b: slice_gradient(b, 5, 7, key=(slice(1, 3), slice(2, 4))),
