@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 
 from ..ir import Graph, Node, Pointwise, Reduction, View
 from .layout import Layouts, count
-from .space import SCALAR, Misfit, Space, classify, fusible, inlined, origin
+from .space import COL, FULL, ROW, SCALAR, Misfit, Space, classify, fusible, inlined, origin
+from .table import MAX_BUFFERS
 from .windows import choose_windows
 
 MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than a kernel gains
@@ -197,9 +198,24 @@ class Fuser:
         operands = {origin(i) for n in members for i in n.inputs} - set(members)
         if len(operands) > MAX_OPERANDS:
             raise Misfit(f"more than {MAX_OPERANDS} operands in one kernel")
+        if self._buffers(members, space) + len(operands) > MAX_BUFFERS:
+            raise Misfit(f"more than {MAX_BUFFERS} buffers in one kernel")
         if self._cycle(a, b):
             raise Misfit("a node between them is computed elsewhere (convexity)")
         return Group(members, space)
+
+    def _buffers(self, members: Sequence[Node], space: Space) -> int:
+        """At the most how many buffers hold results, accumulators (with their sums and what these lose), and what is
+        kept of a row or a block of rows."""
+        inside = set(members)
+        count = 1  # numbers
+        walked_again = any(isinstance(n.op.emit, Reduction) and space.kind[n] == ROW for n in members)
+        for node in members:
+            kind, folds = space.kind[node], isinstance(node.op.emit, Reduction)
+            count += node in self.results or any(user not in inside for user in self.users[node])
+            count += 3 * (folds and kind == COL) + (folds and kind == SCALAR)
+            count += walked_again and (kind == ROW or (kind == FULL and _cost(node) > CHEAP))
+        return count
 
     def _cycle(self, a: Group, b: Group) -> bool:
         """Whether something outside the two groups needs one of their values and is needed by them."""
@@ -255,3 +271,7 @@ def _describe(space: Space) -> str:
     if space.columns is None:
         return f"one pass over {space.rows} elements"
     return f"one pass over {space.rows} rows of {space.columns}"
+
+
+def _cost(node: Node) -> int:
+    return node.op.emit.cost if isinstance(node.op.emit, Pointwise) else 0

@@ -19,6 +19,8 @@ from llvmlite import ir
 from numba import cfunc, njit, types
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from .table import MAX_BUFFERS
+
 BUFFERS = types.CPointer(types.voidptr)
 SIZES = types.CPointer(types.int64)
 SIGNATURE = types.void(BUFFERS, SIZES, types.int64, types.int64)
@@ -26,8 +28,6 @@ SIGNATURE = types.void(BUFFERS, SIZES, types.int64, types.int64)
 FLAGS = {"contract"}
 """Products and sums may be one fused operation. Values are what they would be one operation at a time: reassociated,
 (x + x) - x would be x where x is infinite, and not NaN."""
-
-MAX_BUFFERS = 48
 
 u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64
 f32, f64 = np.float32, np.float64

@@ -10,6 +10,8 @@ import numpy as np
 
 ROW = 8
 """Int64 numbers per row; `library/driver.py` says which."""
+MAX_BUFFERS = 48
+"""Buffers of a kernel: each has an alias scope of its own."""
 
 # A plan's control block, in int64 numbers.
 (

@@ -239,3 +239,12 @@ def test_groups_are_compared_by_identity():
     x = F.exp(b.feed(4, 5))
     space = classify([x.node], Layouts(b.graph))
     assert Group([x.node], space) != Group([x.node], space)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_kernel_has_no_more_buffers_than_it_can(dtype):
+    """Each sum over rows takes several: accumulators, their sums, what these lose, the result."""
+    b = Bench()
+    x = b.feed(6, 5, dtype=dtype)
+    plan = b.check(*[F.sum(F.exp(x * (0.1 * i)), 0) for i in range(20)], rtol=1e-4)
+    assert plan.kernels > 1
