@@ -20,14 +20,10 @@ ENTER and REPEAT share their buffers (where a loop's stacks begin) and sizes, wh
              whose home is (address, capacity in bytes), as nobody knows in advance how long they get
 """
 
-# kernels
-from numba import cfunc, njit
-
-from staticgrad.compiler.address import peek, peek_byte, poke, resize
-from staticgrad.compiler.table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, N, REPEAT, REVERSE, T, UNLESS
+from ..table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, REPEAT, REVERSE, UNLESS, N, T
+from ..words import entry, peek, peek_byte, poke, resize
 
 
-@njit(error_model="numpy")
 def room(loop, buffers, places):
     """Stacks that this loop fills get room for so many places; every stack begins where it begins now."""
     first = peek(loop + GROWING + 8)
@@ -41,7 +37,6 @@ def room(loop, buffers, places):
         poke(buffers + 8 * peek(entry), peek(home))
 
 
-@njit(error_model="numpy")
 def begin(loop, buffers, t, n):
     """Point the rows of the body at place t; returns the row to go on with."""
     poke(loop + T, t)
@@ -57,7 +52,7 @@ def begin(loop, buffers, t, n):
     return peek(loop + HEAD)
 
 
-@cfunc("int64(int64, int64)", error_model="numpy", cache=True)
+@entry
 def turn(row, r):
     """What a row of a loop or branch does; returns the row to go on with, -1 - r to stop."""
     what, buffers, sizes = peek(row + 24), peek(row + 8), peek(row + 16)
