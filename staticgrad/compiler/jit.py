@@ -158,7 +158,8 @@ define void @{name}(ptr %buffers, ptr %sizes, i64 %start, i64 %stop) {{
 
 def _packed(kernels: dict[str, Any]) -> bytes:
     """A line of JSON, then object code: of each kernel its name, the size of its code and that of its entry."""
-    parts, codes = [], []
+    parts: list[tuple[str | int, ...]] = []
+    codes: list[bytes] = []
     for kernel in kernels.values():
         outside = {*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', kernel.library.get_llvm_str())}
         if unknown := [name for name in outside if not objects.known(name)]:

@@ -50,7 +50,7 @@ def kernel(fn: Any) -> Compiled:
 
     Numba's wrappers for C and Python are left out: they hold the function a second time, and code for Python's errors.
     """
-    flags = Flags()
+    flags: Any = Flags()
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     flags.error_model = "numpy"
     flags.fastmath = FastMathOptions(FLAGS)

@@ -5,6 +5,7 @@ A file of the cache is the SHA-256 of what follows, then object code: damaged fi
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import sys
@@ -53,9 +54,8 @@ def compiled(code: str) -> bytes:
 
 
 def known(name: str) -> bool:
-    """Whether code can call a function of this name: one of C, or a BLAS routine."""
-    capsules.bind()
-    return bool(llvm.address_of_symbol(name))
+    """Whether code can call a function of this name in every process: one of C, or a BLAS routine."""
+    return name in map(capsules.symbol, capsules.ROUTINES) or hasattr(ctypes.CDLL(None), name)
 
 
 def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
