@@ -257,11 +257,12 @@ class Regions:
 
 
 def free_stacks(homes: Sequence[np.ndarray]) -> None:
-    """Give back the memory of stacks that grew."""
+    """Give back the memory of stacks that grew: they begin anew."""
     free = ctypes.CDLL(None).free
     free.argtypes = (ctypes.c_void_p,)
     for home in homes:
         free(int(home[0]))
+        home[:] = 0
 
 
 def repeated(enter: Row) -> Row:

@@ -1,5 +1,5 @@
 """Rows that decide which row comes next: loops and branches. They have no chunks; their `start` says what they do, and
-their last number is the address of `turn`, which is compiled when a plan first has such a row.
+their last number is the address of `turn`.
 
     ENTER    the first iteration of a loop: sets its state up, and goes on with the next row, or behind the loop
     REPEAT   the end of an iteration: goes back behind the ENTER row, or on behind the loop
@@ -25,25 +25,30 @@ from ..words import entry, peek, peek_byte, poke, resize
 
 
 def room(loop, buffers, places):
-    """Stacks that this loop fills get room for so many places; every stack begins where it begins now."""
+    """Stacks that this loop fills get room for so many places; every stack begins where it begins now. Returns 0 where
+    there is no memory."""
     first = peek(loop + GROWING + 8)
     for i in range(peek(loop + GROWING)):
         entry = first + 32 * i
         home, need = peek(entry + 8), places * peek(entry + 16)
         if peek(entry + 24) != 0 and need > peek(home + 8):
             capacity = max(need, 2 * peek(home + 8), 4096)
-            poke(home, resize(peek(home), capacity))
+            moved = resize(peek(home), capacity)
+            if moved == 0:
+                return 0
+            poke(home, moved)
             poke(home + 8, capacity)
         poke(buffers + 8 * peek(entry), peek(home))
+    return 1
 
 
-def begin(loop, buffers, t, n):
-    """Point the rows of the body at place t; returns the row to go on with."""
+def begin(loop, buffers, r, t, n):
+    """Point the rows of the body at place t; returns the row to go on with, -1 - r without memory."""
     poke(loop + T, t)
     if t == n:
         return peek(loop + BEHIND)
-    if n < 0:
-        room(loop, buffers, t + 1)
+    if n < 0 and room(loop, buffers, t + 1) == 0:
+        return -1 - r
     place = n - 1 - t if peek(loop + REVERSE) != 0 else t
     first = peek(loop + MOVES + 8)
     for i in range(peek(loop + MOVES)):
@@ -64,8 +69,9 @@ def turn(row, r):
         if peek(sizes + COUNT) >= 0:
             poke(sizes + N, peek(peek(buffers + 8 * peek(sizes + COUNT))))
         n = peek(sizes + N)
-        room(sizes, buffers, max(n, 0))
-        return begin(sizes, buffers, 0, n)
+        if room(sizes, buffers, max(n, 0)) == 0:
+            return -1 - r
+        return begin(sizes, buffers, r, 0, n)
     if what == REPEAT:
-        return begin(sizes, buffers, peek(sizes + T) + 1, peek(sizes + N))
+        return begin(sizes, buffers, r, peek(sizes + T) + 1, peek(sizes + N))
     return -1 - r
