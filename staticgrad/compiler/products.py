@@ -12,6 +12,7 @@ import numpy as np
 from ..ir import Layout, Node
 from ..types import SHORT
 from . import jit
+from .absorb import begins
 from .rows import Row, Slot
 
 if TYPE_CHECKING:
@@ -22,27 +23,41 @@ LARGE = 60**3
 NOTHING = -1
 
 
-def gemm(b: Builder, node: Node) -> None:
-    left, right = node.inputs
+def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | None = None, factor: float = 1.0) -> None:
+    """node = factor * product + addend, where the product is `node` itself unless given."""
+    product = node if product is None else product
+    left, right = product.inputs
     x, tx, ldx = _matrix(b, left)
     y, ty, ldy = _matrix(b, right)
     m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
-    batch: tuple[int, ...] = node.type.shape[:-2]
+    batch: tuple[int, ...] = product.type.shape[:-2]
+    to, whole = (b.slot(node), 0), Layout.contiguous(product.type.shape)
+    begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, whole, NOTHING)
+    firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], whole, at)]
     batches = math.prod(batch)
-    firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], Layout.contiguous(node.type.shape))]
-    if batches > 1 and not tx and _one_below_another(firsts, m * ldx, m * n):
+    if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * n, m * max(lde, 0))):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
-    offsets = [place for places in zip(*firsts, firsts[2], strict=True) for place in places]
-    sizes = [tx, ty, m, n, k, ldx, ldy, max(n, 1), batches, _bits(1.0), NOTHING, *offsets]
+    offsets = [place for places in zip(*firsts, strict=True) for place in places]
+    sizes = [tx, ty, m, n, k, ldx, ldy, max(n, 1), batches, _bits(factor), lde, *offsets]
     kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
-    span, work, to = m if batches == 1 else batches, batches * m * n * k, (b.slot(node), 0)
+    span, work = m if batches == 1 else batches, batches * m * n * k
     chunks = b._chunks(work, span) if m else 1
+    name = "" if factor == 1.0 else f"{factor:.3g} * "
+    name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
+    name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
     b.add(
         Row(
-            "gemm", f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else ""), node, [x[:2], y[:2], to, to], sizes,
-            kernel.address, 0, span if m and n else 0, chunks, nodes=[node], work=work, large_gemm=m * n * k >= LARGE,
+            "gemm", name, node, [x[:2], y[:2], to, begin], sizes, kernel.address, 0, span if m and n else 0, chunks,
+            nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
         )
     )  # fmt: skip
+
+
+def _begin(b: Builder, node: Node, product: Node, addend: Node) -> tuple[tuple[Slot, int], Layout, int]:
+    """(memory, layout, distance of rows) of what a product is added to."""
+    at = begins(b.layouts.at[addend], node.type.shape, product.type.shape)
+    assert at is not None
+    return b._view(addend), at, at.strides[-2]
 
 
 def _bits(number: float) -> int:
@@ -63,10 +78,12 @@ def _matrix(b: Builder, node: Node) -> tuple[tuple[Slot, int, Layout], int, int]
     return (slot, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
 
 
-def _one_below_another(firsts: Sequence[Sequence[int]], a_step: int, c_step: int) -> bool:
-    """Whether a batch of products by one B is a single product: the rows of A, and of C, go on from one to the next."""
-    a, b, c = firsts
-    return all(a[i] == a[0] + i * a_step and b[i] == b[0] and c[i] == c[0] + i * c_step for i in range(1, len(a)))
+def _one_below_another(firsts: Sequence[Sequence[int]], distances: Sequence[int]) -> bool:
+    """Whether a batch of products by one B is a single product: rows go on from one to the next."""
+    return all(
+        place == first[0] + i * distance for first, distance in zip(firsts, distances, strict=True)
+        for i, place in enumerate(first)
+    )  # fmt: skip
 
 
 def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:
