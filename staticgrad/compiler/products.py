@@ -35,7 +35,7 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
     begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, whole, NOTHING)
     firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], whole, at)]
     batches = math.prod(batch)
-    if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * n, m * max(lde, 0))):
+    if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * n, m * (n if lde == NOTHING else lde))):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
     sizes = [tx, ty, m, n, k, ldx, ldy, max(n, 1), batches, _bits(factor), lde, *offsets]
