@@ -40,7 +40,7 @@ SPECIAL = {
 }
 """Modules that few kernels need, by what their text has when it needs them."""
 
-IMPORTED = ("address", "blas", "lang", "table", "tiles", "vector", *SPECIAL)
+IMPORTED = ("address", "blas", "lang", "spans", "table", "tiles", "vector", *SPECIAL)
 """The modules beside `elementary` that kernels and drivers import."""
 
 _lock = threading.RLock()
