@@ -11,7 +11,19 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .vector import I32, I64, SIXTEEN, _element, _load, _mask, _place, _shuffle, _store
+from .vector import (
+    EIGHT,
+    I32,
+    I64,
+    SIXTEEN,
+    _element,
+    _load,
+    _mask,
+    _place,
+    _shuffle,
+    _store,
+    _transposed_block,
+)
 
 
 def _loop(builder: Any, count: Any, start: list[Any], body: Any) -> list[Any]:
@@ -151,3 +163,21 @@ def split_pairs(typingctx, like, source, even, odd):
 
     i = types.int64
     return types.void(like, i, i, i), codegen
+
+
+@intrinsic
+def transpose_to(typingctx, like, source, pitch, out, rows, row):
+    """EIGHT rows of EIGHT elements, `pitch` elements apart, written as columns: the k-th to rows[k] times `row` elements on."""
+    llvm, size = _element(like)
+
+    def codegen(context, builder, sig, args):
+        vector = ir.VectorType(llvm, EIGHT)
+        _, source, pitch, out, rows, row = args
+        block = [_load(builder, _at(builder, source, builder.mul(pitch, I64(k)), size), vector, size) for k in range(EIGHT)]
+        for k, column in enumerate(_transposed_block(builder, block)):
+            number = builder.load(_place(builder, builder.add(rows, I64(8 * k)), I64))
+            _store(builder, column, _at(builder, out, builder.mul(number, row), size), size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i), codegen

@@ -123,12 +123,13 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
     for r, c in phases:
         offsets = outer_sum(r.offsets * wide, np.arange(held) * tall * wide, c.offsets)
         weights = outer_sum(r.taps * spec.kernel[1], np.arange(held) * source_step, c.taps)
+        order = np.argsort(weights)
         bases = outer_sum((r.bases + top) * wide, c.bases + left)
         places = outer_sum(r.pixels * plane[1], c.pixels)
         consecutive = bool(places.size) and bool((np.diff(places) == 1).all())
-        headers += [at, offsets.size, at + 2 * offsets.size, bases.size, int(consecutive)]
+        headers += [at, offsets.size, at + 3 * offsets.size, bases.size, int(consecutive)]
         parts = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
-        table = [*offsets.tolist(), *weights.tolist(), *filled(bases), *filled(places), *parts]
+        table = [*offsets.tolist(), *weights[order].tolist(), *order.tolist(), *filled(bases), *filled(places), *parts]
         tables += table
         at += len(table)
         taps_in_all += offsets.size

@@ -7,7 +7,7 @@ sizes = span, chunks, groups, source channels of a group, source height, width, 
 whether there is a frame, result channels of a group, result plane, stride of a lane and of a group in the weights, phases,
 scratch elements of a chunk, where in it the frame and the spare tile are, then for each phase: place of its taps, their
 number, place of its pixels, their number, whether they are consecutive; at last the taps of all phases.
-Taps: offsets in the source, places in the weights. Pixels (filled up to a multiple of EIGHT): offsets in the source,
+Taps: offsets in the source, then places in the weights, ascending, and which tap each is. Pixels (filled up to a multiple of EIGHT): offsets in the source,
 places in the result, and for each EIGHT the first of their taps and the number.
 The range is over chunks of (image, group, block of lanes).
 
@@ -24,6 +24,7 @@ scratch than itself. The range is over chunks of (group, block of lanes, EIGHT t
 from staticgrad.compiler.lang import *
 
 # kernels
+from staticgrad.compiler.spans import shift, transpose_to
 from staticgrad.compiler.vector import add_rows, at, put_columns, transpose_block
 
 
@@ -45,14 +46,26 @@ def packed(w, scratch, to, sizes, first, block, lanes):
     channels, lane_step, phases = sizes[11], sizes[13], sizes[15]
     some = min(lanes, channels - block)
     for f in range(phases):
-        taps, count = sizes[19 + 5 * f], sizes[20 + 5 * f]
-        for r in range(count):
-            source = first + sizes[taps + count + r] + block * lane_step
-            for lane in range(some):
-                scratch[to + lane] = w[source + lane * lane_step]
-            for lane in range(some, lanes):
-                scratch[to + lane] = 0
-            to += lanes
+        count, places = sizes[20 + 5 * f], sizes[19 + 5 * f] + sizes[20 + 5 * f]
+        rows, r = places + count, 0
+        while r < count:
+            source = first + sizes[places + r] + block * lane_step
+            if some == lanes and r + 8 <= count and sizes[places + r + 7] == sizes[places + r] + 7:
+                for lane in range(0, lanes, 8):
+                    target = at(scratch, to + lane)
+                    transpose_to(w, at(w, source + lane * lane_step), lane_step, target, at(sizes, rows + r), lanes)
+                r += 8
+                continue
+            target = to + sizes[rows + r] * lanes
+            if some == lanes and lane_step == 1:
+                shift(w, at(w, source), at(scratch, target), lanes)
+            else:
+                for lane in range(some):
+                    scratch[target + lane] = w[source + lane * lane_step]
+                for lane in range(some, lanes):
+                    scratch[target + lane] = 0
+            r += 1
+        to += count * lanes
 
 
 @merged
