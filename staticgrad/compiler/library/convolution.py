@@ -7,7 +7,8 @@ sizes = span, chunks, groups, source channels of a group, source height, width, 
 whether there is a frame, result channels of a group, result plane, stride of a lane and of a group in the weights, phases,
 scratch elements of a chunk, where in it the frame and the spare tile are, then for each phase: place of its taps, their
 number, place of its pixels, their number, whether they are consecutive; at last the taps of all phases.
-Taps: offsets in the source, then places in the weights, ascending, and which tap each is. Pixels (filled up to a multiple of EIGHT): offsets in the source,
+Taps: offsets in the source, then places in the weights, ascending, and which tap each is. Pixels (filled up to a multiple
+of EIGHT): offsets in the source,
 places in the result, and for each EIGHT the first of their taps and the number.
 The range is over chunks of (image, group, block of lanes).
 
