@@ -36,6 +36,8 @@ class Graph:
         self.generator: Any = None
         """The leaf of the random generator, once something draws, and how many draws there are."""
         self.draws = 0
+        self.step: Any = None
+        """While the body of a loop is being built: how many draws of its generator earlier iterations have taken."""
         self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
         """Nodes that moved into a subgraph: nothing out here may read them."""
         self._interned: dict[Any, Node] = {}

@@ -156,6 +156,8 @@ class Routine:
     """Elements per chunk, of the result's dtype."""
     join: str = ""
     """The kernel that runs once when all chunks are done."""
+    why: str = ""
+    """Why this kernel and not another; `explain()` says it."""
 
 
 @dataclass(frozen=True, slots=True)
