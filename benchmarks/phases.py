@@ -77,7 +77,7 @@ class Phases:
         from staticgrad.compiler.program import Program
         from staticgrad.tracing.function import CompiledFunction
 
-        for name in ("load", "library", "module"):
+        for name in ("load", "library"):
             setattr(jit, name, self.within("kernels", getattr(jit, name)))
         Program.plan = self.within("passes", Program.plan)  # type: ignore[method-assign]
         CompiledFunction._trace = self.within("trace", CompiledFunction._trace)  # type: ignore[method-assign]
