@@ -154,6 +154,14 @@ class TraceError(StaticgradError, TypeError):
     """
 
 
+class OutOfMemoryError(StaticgradError, MemoryError):
+    """A loop of unknown length keeps more for its gradient, or its results, than there is memory.
+
+    broken:  sg.while_loop(...)                          # a million iterations, with a gradient
+    fixed:   sg.scan(..., checkpoint_every=1000)         # a known length, of which every 1000th carry is kept
+    """
+
+
 class VerifyError(StaticgradError, AssertionError):
     """A graph breaks the rules of the IR: a defect of a pass, never of the user's program."""
 

@@ -1,67 +1,24 @@
-"""BLAS routines for kernels, bound by address to the library that SciPy ships."""
+"""BLAS routines for kernels; `capsules.py` binds them."""
 
 from __future__ import annotations
 
-import ctypes
-import importlib
-import importlib.machinery
-import importlib.util
-import sys
-from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import llvmlite.binding as binding
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .capsules import bind, symbol
 from .lang import Pointer
 
 INT = ir.IntType(32)
 
-
-@cache
-def cython_blas() -> ModuleType:
-    """SciPy's module of BLAS capsules, loaded without the rest of scipy.linalg, which costs 0.1 s."""
-    name = "scipy.linalg.cython_blas"
-    if name in sys.modules:
-        return sys.modules[name]
-    package = importlib.util.find_spec("scipy")
-    places = package.submodule_search_locations if package is not None else None
-    for place in places if places is not None else ():
-        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-            file = Path(place) / "linalg" / f"cython_blas{suffix}"
-            if file.exists():
-                spec = importlib.util.spec_from_file_location(name, file)
-                assert spec is not None
-                assert spec.loader is not None
-                module = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
-                sys.modules[name] = module
-                return module
-    return importlib.import_module(name)
-
-
-def address_of(name: str) -> int:
-    """The address of a BLAS routine, from its capsule."""
-    capsule = cython_blas().__pyx_capi__[name]
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    return api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+bind()  # Numba links each kernel that it compiles
 
 
 def _gemm(name: str, element: Any, llvm: Any) -> Any:
-    """`gemm(ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc)`, column major, C = op(A) op(B).
-
-    The address is looked up when the process starts, through a symbol, so compiled code can be cached on disk.
-    """
-    symbol = f"staticgrad_{name}"
-    binding.add_symbol(symbol, address_of(name))
+    """`gemm(ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc)`, column major, C = op(A) op(B)."""
 
     @intrinsic
     def gemm(typingctx, ta, tb, m, n, k, a, a_at, lda, b, b_at, ldb, c, c_at, ldc):
@@ -89,7 +46,7 @@ def _gemm(name: str, element: Any, llvm: Any) -> Any:
                 builder.gep(b, [b_at]), extent(ldb), zero, builder.gep(c, [c_at]), extent(ldc),
             ]  # fmt: skip
             kind = ir.FunctionType(ir.VoidType(), [o.type for o in operands])
-            builder.call(cgutils.get_or_insert_function(builder.module, kind, symbol), operands)
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, symbol(name)), operands)
             return context.get_dummy_value()
 
         i = types.int64

@@ -219,7 +219,10 @@ class NarrowBlocks(Blocks):
         self.late = []
         lanes = self._lanes([*self.loads, *self.row_loads, *inside])
         first = ["for l in range(n):", *indent(begin, 1)] if begin else []
-        return [*first, "for j in range(columns):", *indent([*before, *lanes, *after], 1)]
+        # An argument, even where the number of columns is in the source: LLVM would write the loop out ten times, for
+        # nothing, and take as long again for it.
+        width = self.size("width", real_extent(self.group.space, "columns"), "width")
+        return [*first, f"for j in range({width}):", *indent([*before, *lanes, *after], 1)]
 
     def _folded(self, node: Node, place: str, operand: str) -> str:
         pointer, index = place[:-1].split("[", 1)

@@ -1,26 +1,51 @@
-"""The native driver, compiled (or loaded from the kernel cache) when this module is imported. See
-`library/driver.py`, `gate.py` and `loop.py`."""
+"""The runtime, translated and compiled (or loaded from the kernel cache) when this module is imported. See `runtime/`."""
 
 from __future__ import annotations
 
-from functools import cache
+import ctypes
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
 
-from . import jit
+from . import jit, objects
+from .runtime import driver, gate, lanes, loop, turns, worker
 
-_native = jit.module("pool", "driver", "gate", "loop")
-
-step = _native.step
-"""step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see
-`library/driver.py`."""
-
-call = _native.call
-"""The C function of gates, with its `address`; see `library/gate.py`."""
-
-steps = _native.steps
-"""steps(plan, table, width, ids, first, last, copies, count, random, draws): many runs; see `library/loop.py`."""
+ENTRIES = {
+    "step": driver.step,
+    "steps": loop.steps,
+    "call": gate.call,
+    "turn": turns.turn,
+    "lanes": lanes.lanes,
+    "worker": worker.worker,
+}
+MADE_BY = ("objects", "table", "translate", "words")
 
 
-@cache
-def turn() -> int:
-    """The address of what rows of loops and branches do."""
-    return jit.module("turns").turn.address
+def _addresses() -> dict[str, int]:
+    folder = Path(__file__).parent
+    digest = hashlib.sha256(objects.cpu().encode())
+    for file in (*sorted((folder / "runtime").glob("*.py")), *(folder / f"{name}.py" for name in MADE_BY)):
+        digest.update(file.read_bytes())
+    code, _ = objects.kept(jit.cache_dir() / f"r{digest.hexdigest()[:24]}.o", _compiled)
+    return objects.loaded([code], ENTRIES)
+
+
+def _compiled() -> bytes:
+    from .translate import translated
+
+    return objects.compiled(translated(ENTRIES))
+
+
+def _function(name: str) -> Callable[..., int]:
+    operands = ENTRIES[name].__code__.co_argcount
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * operands)(address[name])
+
+
+address = _addresses()
+"""Where the functions of the runtime lie."""
+
+step = _function("step")
+"""step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see `runtime/driver.py`."""
+
+steps = _function("steps")
+"""steps(plan, table, width, ids, first, last, copies, count, random, draws): many runs; see `runtime/loop.py`."""

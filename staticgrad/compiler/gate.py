@@ -107,9 +107,9 @@ class _Method(ctypes.Structure):
 
 @cache
 def _method() -> _Method:
-    from . import driver  # loads Numba
+    from . import driver  # makes the runtime
 
-    return _Method(b"gate", driver.call.address, FASTCALL, None)
+    return _Method(b"gate", driver.address["call"], FASTCALL, None)
 
 
 def gate(

@@ -1,27 +1,28 @@
-"""Source to machine code: content-addressed files in a private folder, compiled by Numba with its disk cache.
+"""Source to machine code: content-addressed folders in a private one, each with a source and what Numba made of it.
 
-The file of a source is named by the hash of the source, of the modules that it imports, of Numba's version and the CPU.
-Files are written whole and renamed into place, so two processes never see half of one. A file or cache entry that
-does not load is made again. `STATICGRAD_CACHE_DIR` moves the folder.
+They are named by the hash of the source, of the modules that it imports, of Numba's version and the CPU. Files are
+written whole and renamed into place, so two processes never see half of one; what is damaged is made again. A kernel that
+is found on disk is loaded without Numba. `STATICGRAD_CACHE_DIR` moves the folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import re
 import shutil
 import stat
 import sys
-import tempfile
 import threading
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import CompileError
+from . import objects
 
 HEADER = """\
 import math
@@ -40,11 +41,11 @@ SPECIAL = {
 }
 """Modules that few kernels need, by what their text has when it needs them."""
 
-IMPORTED = ("address", "blas", "lang", "spans", "table", "tiles", "vector", *SPECIAL)
-"""The modules beside `elementary` that kernels and drivers import."""
+IMPORTED = ("blas", "capsules", "jit", "lang", "objects", "spans", "tiles", "vector", *SPECIAL)
+"""The modules beside `elementary` that machine code depends on."""
 
 _lock = threading.RLock()
-_loaded: dict[str, dict[str, Any]] = {}
+_loaded: dict[str, dict[str, Kernel]] = {}
 
 
 class Counters:
@@ -69,24 +70,28 @@ def cache_dir() -> Path:
     return path
 
 
+class Kernel(NamedTuple):
+    """A kernel in memory."""
+
+    name: str
+    address: int
+
+
 @cache
 def toolchain() -> str:
     """Hash of what machine code depends on besides the kernel's own source."""
-    import llvmlite
-    import llvmlite.binding as llvm
-    import numba
-
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(objects.cpu().encode())
     folder = Path(__file__).parent
     for file in sorted([*(folder / f"{name}.py" for name in IMPORTED), *(folder / "elementary").glob("*.py")]):
         digest.update(file.read_bytes())
-    for text in (numba.__version__, llvmlite.__version__, sys.version, llvm.get_host_cpu_name()):
-        digest.update(text.encode())
-    digest.update(str(sorted(llvm.get_host_cpu_features().items())).encode())
+    numba = importlib.util.find_spec("numba")  # finds it without loading it
+    assert numba is not None
+    assert numba.origin is not None
+    digest.update(Path(numba.origin).with_name("_version.py").read_bytes())
     return digest.hexdigest()
 
 
-def load(body: str) -> dict[str, Any]:
+def load(body: str) -> dict[str, Kernel]:
     """The kernels of a source, by name, compiled or from the disk cache. Raises CompileError."""
     code = without_comments(body)
     with _lock:
@@ -112,53 +117,74 @@ def path_of(source: str) -> Path:
     return cache_dir() / f"k{key}"
 
 
-def _load(source: str) -> dict[str, Any]:
-    module = _module(source)
-    kernels = {k: v for k, v in vars(module).items() if hasattr(v, "address") and hasattr(v, "cache_hits")}
-    for kernel in kernels.values():
-        if kernel.cache_hits:
-            Counters.from_disk += 1
-        else:
-            Counters.compiled += 1
+def _load(source: str) -> dict[str, Kernel]:
+    folder = path_of(source)
+    try:
+        content, found = objects.kept(folder / f"{folder.name}.o", lambda: _packed(compiled(source)))
+    except Exception as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, CompileError):
+            raise
+        raise CompileError(f"a kernel does not compile: {type(error).__name__}: {error}", *source.splitlines()) from error
+    kernels = _unpacked(content)
+    if found:
+        Counters.from_disk += len(kernels)
+    else:
+        Counters.compiled += len(kernels)
     return kernels
 
 
-def _module(source: str) -> ModuleType:
-    """The source as an imported module, from a file in the cache."""
+def compiled(source: str) -> dict[str, Any]:
+    """The kernels of a source, compiled by Numba, by name. The source goes to a file, which tracebacks show."""
     folder = path_of(source)
-    for attempt in (1, 2):
-        try:
-            return _import(_written(folder, source))
-        except CompileError:
-            raise
-        except Exception as error:
-            shutil.rmtree(folder, ignore_errors=True)  # a damaged entry: once more from the source
-            sys.modules.pop(folder.name, None)
-            if attempt == 2:
-                raise CompileError(
-                    f"a kernel does not compile: {type(error).__name__}: {error}", *source.splitlines()
-                ) from error
-    raise AssertionError
-
-
-def _written(folder: Path, source: str) -> Path:
-    """The file with the source, written unless it is there and whole."""
-    file = folder / f"{folder.name}.py"
-    try:
-        if without_comments(file.read_text()) == without_comments(source):
-            return file
-    except (OSError, UnicodeDecodeError):
-        pass
     folder.mkdir(mode=0o700, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-    with os.fdopen(handle, "w") as stream:
-        stream.write(source)
-    os.replace(temporary, file)
-    return file
+    file = folder / f"{folder.name}.py"
+    objects.written(file, source.encode())
+    return {k: v for k, v in vars(_import(file)).items() if type(v).__name__ == "Compiled"}
+
+
+ENTRY = """\
+declare i32 @"{symbol}"(ptr, ptr, ptr, ptr, i64, i64)
+
+define void @{name}(ptr %buffers, ptr %sizes, i64 %start, i64 %stop) {{
+  %result = alloca ptr
+  %error = alloca ptr
+  call i32 @"{symbol}"(ptr %result, ptr %error, ptr %buffers, ptr %sizes, i64 %start, i64 %stop)
+  ret void
+}}
+"""
+"""A C function around a function of Numba's calling form. Kernels raise nothing: there is no error to look at."""
+
+
+def _packed(kernels: dict[str, Any]) -> bytes:
+    """A line of JSON, then object code: of each kernel its name, the size of its code and that of its entry."""
+    parts: list[tuple[str | int, ...]] = []
+    codes: list[bytes] = []
+    for kernel in kernels.values():
+        outside = {*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', kernel.library.get_llvm_str())}
+        if unknown := [name for name in outside if not objects.known(name)]:
+            raise CompileError(f"the kernel {kernel.name} calls {', '.join(sorted(unknown))}, which is not there")
+        pair = kernel.library._get_compiled_object(), objects.compiled(ENTRY.format(**kernel._asdict()))
+        parts.append((kernel.name, *map(len, pair)))
+        codes += pair
+    return b"\n".join([json.dumps(parts).encode(), b"".join(codes)])
+
+
+def _unpacked(content: bytes) -> dict[str, Kernel]:
+    """The kernels of such bytes, in memory."""
+    line, _, codes = content.partition(b"\n")
+    kernels, at = {}, 0
+    for name, *sizes in json.loads(line):
+        parts = []
+        for size in sizes:
+            parts.append(codes[at : at + size])
+            at += size
+        kernels[name] = Kernel(name, objects.loaded(parts, [name])[name])
+    return kernels
 
 
 def _import(file: Path) -> ModuleType:
-    """Run the file as a module. It is in sys.modules before it runs: Numba's cache looks it up there."""
+    """Run the file as a module. It is in sys.modules before it runs: Numba looks it up there."""
     name = file.stem
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -169,12 +195,7 @@ def _import(file: Path) -> ModuleType:
     return module
 
 
-def module(*names: str) -> ModuleType:
-    """Whole files of `library/` as one module, in the kernel cache like every other."""
-    return _module("\n\n".join(map(_text, names)))
-
-
-def library(name: str, kernel: str) -> Any:
+def library(name: str, kernel: str) -> Kernel:
     """One kernel of a file in `library/`; the others are not compiled."""
     common, kernels = _library(name)
     return load(common + kernels[kernel])[kernel]

@@ -1,4 +1,4 @@
-"""Loops over a batch whose rows don't know of each other: cut into lanes, one per thread; see `library/lanes.py`.
+"""Loops over a batch whose rows don't know of each other: cut into lanes, one per thread; see `runtime/lanes.py`.
 
 The question is asked of memory, not of operations: whatever an iteration writes, row b of the batch reads row b of it only.
 What lies outside of the loop, or comes from its stacks, is only read, and may be read anywhere.

@@ -12,11 +12,15 @@ Source of the metadata: LLVM Language Reference, "noalias and alias.scope Metada
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, njit, types
+from numba import njit, types
+from numba.core.compiler import Flags, compile_extra
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.cpu_options import FastMathOptions
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from .table import MAX_BUFFERS
@@ -33,9 +37,27 @@ u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64
 f32, f64 = np.float32, np.float64
 
 
-def kernel(fn: Any) -> Any:
-    """Compile for the uniform signature; the result has an `address`. Numba keeps it in its disk cache."""
-    return cfunc(SIGNATURE, error_model="numpy", fastmath=FLAGS, cache=True)(fn)
+class Compiled(NamedTuple):
+    """What Numba made of a kernel: a function in its own calling form, in a library of LLVM code."""
+
+    name: str
+    symbol: str
+    library: Any
+
+
+def kernel(fn: Any) -> Compiled:
+    """Compile for the uniform signature. `jit.py` keeps and loads the machine code.
+
+    Numba's wrappers for C and Python are left out: they hold the function a second time, and code for Python's errors.
+    """
+    flags: Any = Flags()
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+    flags.error_model = "numpy"
+    flags.fastmath = FastMathOptions(FLAGS)
+    contexts = cpu_target.typing_context, cpu_target.target_context
+    with global_compiler_lock:
+        made = compile_extra(*contexts, fn, SIGNATURE.args, SIGNATURE.return_type, flags, {})
+    return Compiled(fn.__name__, made.fndesc.llvm_func_name, made.library)
 
 
 def inline(fn: Any) -> Any:
@@ -129,6 +151,27 @@ def _plus(number: Any) -> Any:
 
 plus_f32 = _plus(types.float32)
 plus_f64 = _plus(types.float64)
+
+
+def _choice(relation: str) -> Any:
+    """The one of two numbers that is less, or greater. Python's own, which these replace in kernels, take tuples of
+    anything in Numba: 0.1 s of compile time, and code that raises."""
+
+    @intrinsic
+    def choice(typingctx, x, y):
+        number = typingctx.unify_types(x, y)
+
+        def codegen(context, builder, sig, args):
+            compare = builder.fcmp_ordered if isinstance(number, types.Float) else builder.icmp_signed
+            return builder.select(compare(relation, *args), *args)
+
+        return number(number, number), codegen
+
+    return choice
+
+
+min = _choice("<")
+max = _choice(">")
 
 
 # Small functions of kernels; the transcendental ones are in `elementary`.

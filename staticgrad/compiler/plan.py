@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import StaticgradError
+from ..errors import OutOfMemoryError, StaticgradError
 from ..ir import Cell, Graph, Node
 from ..ops.random import generator
 from . import driver, jit, threads
@@ -262,12 +262,27 @@ class Plan:
 
     def fail(self, row: int) -> NoReturn:
         """Raises the error that a row reported."""
+        if self.rows[row].turn:
+            self._no_room(self.rows[row])
         number = int(self.status[1])
         self.status[0] = 0
         node = self.rows[row].node
         assert node is not None
         error = node.op.emit.check(node, number)  # type: ignore[union-attr,misc]
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
+
+    def _no_room(self, row: Row) -> NoReturn:
+        """A loop could not let its stacks grow."""
+        stacks = [*self.builder.homes.values()]
+        size = sum(int(home[1]) for home in stacks)
+        free_stacks(stacks)
+        node = row.node
+        raise OutOfMemoryError(
+            f"{row.name}: its stacks have {size / 1e6:,.1f} MB and need more, and there is no memory for that",
+            "the run stopped in this loop; what it kept is given back",
+            "keep less: fewer iterations, or scan with checkpoint_every where the length is known",
+            where=None if node is None else node.where,
+        )
 
     # looking --------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The threads behind `library/pool.py`: one pool a process, started when a plan first wants it.
+"""The threads behind `runtime/pool.py`: one pool a process, started when a plan first wants it.
 
 The workers are POSIX threads that never touch Python. They are told to stop, and waited for, before the interpreter
 takes down the code that they run.
@@ -15,7 +15,7 @@ import threading
 import numpy as np
 
 from ..errors import CompileError
-from . import jit
+from . import driver
 from .table import ASLEEP, CALLS, LOCKS, OWNER, POOL_BYTES, SHUN, STOP, TICKET
 
 _lock = threading.Lock()
@@ -37,7 +37,7 @@ def ensure(threads: int) -> int:
             library = ctypes.CDLL(None)
             if not _words[CALLS // 8]:
                 _prepare(library)
-            entry = ctypes.c_void_p(jit.module("pool", "worker").worker.address)
+            entry = ctypes.c_void_p(driver.address["worker"])
             mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for Python's threads
             try:
                 while len(_workers) < threads - 1:

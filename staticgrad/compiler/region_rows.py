@@ -2,7 +2,7 @@
 
 A body is laid out like a program whose variables are what the loop carries: its rows lie between those that turn the loop,
 its kernels write carries in place where nobody needs the old value any more. Items of stacks are parts of memory that the
-loop moves along from iteration to iteration; see `library/turns.py`.
+loop moves along from iteration to iteration; see `runtime/turns.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..ir import REGISTRY, Cell, Graph, Layout, Node, Subgraph
 from ..ops.bodies import copied, twin
 from ..ops.roles import Loop
 from ..types import bool_
-from . import jit
+from . import driver
 from .fuse import Fuser
 from .lanes import LEAST_ROWS, aligned, fits, split, worth
 from .layout import Layouts
@@ -47,7 +47,7 @@ class Turning:
         self.moves.append([address, slot.index, slot.nbytes, slot.offset + add])
 
     def start(self, n: int, count: int, reverse: bool, behind: int, head: int) -> None:
-        """What does not change from run to run; see `library/turns.py`."""
+        """What does not change from run to run; see `runtime/turns.py`."""
         for at, value in ((N, n), (COUNT, count), (REVERSE, int(reverse)), (BEHIND, behind), (HEAD, head)):
             self.words[at // 8] = value
 
@@ -182,9 +182,9 @@ class Regions:
         """Rows for each lane in place of those of the loop, and the row before them that runs the lanes."""
         enter, *body, _ = self.rows[begin:]
         del self.rows[begin:]
-        kernel = jit.module("lanes").lanes
+        lanes_at = driver.address["lanes"]
         places = [0] * (1 + 2 * lanes)
-        fork = Row("lanes", f"{lanes} lanes", enter.node, sizes=places, address=kernel.address, stop=lanes, chunks=lanes)
+        fork = Row("lanes", f"{lanes} lanes", enter.node, sizes=places, address=lanes_at, stop=lanes, chunks=lanes)
         go = Row("go", "behind the lanes", enter.node, sizes=[0], turn=GO)
         self.add(fork)
         self.add(go)
@@ -257,11 +257,12 @@ class Regions:
 
 
 def free_stacks(homes: Sequence[np.ndarray]) -> None:
-    """Give back the memory of stacks that grew."""
+    """Give back the memory of stacks that grew: they begin anew."""
     free = ctypes.CDLL(None).free
     free.argtypes = (ctypes.c_void_p,)
     for home in homes:
         free(int(home[0]))
+        home[:] = 0
 
 
 def repeated(enter: Row) -> Row:

@@ -95,7 +95,7 @@ class Row:
         if self.kind == "host":
             return [0, 0, 0, HOST, 0, 0, 0, 0]
         if self.turn:
-            return [0, self.pointers.ctypes.data, self.size_array.ctypes.data, self.turn, 0, 0, 0, driver.turn()]
+            return [0, self.pointers.ctypes.data, self.size_array.ctypes.data, self.turn, 0, 0, 0, driver.address["turn"]]
         return [
             self.address, self.pointers.ctypes.data, self.size_array.ctypes.data, self.start, self.stop, self.chunks,
             int(self.check), self.pool,

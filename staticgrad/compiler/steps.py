@@ -62,7 +62,7 @@ class Steps:
 
     def _chunk(self, size: int, copies: np.ndarray, before: int) -> None:
         """The next `size` runs."""
-        from . import driver  # loads Numba
+        from . import driver  # makes the runtime
 
         plan, last = self.plan, self.done + size
         plan.take_draws(size)

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 ROW = 8
-"""Int64 numbers per row; `library/driver.py` says which."""
+"""Int64 numbers per row; `runtime/driver.py` says which."""
 MAX_BUFFERS = 48
 """Buffers of a kernel: each has an alias scope of its own."""
 
@@ -101,7 +101,7 @@ def _extents_fit(array: np.ndarray) -> bool:
 check_headers()
 
 TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, TIME, STOP, CALLS = (64 * line for line in range(9))
-"""Places in a pool, in bytes: each on a cache line of its own; `library/pool.py` says what they are."""
+"""Places in a pool, in bytes: each on a cache line of its own; `runtime/pool.py` says what they are."""
 POOL_BYTES = 64 * 12
 LOCKS = 64 * 10
 """Where a mutex and, 64 bytes on, a condition lie in it."""
@@ -115,7 +115,7 @@ SHUNNED, LONGEST = 20, 500_000_000
 """For how many times as long workers are shunned then, and nanoseconds at the most."""
 
 ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
-"""What rows without chunks do; `library/turns.py` says how."""
+"""What rows without chunks do; `runtime/turns.py` says how."""
 T, N, COUNT, REVERSE, BEHIND, HEAD, MOVES, GROWING = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8))
 """Places in the state of a loop, in bytes."""
 LOOP_WORDS = 10

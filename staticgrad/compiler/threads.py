@@ -40,7 +40,7 @@ def blas_hold() -> np.ndarray | None:
     """
     import threadpoolctl
 
-    from .blas import cython_blas
+    from .capsules import cython_blas
 
     cython_blas()
     for library in threadpoolctl.ThreadpoolController().lib_controllers:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -202,3 +206,36 @@ def test_an_index_out_of_range_inside_a_loop():
         pick(C, i)
     assert caught.value.where.file == __file__
     np.testing.assert_array_equal(pick(C, i % 2).numpy(), np.full(3, 5.0))
+
+
+NO_ROOM = """
+import resource
+import numpy as np
+import staticgrad as sg
+
+@sg.compile
+def slope(x, n):
+    x = x.detach().requires_grad_()
+    y, _ = sg.while_loop(lambda h, i: i < n, lambda h, i: (sg.tanh(h * 1.01), i + 1), [x, sg.zeros((), dtype=sg.int64)])
+    return sg.autograd.grad(y.sum(), [x])[0]
+
+x = np.linspace(0, 1, 100_000)
+small = slope(x, np.int64(3)).numpy()
+before = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (before + 200_000_000, resource.RLIM_INFINITY))
+try:
+    slope(x, np.int64(1000))
+except sg.OutOfMemoryError as error:
+    assert isinstance(error, MemoryError)
+    print(error)
+assert np.array_equal(slope(x, np.int64(3)).numpy(), small)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits address space as Linux does")
+def test_a_loop_that_keeps_more_than_there_is_memory():
+    """A clear error, memory given back, and the function goes on working."""
+    found = subprocess.run([sys.executable, "-c", NO_ROOM], capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 0, found.stderr
+    assert re.search(r"its stacks have [\d.]+ MB and need more, and there is no memory for that", found.stdout)
+    assert "<string>:9" in found.stdout

@@ -1,23 +1,17 @@
 """What is behind gates: checks the arguments of a call, makes its results and runs the plan, in one C function.
 
-The blocks that it reads are described in `table.py`. The functions of `driver.py` precede these in one module.
+The blocks that it reads are described in `table.py`.
 """
 
-from staticgrad.compiler.library.driver import step
-
-# kernels
-from numba import cfunc, njit
-
-from staticgrad.compiler import table as t
-from staticgrad.compiler.address import call_0, call_1, call_2, call_3, call_8, peek, poke
+from .. import table as t
+from ..words import call_0, call_1, call_2, call_3, call_8, entry, peek, poke
+from .driver import step
 
 
-@njit
 def get(block, number):
     return peek(block + 8 * number)
 
 
-@njit
 def above(numbers, count, x):
     """The first of the ascending numbers that is greater than x."""
     low, high = 0, count
@@ -30,7 +24,6 @@ def above(numbers, count, x):
     return low
 
 
-@njit
 def same_header(array, dtype, ndim, shape):
     """Whether it is a C-contiguous array of this kind."""
     if peek(array + t.DTYPE) != dtype or peek(array + t.NDIM) & t.INT != ndim:
@@ -44,7 +37,6 @@ def same_header(array, dtype, ndim, shape):
     return 1
 
 
-@njit
 def array_of(gate, argument):
     """The ndarray of an argument; 0 for what needs a second look."""
     kind = peek(argument + t.TYPE)
@@ -57,7 +49,6 @@ def array_of(gate, argument):
     return 0 if at < count and peek(ids + 8 * at) == argument else peek(argument + get(gate, t.BOX_ARRAY))
 
 
-@njit
 def place(gate, plan, args):
     """Put the arrays among the arguments in place. Returns 0 when the arguments don't fit."""
     objects, at = get(plan, t.OBJECTS), 0
@@ -81,7 +72,6 @@ def place(gate, plan, args):
     return 1
 
 
-@njit
 def recycled(api, result):
     """An array that nobody but the pool holds, with a new reference; 0 for none."""
     pool = get(result, t.POOL)
@@ -98,7 +88,6 @@ def recycled(api, result):
     return 0
 
 
-@njit
 def output(api, result):
     """The array that a result is written to, with a new reference; 0 without memory."""
     array = recycled(api, result)
@@ -119,7 +108,6 @@ def output(api, result):
     return array
 
 
-@njit
 def box(gate, api):
     """A tensor without its array, or 0."""
     tensor = call_3(get(gate, t.BOX_NEW), get(gate, t.BOX), get(gate, t.BOX_ARGS), 0)
@@ -132,7 +120,6 @@ def box(gate, api):
     return tensor
 
 
-@njit
 def made(gate, plan, api):
     """The results as the caller gets them, with arrays that are to be written and None for others; 0 without memory."""
     whole = 0
@@ -162,12 +149,10 @@ def made(gate, plan, api):
     return whole
 
 
-@njit
 def item(gate, whole, i):
     return whole if get(gate, t.MAKE) == 0 else call_2(get(gate, t.GET), whole, i)
 
 
-@njit
 def direct(gate, plan, whole):
     """Put the arrays that the rows write in place."""
     for i in range(get(plan, t.FETCHED)):
@@ -179,7 +164,6 @@ def direct(gate, plan, whole):
             poke(get(plan, t.OBJECTS) + 8 * (which - 1), array)
 
 
-@njit
 def copied(gate, plan, api, whole):
     """Copy results that lie in the plan's memory, or in a variable's. Returns 0 without memory."""
     for i in range(get(plan, t.FETCHED)):
@@ -198,7 +182,6 @@ def copied(gate, plan, api, whole):
     return 1
 
 
-@njit
 def run(plan, api):
     """The whole plan, on what is in place."""
     thread = 0
@@ -214,7 +197,6 @@ def run(plan, api):
     return failed
 
 
-@njit
 def refused(api, whole):
     """None: the caller has to take the long way."""
     if whole != 0:
@@ -223,7 +205,7 @@ def refused(api, whole):
     return get(api, t.NONE)
 
 
-@cfunc("int64(int64, int64, int64)", cache=True)
+@entry
 def call(self, args, count):
     """A Python function of any arguments, in the form METH_FASTCALL; `self` is the ndarray of its gate.
 

@@ -6,30 +6,36 @@ shares the chunks. A row without chunks is a part of a loop or branch (`turns.py
 functions of `pool.py` precede these in one module.
 """
 
-from staticgrad.compiler.library.pool import share
-
-# kernels
-from numba import njit
-
-from staticgrad.compiler.address import atomic_add, call_2, call_get, call_kernel, call_set, peek, poke
-from staticgrad.compiler.table import DATA_OFFSET, HOST, ROW
+from ..table import DATA_OFFSET, HOST, ROW
+from ..words import atomic_add, call_2, call_get, call_kernel, call_set, entry, peek, poke
+from .pool import share
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64, int64, int64)", nogil=True, cache=True)
+def hold_blas(hold):
+    """Put BLAS at one thread while somebody holds it. hold: 0, or (holders, threads before, address of get and of set)."""
+    if hold != 0 and atomic_add(hold, 1) == 0:
+        poke(hold + 8, call_get(peek(hold + 16)))
+        call_set(peek(hold + 24), 1)
+
+
+def release_blas(hold):
+    """The last holder restores the number of threads."""
+    if hold != 0 and atomic_add(hold, -1) == 1:
+        call_set(peek(hold + 24), peek(hold + 8))
+
+
+@entry
 def step(patches, count, objects, table, first, last, status, hold):
     """Bind the caller's arrays, then run rows [first, last). Returns the row that reported an error, or that the host has
     to run, or -1.
 
     patches: `count` rows of (which object, address to write, bytes to add), by which the data pointers of the ndarrays
-    whose ids are in `objects` get to where kernels read them. hold: 0, or (holders, threads before, address of get
-    and of set): BLAS is put at one thread while somebody holds it, and the last holder restores it.
+    whose ids are in `objects` get to where kernels read them. hold: see `hold_blas`.
     """
     for p in range(count):
         which, to, add = peek(patches + 24 * p), peek(patches + 24 * p + 8), peek(patches + 24 * p + 16)
         poke(to, peek(peek(objects + 8 * which) + DATA_OFFSET) + add)
-    if hold != 0 and atomic_add(hold, 1) == 0:
-        poke(hold + 8, call_get(peek(hold + 16)))
-        call_set(peek(hold + 24), 1)
+    hold_blas(hold)
     failed = -1
     r = first
     while r < last:
@@ -50,6 +56,5 @@ def step(patches, count, objects, table, first, last, status, hold):
             failed = r
             break
         r += 1
-    if hold != 0 and atomic_add(hold, -1) == 1:
-        call_set(peek(hold + 24), peek(hold + 8))
+    release_blas(hold)
     return failed

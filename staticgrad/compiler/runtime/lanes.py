@@ -4,18 +4,18 @@ lane waits for another.
 sizes: address of the plan's table, then for each lane its first row and the one behind its last.
 """
 
-# kernels
-from staticgrad.compiler.address import call_2, call_kernel, peek
-from staticgrad.compiler.lang import kernel
-from staticgrad.compiler.table import ROW
+from ..table import ROW
+from ..words import call_2, call_kernel, entry, peek
 
 
-@kernel
+@entry
 def lanes(buffers, sizes, start, stop):
+    """A kernel; the range is over lanes."""
+    table = peek(sizes)
     for lane in range(start, stop):
-        r, last = sizes[1 + 2 * lane], sizes[2 + 2 * lane]
+        r, last = peek(sizes + 8 + 16 * lane), peek(sizes + 16 + 16 * lane)
         while r < last:
-            row = sizes[0] + 8 * ROW * r
+            row = table + 8 * ROW * r
             if peek(row + 40) == 0:
                 r = call_2(peek(row + 56), row, r)
             else:

@@ -18,22 +18,7 @@ A pool is a block of int64 words, hot ones on cache lines of their own:
              clock_gettime
 """
 
-# kernels
-from numba import njit
-
-from staticgrad.compiler.address import (
-    atomic_add,
-    call_get,
-    call_kernel,
-    call_with,
-    exchange,
-    pause,
-    peek,
-    peek_shared,
-    poke,
-    poke_shared,
-)
-from staticgrad.compiler.table import (
+from ..table import (
     ASLEEP,
     CALLS,
     DONE,
@@ -47,9 +32,20 @@ from staticgrad.compiler.table import (
     TICKET,
     TIME,
 )
+from ..words import (
+    atomic_add,
+    call_get,
+    call_kernel,
+    call_with,
+    exchange,
+    pause,
+    peek,
+    peek_shared,
+    poke,
+    poke_shared,
+)
 
 
-@njit(error_model="numpy")
 def take(pool):
     """Run chunks until none is left."""
     while True:
@@ -65,7 +61,6 @@ def take(pool):
         atomic_add(pool + DONE, 1)
 
 
-@njit(error_model="numpy")
 def wake(pool):
     """Workers that sleep get up, in their own time."""
     if peek_shared(pool + ASLEEP) > 0:
@@ -75,7 +70,6 @@ def wake(pool):
         call_with(peek(pool + CALLS + 8), mutex, 0)
 
 
-@njit(error_model="numpy")
 def alone(kernel, buffers, sizes, start, stop, chunks):
     """All chunks, one after the other."""
     for t in range(chunks):
@@ -85,14 +79,12 @@ def alone(kernel, buffers, sizes, start, stop, chunks):
         )  # fmt: skip
 
 
-@njit(error_model="numpy")
 def clock(pool):
     """Nanoseconds."""
     call_with(peek(pool + CALLS + 56), 1, pool + TIME)
     return peek(pool + TIME) * 1_000_000_000 + peek(pool + TIME + 8)
 
 
-@njit(error_model="numpy")
 def join(pool, chunks, begun):
     """Wait for the chunks that others have begun. Where they take longer than all that this thread has done since
     `begun`, and the next time again, other processes want the CPUs: for many times as long, jobs are run alone."""
@@ -114,7 +106,6 @@ def join(pool, chunks, begun):
         poke(pool + SHUN, now + min(SHUNNED * (now - through), LONGEST))
 
 
-@njit(error_model="numpy")
 def share(pool, kernel, buffers, sizes, start, stop, chunks):
     """Run a kernel over [start, stop) in chunks."""
     begun = clock(pool)

@@ -1,15 +1,11 @@
-"""Many runs of a plan in one call. The functions of `driver.py` precede these in one module."""
+"""Many runs of a plan in one call."""
 
-from staticgrad.compiler.library.driver import step
-
-# kernels
-from numba import njit
-
-from staticgrad.compiler import table as t
-from staticgrad.compiler.address import atomic_add, call_get, call_set, copy_bytes, peek, poke
+from .. import table as t
+from ..words import copy_bytes, entry, peek, poke
+from .driver import hold_blas, release_blas, step
 
 
-@njit("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)", nogil=True, cache=True)
+@entry
 def steps(plan, table, width, ids, first, last, copies, count, random, draws):
     """Runs [first, last) of the plan of a control block. Returns the run in which a row reported an error, or `last`.
 
@@ -18,9 +14,7 @@ def steps(plan, table, width, ids, first, last, copies, count, random, draws):
     moves on by the draws of a run.
     """
     patches, rows, hold = peek(plan + 8 * t.PATCHES), peek(plan + 8 * t.ROWS), peek(plan + 8 * t.HOLD)
-    if hold != 0 and atomic_add(hold, 1) == 0:
-        poke(hold + 8, call_get(peek(hold + 16)))
-        call_set(peek(hold + 24), 1)
+    hold_blas(hold)
     at, failed = first, -1
     while at < last:
         line = table + 8 * width * at
@@ -37,7 +31,6 @@ def steps(plan, table, width, ids, first, last, copies, count, random, draws):
             copy_bytes(peek(c + 8) + at * peek(c + 16), peek(c), peek(c + 16))
         poke(random + 8, peek(random + 8) + draws)
         at += 1
-    if hold != 0 and atomic_add(hold, -1) == 1:
-        call_set(peek(hold + 24), peek(hold + 8))
+    release_blas(hold)
     poke(plan + 8 * t.FAILED, failed)
     return at

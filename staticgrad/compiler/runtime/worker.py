@@ -1,15 +1,11 @@
-"""What a thread of the pool runs; see `pool.py`, whose functions precede these in one module."""
+"""What a thread of the pool runs."""
 
-from staticgrad.compiler.library.pool import take
-
-# kernels
-from numba import cfunc
-
-from staticgrad.compiler.address import atomic_add, call_with, pause, peek, peek_shared
-from staticgrad.compiler.table import ASLEEP, CALLS, LINGER, STOP, TICKET
+from ..table import ASLEEP, CALLS, LINGER, STOP, TICKET
+from ..words import atomic_add, call_with, entry, pause, peek, peek_shared
+from .pool import take
 
 
-@cfunc("int64(int64)", error_model="numpy", cache=True)
+@entry
 def worker(pool):
     """A thread of the pool: takes chunks, lingers for more, sleeps, until it is told to stop."""
     idle = 0

@@ -1,5 +1,5 @@
 """Rows that decide which row comes next: loops and branches. They have no chunks; their `start` says what they do, and
-their last number is the address of `turn`, which is compiled when a plan first has such a row.
+their last number is the address of `turn`.
 
     ENTER    the first iteration of a loop: sets its state up, and goes on with the next row, or behind the loop
     REPEAT   the end of an iteration: goes back behind the ENTER row, or on behind the loop
@@ -20,35 +20,35 @@ ENTER and REPEAT share their buffers (where a loop's stacks begin) and sizes, wh
              whose home is (address, capacity in bytes), as nobody knows in advance how long they get
 """
 
-# kernels
-from numba import cfunc, njit
-
-from staticgrad.compiler.address import peek, peek_byte, poke, resize
-from staticgrad.compiler.table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, N, REPEAT, REVERSE, T, UNLESS
+from ..table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, REPEAT, REVERSE, UNLESS, N, T
+from ..words import entry, peek, peek_byte, poke, resize
 
 
-@njit(error_model="numpy")
 def room(loop, buffers, places):
-    """Stacks that this loop fills get room for so many places; every stack begins where it begins now."""
+    """Stacks that this loop fills get room for so many places; every stack begins where it begins now. Returns 0 where
+    there is no memory."""
     first = peek(loop + GROWING + 8)
     for i in range(peek(loop + GROWING)):
         entry = first + 32 * i
         home, need = peek(entry + 8), places * peek(entry + 16)
         if peek(entry + 24) != 0 and need > peek(home + 8):
             capacity = max(need, 2 * peek(home + 8), 4096)
-            poke(home, resize(peek(home), capacity))
+            moved = resize(peek(home), capacity)
+            if moved == 0:
+                return 0
+            poke(home, moved)
             poke(home + 8, capacity)
         poke(buffers + 8 * peek(entry), peek(home))
+    return 1
 
 
-@njit(error_model="numpy")
-def begin(loop, buffers, t, n):
-    """Point the rows of the body at place t; returns the row to go on with."""
+def begin(loop, buffers, r, t, n):
+    """Point the rows of the body at place t; returns the row to go on with, -1 - r without memory."""
     poke(loop + T, t)
     if t == n:
         return peek(loop + BEHIND)
-    if n < 0:
-        room(loop, buffers, t + 1)
+    if n < 0 and room(loop, buffers, t + 1) == 0:
+        return -1 - r
     place = n - 1 - t if peek(loop + REVERSE) != 0 else t
     first = peek(loop + MOVES + 8)
     for i in range(peek(loop + MOVES)):
@@ -57,7 +57,7 @@ def begin(loop, buffers, t, n):
     return peek(loop + HEAD)
 
 
-@cfunc("int64(int64, int64)", error_model="numpy", cache=True)
+@entry
 def turn(row, r):
     """What a row of a loop or branch does; returns the row to go on with, -1 - r to stop."""
     what, buffers, sizes = peek(row + 24), peek(row + 8), peek(row + 16)
@@ -69,8 +69,9 @@ def turn(row, r):
         if peek(sizes + COUNT) >= 0:
             poke(sizes + N, peek(peek(buffers + 8 * peek(sizes + COUNT))))
         n = peek(sizes + N)
-        room(sizes, buffers, max(n, 0))
-        return begin(sizes, buffers, 0, n)
+        if room(sizes, buffers, max(n, 0)) == 0:
+            return -1 - r
+        return begin(sizes, buffers, r, 0, n)
     if what == REPEAT:
-        return begin(sizes, buffers, peek(sizes + T) + 1, peek(sizes + N))
+        return begin(sizes, buffers, r, peek(sizes + T) + 1, peek(sizes + N))
     return -1 - r
