@@ -19,6 +19,7 @@ from ..ops.bodies import copied, twin
 from ..ops.roles import Loop
 from ..types import bool_
 from . import driver
+from .absorb import absorb
 from .fuse import Fuser
 from .lanes import LEAST_ROWS, aligned, fits, split, worth
 from .layout import Layouts
@@ -228,12 +229,14 @@ class Regions:
             values.append(graph.add(REGISTRY["identity"], (r,), {}, r.type) if again else r)
         layouts = Layouts(graph)
         fuser = Fuser(graph, values, layouts)
-        order = schedule(graph, fuser.run(), layouts, [], [(c, v) for (c, _), v in zip(cells, values, strict=True)])
+        groups, sums, decisions = absorb(graph, fuser.run(), layouts, values)
+        assigns = [(cell, value) for (cell, _), value in zip(cells, values, strict=True)]
+        order = schedule(graph, groups, sums, layouts, [], assigns)
         batch = values[0].type.shape[0] if lanes else 0
         lanes = lanes if lanes and aligned(order, layouts, values, variables, batch) else 0
         first = len(self.rows)
         type(self)(graph, layouts, order, (), (), outer=self, given=slots, lanes=lanes)
-        self.decisions += fuser.decisions
+        self.decisions += fuser.decisions + decisions
         self.notes += [f"in a body, {note}" for note in order.notes]
         return lanes > 0 and fits(self.rows[first:], lanes, batch)
 

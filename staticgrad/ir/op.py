@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class Pointwise:
     cost: int = 1
     product: bool = False
     """It is the product of its two operands: sums of products have routines of their own."""
+    sum_of: tuple[int, ...] = ()
+    """It is the sum of its operands times these."""
 
     def text(self, node: Node) -> str:
         return self.template if isinstance(self.template, str) else self.template(node)
@@ -58,6 +61,7 @@ class Layout:
     offset: int
 
     @staticmethod
+    @lru_cache(maxsize=256)
     def contiguous(shape: tuple[int, ...]) -> Layout:
         strides, step = [], 1
         for extent in reversed(shape):
@@ -125,13 +129,15 @@ class Native:
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
     for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node): how
-    kernels can read the result from the operands instead, or None.
+    kernels can read the result from the operands instead, or None. scales: the call takes (node, addend, factor) too, and
+    computes factor * node + addend; see `compiler/absorb.py`.
     """
 
     plan: Callable[..., Any]
     inplace: int | None = None
     check: Callable[..., StaticgradError] | None = None
     window: Callable[[Node], Window | None] | None = None
+    scales: bool = False
 
 
 @dataclass(frozen=True, slots=True)

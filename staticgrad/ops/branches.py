@@ -22,8 +22,8 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
     pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-    same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is one
-    node; eagerly, and for a Python boolean, an ordinary decision. Raises ArgumentError, ShapeError, DTypeError when the
+    same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
+    one node; eagerly, and for a Python boolean, an ordinary decision. Raises ArgumentError, ShapeError, DTypeError when the
     branches disagree.
     """
     if not callable(true_fn) or not callable(false_fn):

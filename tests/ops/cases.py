@@ -540,6 +540,15 @@ def indexing() -> list[Case]:
             ),
         ),
         Case(
+            "first_of",
+            lambda x, i: F.astype(op("first_of", i, x), x.dtype) * x[0],
+            lambda x, i: np.array([i.tolist().index(k) for k in i.tolist()], x.dtype) * x[0],
+            (
+                (real(4, 1), integer(9, low=0, high=4)),
+                (real(4, 1), integer(0, low=0, high=4)),
+            ),
+        ),
+        Case(
             "pick",
             lambda x, i: op("pick", x, i, axis=1),
             lambda x, i: x[:, i],
