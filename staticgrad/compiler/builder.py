@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Cell, Graph, Layout, Node, Routine
-from ..types import SHORT
-from . import indexed, jit, pool
+from . import indexed, jit, pool, products
 from .arena import ALIGN, Memory, bound, lay_out
 from .arguments import BufferRef, KernelSource
 from .blocks import body_class
@@ -24,7 +23,7 @@ from .threads import get_num_threads
 
 PARALLEL_WORK = 150_000
 """Cost units (an addition of one element, some 0.02 ns) from which more threads pay for their start: about 3 us."""
-LARGE_GEMM = 60**3  # below it OpenBLAS stays in one thread by itself
+CALLS = {**indexed.CALLS, **products.CALLS}
 
 
 class Builder(Regions):
@@ -313,8 +312,8 @@ class Builder(Regions):
     def _native(self, unit: Unit) -> None:
         node = unit.makes[0]
         for name, extra in unit.calls:
-            if name in indexed.CALLS:
-                indexed.CALLS[name](self, node, *extra)
+            if name in CALLS:
+                CALLS[name](self, node, *extra)
             else:
                 getattr(self, f"_call_{name}")(node, *extra)
 
@@ -326,6 +325,8 @@ class Builder(Regions):
             buffers.append((self.temporary((chunks * routine.scratch,), node.type.dtype), 0))
         sizes = [routine.span, chunks, *routine.sizes]
         address = jit.library(routine.module, routine.kernel).address
+        if routine.why:
+            self.notes.append(f"{node.op.name} by {routine.module}.{routine.kernel}, {routine.why}")
         row = Row(
             "routine", routine.kernel, node, buffers, sizes, address, 0, chunks if routine.span else 0, chunks,
             nodes=[node], work=routine.work,
@@ -342,63 +343,3 @@ class Builder(Regions):
 
     def _call_copy(self, node: Node, operand: int, layout: Layout) -> None:
         self._copy_row(node.inputs[operand], self.slot(node), layout)
-
-    def _call_gemm(self, node: Node) -> None:
-        left, right = node.inputs
-        a, ta, lda = self._matrix(left)
-        b, tb, ldb = self._matrix(right)
-        m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
-        batch: tuple[int, ...] = node.type.shape[:-2]
-        batches = math.prod(batch)
-        firsts = [_batch_offsets(layout, batch) for layout in (a[2], b[2], Layout.contiguous(node.type.shape))]
-        if batches > 1 and not ta and _one_below_another(firsts, m * lda, m * n):
-            m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
-        offsets = [place for places in zip(*firsts, strict=True) for place in places]
-        sizes = [ta, tb, m, n, k, lda, ldb, max(n, 1), batches, *offsets]
-        kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
-        span = m if batches == 1 else batches
-        work = batches * m * n * k
-        large = m * n * k >= LARGE_GEMM
-        chunks = self._chunks(work, span) if m else 1
-        self.add(
-            Row(
-                "gemm", f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else ""), node,
-                [(a[0], a[1]), (b[0], b[1]), (self.slot(node), 0)], sizes, kernel.address, 0,
-                span if m and n else 0, chunks, nodes=[node], work=work, large_gemm=large,
-            )
-        )  # fmt: skip
-
-    def _matrix(self, node: Node) -> tuple[tuple[Slot, int, Layout], int, int]:
-        """(memory, transposed, leading dimension) of a BLAS operand; copied when its layout suits neither way."""
-        at = self.layouts.at[node]
-        (rows, columns), (down, right) = at.shape[-2:], at.strides[-2:]
-        slot, add = self._view(node)
-        if (right == 1 or columns == 1) and (down >= max(columns, 1) or rows == 1):
-            return (slot, add, at), 0, max(down if rows != 1 else columns, columns, 1)
-        if (down == 1 or rows == 1) and (right >= max(rows, 1) or columns == 1):
-            return (slot, add, at), 1, max(right if columns != 1 else rows, rows, 1)
-        slot, add = self._contiguous(node)
-        return (slot, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
-
-
-
-
-def _one_below_another(firsts: Sequence[Sequence[int]], a_step: int, c_step: int) -> bool:
-    """Whether a batch of products by one B is a single product: the rows of A, and of C, go on from one to the next."""
-    a, b, c = firsts
-    return all(
-        a[i] == a[0] + i * a_step and b[i] == b[0] and c[i] == c[0] + i * c_step for i in range(1, len(a))
-    )
-
-
-def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:
-    """Where each matrix of a batch begins, in elements from the first, with broadcasting."""
-    own, strides = layout.shape[:-2], layout.strides[:-2]
-    lead = len(batch) - len(own)
-    steps = [0] * lead + [0 if d == 1 else s for d, s in zip(own, strides, strict=True)]
-    grid = np.zeros(batch, np.int64)
-    for axis, (extent, step) in enumerate(zip(batch, steps, strict=True)):
-        shape = [1] * len(batch)
-        shape[axis] = extent
-        grid = grid + (np.arange(extent, dtype=np.int64) * step).reshape(shape)
-    return grid.reshape(-1).tolist()

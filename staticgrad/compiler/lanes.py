@@ -59,13 +59,17 @@ class _Check:
         node = unit.makes[0]
         if unit.kind != "native" or not _local(Layout.contiguous(node.type.shape), node.type.size, self.batch):
             return False
-        if [name for name, _ in unit.calls] == ["gemm"]:
-            left, right = node.inputs
-            return node.type.ndim == 2 and self.operand(left) and self.layouts.base[right] not in self.inside
+        if all(name == "gemm" for name, _ in unit.calls):
+            return node.type.ndim == 2 and all(self.product(node, *extra) for _, extra in unit.calls)
         return all(
             name == "copy" and self.operand(node.inputs[extra[0]]) and _local(extra[1], node.type.size, self.batch)
             for name, extra in unit.calls
         )
+
+    def product(self, node: Node, product: Node | None = None, addend: Node | None = None, factor: float = 1.0) -> bool:
+        left, right = (node if product is None else product).inputs
+        begins = addend is None or addend is node or self.operand(addend)
+        return begins and self.operand(left) and self.layouts.base[right] not in self.inside
 
     def kernel(self, unit: Unit) -> bool:
         """A kernel walks rows of its space, of which so many make one of the batch."""

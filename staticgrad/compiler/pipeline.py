@@ -8,6 +8,7 @@ simplify     algebra, constants, broadcasts and reshapes that say nothing
 bodies       the same for the bodies of loops and branches, and what can leave them
 layouts      which values are views of which memory
 fuse         groups over one iteration space
+absorb       sums that products compute as they go
 schedule     order, in-place writes of variables
 reuse        results written over operands that nobody needs any more
 build        emit and compile kernels, lay out memory, write the table
@@ -20,6 +21,7 @@ from collections.abc import Callable, Sequence
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.laws import ALGEBRA, STABILISING
 from ..types import TensorType
+from .absorb import absorb
 from .builder import Builder
 from .fuse import Fuser
 from .layout import Layouts
@@ -47,6 +49,7 @@ def compile_plan(
     laws: list[tuple[str, str]] = []
     given = [f for f in prepared.feeds if f in prepared.graph]
     graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict)
+    graph.finish()
     results = found[: len(prepared.results)]
     moved = dict(zip(given, found[len(results) :], strict=True))
     feeds = [moved.get(f, f) for f in prepared.feeds]
@@ -56,12 +59,13 @@ def compile_plan(
     layouts = Layouts(graph)
     fuser = Fuser(graph, results, layouts)
     groups = fuser.run()
-    order = schedule(graph, groups, layouts, fetches, assigns)
+    groups, sums, decisions = absorb(graph, groups, layouts, results)
+    order = schedule(graph, groups, sums, layouts, fetches, assigns)
     reuse(order, layouts, fetches)
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
-        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns], fuser.decisions + builder.decisions,
-        laws, order.notes + builder.notes, feeds, prepared.draws, strict,
+        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns],
+        fuser.decisions + decisions + builder.decisions, laws, order.notes + builder.notes, feeds, prepared.draws, strict,
     )  # fmt: skip
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, Subgraph
-from ..ops.bodies import copied, parameter
+from ..ops.bodies import copied, twin
 from ..ops.roles import Loop
 from ..types import bool_
 from . import driver
+from .absorb import absorb
 from .fuse import Fuser
 from .lanes import LEAST_ROWS, aligned, fits, split, worth
 from .layout import Layouts
@@ -214,7 +215,7 @@ class Regions:
                 cells.append(_variable(graph, f"carry {len(cells)}", param))
                 leaf = cells[-1][1]
             else:
-                leaf = parameter(graph, param.type, param.name)
+                leaf = twin(graph, param)
             moved[param], slots[leaf] = leaf, slot
         results = copied(graph, body.results, moved)
         for k in range(len(cells), len(results)):
@@ -228,12 +229,14 @@ class Regions:
             values.append(graph.add(REGISTRY["identity"], (r,), {}, r.type) if again else r)
         layouts = Layouts(graph)
         fuser = Fuser(graph, values, layouts)
-        order = schedule(graph, fuser.run(), layouts, [], [(c, v) for (c, _), v in zip(cells, values, strict=True)])
+        groups, sums, decisions = absorb(graph, fuser.run(), layouts, values)
+        assigns = [(cell, value) for (cell, _), value in zip(cells, values, strict=True)]
+        order = schedule(graph, groups, sums, layouts, [], assigns)
         batch = values[0].type.shape[0] if lanes else 0
         lanes = lanes if lanes and aligned(order, layouts, values, variables, batch) else 0
         first = len(self.rows)
         type(self)(graph, layouts, order, (), (), outer=self, given=slots, lanes=lanes)
-        self.decisions += fuser.decisions
+        self.decisions += fuser.decisions + decisions
         self.notes += [f"in a body, {note}" for note in order.notes]
         return lanes > 0 and fits(self.rows[first:], lanes, batch)
 

@@ -1,4 +1,5 @@
-"""Results of kernels that are written over an operand which nobody needs afterwards, element by element.
+"""Results of kernels that are written over an operand which nobody needs afterwards, element by element, and of products
+that are added to one.
 
 Kernels that are alike otherwise are treated alike, so that equal layers go on sharing one: where one of them may not write
 over its operand, none does.
@@ -10,7 +11,7 @@ from collections.abc import Hashable, Sequence
 
 from ..ir import Node
 from .layout import Layouts
-from .schedule import Schedule, Unit, why_not_by_element
+from .schedule import Schedule, Unit, adds_to, why_not_by_element
 
 Pair = tuple[int, int]
 """Numbers of a result and of an operand, as `_numbers` counts them."""
@@ -36,9 +37,24 @@ def reuse(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -> None:
     for unit in kernels:
         for value in unit.makes:
             if value in over:
-                base = over[value]
-                order.place[value] = order.place.get(base, base)
-                order.notes.append(f"{value.op.name} {value.type}: written over {base.op.name}, which nobody needs any more")
+                order.place[value] = base = over[value]
+                order.notes.append(_note(value, base))
+    for unit in order.units:
+        if unit.kind != "native" or unit.over is None:
+            continue
+        [value], base = unit.makes, layouts.base[unit.over]
+        dying = {value, base} <= made - kept and value.type.size == base.type.size and last[base] is unit
+        if dying and adds_to(unit, base, layouts):
+            order.place[value] = base
+            order.notes.append(_note(value, base))
+    for value, base in order.place.items():
+        while base in order.place:  # what is written over what is written over something
+            base = order.place[base]
+        order.place[value] = base
+
+
+def _note(value: Node, base: Node) -> str:
+    return f"{value.op.name} {value.type}: written over {base.op.name}, which nobody needs any more"
 
 
 def _numbers(unit: Unit, layouts: Layouts) -> dict[Node, int]:

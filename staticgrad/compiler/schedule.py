@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Cell, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
+from .absorb import Sum
 from .fuse import Group
 from .layout import Layouts
 from .lookups import lookup_of
@@ -22,7 +23,7 @@ from .space import FULL, ROW, SCALAR, inlined, origin
 CHECKED, ORDINARY, WRITING = range(3)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Unit:
     """One step of the plan. `makes`: nodes that get memory; `reads`: bases of the operands."""
 
@@ -32,6 +33,10 @@ class Unit:
     position: int
     group: Group | None = None
     calls: list[tuple[str, Any]] = field(default_factory=list)
+    over: Node | None = None
+    """For a native call: the operand in whose memory the result may be computed ..."""
+    beside: Sequence[Node] = ()
+    """... unless it reads that memory here too."""
     source: Node | None = None
     """For a copy: the value that is copied ..."""
     target: Node | None = None
@@ -58,13 +63,14 @@ class Schedule:
 def schedule(
     graph: Graph,
     groups: Sequence[Group],
+    sums: Sequence[Sum],
     layouts: Layouts,
     fetches: Sequence[Node],
     assigns: Sequence[tuple[Cell, Node]],
 ) -> Schedule:
     """Order the work for `fetches` and `assigns`."""
     position = {node: i for i, node in enumerate(graph.nodes)}
-    units, constants = _units(graph, groups, layouts, position)
+    units, constants = _units(graph, groups, sums, layouts, position)
     maker = {node: unit for unit in units for node in unit.makes}
     for unit in units:
         unit.after |= {maker[base] for base in unit.reads if base in maker and maker[base] is not unit}
@@ -87,10 +93,10 @@ def _whole(graph: Graph, results: Sequence[Node]) -> list[str]:
 
 
 def _units(
-    graph: Graph, groups: Sequence[Group], layouts: Layouts, position: dict[Node, int]
+    graph: Graph, groups: Sequence[Group], sums: Sequence[Sum], layouts: Layouts, position: dict[Node, int]
 ) -> tuple[list[Unit], list[Node]]:
-    fused = {node for group in groups for node in group.members}
-    units: list[Unit] = []
+    fused = {node for group in groups for node in group.members} | {node for found in sums for node in found.members}
+    units = [_sum(found, layouts, position) for found in sums]
     for group in groups:
         inside = set(group.members)
         reads = {
@@ -118,12 +124,29 @@ def _units(
         emit = node.op.emit
         calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
         if calls is not None:
-            priority = CHECKED if isinstance(emit, Native) and emit.check is not None else ORDINARY
-            units.append(Unit("native", [node], reads, position[node], calls=calls, priority=priority))
+            assert isinstance(emit, Native)
+            priority = CHECKED if emit.check is not None else ORDINARY
+            unit = Unit("native", [node], reads, position[node], calls=calls, priority=priority)
+            if emit.inplace is not None:
+                unit.over = node.inputs[emit.inplace]
+                unit.beside = [i for p, i in enumerate(node.inputs) if p != emit.inplace]
+            units.append(unit)
         else:
             units.append(Unit("host", [node], reads, position[node], priority=CHECKED))
     needed = {base for unit in units for base in unit.reads}
     return units, [n for n in graph.nodes if inlined(n) and n in needed]
+
+
+def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> Unit:
+    """Products that add up in the memory of their sum."""
+    calls, addend = [], found.addend
+    for product, factor in found.products:
+        [(name, _)] = product.op.emit.plan(product, [layouts.at[i] for i in product.inputs])  # type: ignore[union-attr]
+        calls.append((name, (product, addend, factor)))
+        addend = found.out
+    operands = [operand for product, _ in found.products for operand in product.inputs]
+    reads = {layouts.base[i] for i in (*operands, *([found.addend] if found.addend is not None else []))}
+    return Unit("native", [found.out], reads, position[found.out], calls=calls, over=found.addend, beside=operands)
 
 
 def may_fail(node: Node) -> bool:
@@ -207,7 +230,7 @@ def _why_not_in_place(
     if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:
         return "its value is a view"
     if writer.kind == "native" and writer.priority != CHECKED:
-        if variable in writer.reads and not _adds_to(base, variable, layouts):
+        if variable in writer.reads and not adds_to(writer, variable, layouts):
             return f"{base.op.name} reads it while it writes"
     elif writer.kind != "kernel":
         return f"{base.op.name} is not a fused kernel"
@@ -222,13 +245,12 @@ def _why_not_in_place(
     return None
 
 
-def _adds_to(node: Node, variable: Node, layouts: Layouts) -> bool:
-    """Whether a native routine that reads the variable changes it where it lies."""
-    at = node.op.emit.inplace  # type: ignore[union-attr]
-    others = [i for p, i in enumerate(node.inputs) if p != at]
-    if at is None or any(layouts.base[i] is variable for i in others):
+def adds_to(unit: Unit, base: Node, layouts: Layouts) -> bool:
+    """Whether native calls that read the base change it where it lies."""
+    if unit.over is None or layouts.base[unit.over] is not base or any(layouts.base[i] is base for i in unit.beside):
         return False
-    return layouts.at[node.inputs[at]] == layouts.at[variable]
+    at = layouts.at[unit.over]
+    return at.is_contiguous and at.offset == 0 and unit.over.type.size == base.type.size
 
 
 def why_not_by_element(writer: Unit, base: Node, variable: Node, layouts: Layouts) -> str | None:

@@ -1,4 +1,5 @@
-"""Tiles of matrix products kept in registers: EIGHT rows of one or two vectors, one broadcast of A a step.
+"""Matrix products C = alpha op(A) op(B) + E from tiles kept in registers: EIGHT rows of one or two vectors, one broadcast
+of A a step; and BLAS for what they leave over, where it is good at that.
 
 For the sizes of small and medium networks this beats BLAS, which packs both operands before it computes: A is read where
 it lies, transposed or not, and B too unless its rows are columns. Addresses are plain integers, see `vector.py`.
@@ -6,104 +7,246 @@ it lies, transposed or not, and B too unless its rows are columns. Addresses are
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .vector import EIGHT, I32, I64, _element, _load, _mask, _place, _store
+from .blas import gemm
+from .code import I32, I64, Int, call, call_one_of, function, steps, where
+from .lang import SIZES, Pointer
+from .vector import EIGHT, _mask, _place, _transposed_block
 
+BYTES = 64
+"""Of a vector."""
 DEPTH = 256
 """Steps of a product done at a time: a panel of B of this height and two vectors' width stays in the L1 cache."""
+NEAR = 131072
+"""Elements of A that stay in the L2 cache while all of B passes by."""
+FOR_BLAS = range(1000, 600_000)
+"""Multiplications for which OpenBLAS reads its operands where they lie, and which are worth a call."""
+FIRST = 11
+"""Where in the sizes of a product the offsets of its batches begin."""
 
 
-@intrinsic
-def room_for_panel(typingctx, like):
-    """The address of DEPTH rows of two vectors (64 bytes each) on the stack."""
+class Elements:
+    """What vectors are made of."""
 
-    def codegen(context, builder, sig, args):
-        with builder.goto_entry_block():  # without the zeros of cgutils.alloca_once, written one by one
-            place = builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * 128))
-        place.align = 64
-        return builder.ptrtoint(place, I64)
+    def __init__(self, name: str):
+        self.name = name
+        self.llvm, self.size = (ir.FloatType(), 4) if name == "f32" else (ir.DoubleType(), 8)
+        self.lanes = BYTES // self.size
+        self.vector = ir.VectorType(self.llvm, self.lanes)
 
-    return types.int64(like), codegen
+    def within(self, count: Int, lanes: int) -> Any:
+        """A mask of the lanes below `count`, which may be anything."""
+        b, numbers = count.builder, ir.Constant(ir.VectorType(I64, lanes), list(range(lanes)))
+        return b.icmp_signed("<", numbers, spread(b, count.value, lanes))
+
+    def load(self, address: Int, mask: Any = None) -> Any:
+        """A vector, or the lanes under the mask and 0 elsewhere."""
+        b, vector = address.builder, self.vector if mask is None else ir.VectorType(self.llvm, mask.type.count)
+        place = _place(b, address.value, vector)
+        if mask is None:
+            value = b.load(place)
+            value.align = self.size
+            return value
+        operands = [place, I32(self.size), mask, ir.Constant(vector, [0.0] * vector.count)]
+        kind = ir.FunctionType(vector, [x.type for x in operands])
+        return b.call(function(b, f"llvm.masked.load.v{vector.count}f{8 * self.size}.p0", kind), operands)
+
+    def store(self, value: Any, address: Int, mask: Any = None) -> None:
+        """Write a vector, or the lanes under the mask."""
+        b, place = address.builder, _place(address.builder, address.value, value.type)
+        if mask is None:
+            b.store(value, place).align = self.size
+            return
+        operands = [value, place, I32(self.size), mask]
+        kind = ir.FunctionType(ir.VoidType(), [x.type for x in operands])
+        b.call(function(b, f"llvm.masked.store.v{value.type.count}f{8 * self.size}.p0", kind), operands)
 
 
-@intrinsic
-def put(typingctx, like, address, value):
-    """Write one element."""
-    size = _element(like)[1]
-
-    def codegen(context, builder, sig, args):
-        _store(builder, args[2], args[1], size)
-        return context.get_dummy_value()
-
-    return types.void(like, types.int64, like.dtype), codegen
+def spread(builder: Any, scalar: Any, lanes: int) -> Any:
+    """A vector of one value."""
+    empty = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
+    return builder.shuffle_vector(builder.insert_element(empty, scalar, I32(0)), empty, _mask([0] * lanes))
 
 
-@intrinsic
-def move(typingctx, like, source, address):
-    """Copy one vector of 64 bytes."""
-    llvm, size = _element(like)
+class Product(NamedTuple):
+    """The operands of C = alpha op(A) op(B) + E: addresses, and bytes from one row or step to the next."""
 
-    def codegen(context, builder, sig, args):
-        _store(builder, _load(builder, args[1], ir.VectorType(llvm, 64 // size), size), args[2], size)
-        return context.get_dummy_value()
+    ta: Int
+    tb: Int
+    a: Int
+    a_row: Int
+    a_step: Int
+    b: Int
+    b_row: Int
+    """To the next row as B is stored."""
+    c: Int
+    c_row: Int
+    e: Int
+    e_row: Int
+    adds: Int
+    """0: without E."""
+    alpha: Any
 
-    return types.void(like, types.int64, types.int64), codegen
+    def moved(self, of: Elements, row: Int | int, column: Int | int) -> Product:
+        """The part of the product that begins at this row and column."""
+        across = Int(self.a.builder, I64(of.size)) * column
+        return self._replace(
+            a=self.a + self.a_row * row,
+            b=self.b + self.tb.differs(0).choose(self.b_row * column, across),
+            c=self.c + self.c_row * row + across,
+            e=self.e + self.e_row * row + across,
+        )
 
 
-@intrinsic(prefer_literal=True)
-def product_tile(typingctx, like, a, a_row, a_step, count, b, b_step, c, c_row, add, vectors):
-    """EIGHT rows of C = A B, `vectors` vectors of 64 bytes wide, over `count` > 0 steps; unless `add` is 0, C += A B.
+def _tile(of: Elements, wide: int, edge: bool, builder: Any, rows: Int, columns: Int, count: Int, *operands: Any) -> None:
+    """EIGHT rows of `wide` vectors over `count` steps, with B as it is.
 
-    a, b, c: addresses; a_row, a_step, b_step, c_row: distances in elements to the next row or step.
+    At an edge there are `rows` <= EIGHT, and those beyond are the last one done again: all of E is read before C is written.
+    `columns` may be fewer too.
     """
-    if not isinstance(vectors, types.IntegerLiteral):
-        return None
-    wide, (llvm, size) = vectors.literal_value, _element(like)
-    vector, lanes = ir.VectorType(llvm, 64 // size), 64 // size
-
-    def codegen(context, builder, sig, args):
-        _, a, a_row, a_step, count, b, b_step, c, c_row, add, _ = args
-        rows = [_place(builder, _moved(builder, a, a_row, r * size), llvm) for r in range(EIGHT)]
-        places = [
-            builder.add(_moved(builder, c, c_row, r * size), I64(64 * k)) for r in range(EIGHT) for k in range(wide)
-        ]
-        zero = ir.Constant(vector, [0.0] * lanes)
-        adds = builder.icmp_signed("!=", add, I64(0))
-        start = [builder.select(adds, _load(builder, place, vector, size), zero) for place in places]
-        entry, body, done = builder.block, builder.append_basic_block("tile"), builder.append_basic_block("tile.done")
-        builder.branch(body)
-        builder.position_at_end(body)
-        step, offset, row = (builder.phi(I64) for _ in range(3))
-        sums = [builder.phi(vector) for _ in places]
-        for phi, value in zip((step, offset, row, *sums), (I64(0), I64(0), b, *start), strict=True):
-            phi.add_incoming(value, entry)
-        loaded = [_load(builder, builder.add(row, I64(64 * k)), vector, size) for k in range(wide)]
-        empty, first = ir.Constant(vector, ir.Undefined), _mask([0] * lanes)
-        totals = []
-        for r in range(EIGHT):
-            scalar = builder.load(builder.gep(rows[r], [offset]))
-            spread = builder.shuffle_vector(builder.insert_element(empty, scalar, I32(0)), empty, first)
-            for k in range(wide):
-                product = builder.fmul(spread, loaded[k], flags=("contract",))
-                totals.append(builder.fadd(product, sums[r * wide + k], flags=("contract",)))
-        after = builder.add(step, I64(1))
-        moved = (after, builder.add(offset, a_step), _moved(builder, row, b_step, size), *totals)
-        for phi, value in zip((step, offset, row, *sums), moved, strict=True):
-            phi.add_incoming(value, body)
-        builder.cbranch(builder.icmp_signed("<", after, count), body, done)
-        builder.position_at_end(done)
-        for total, place in zip(totals, places, strict=True):
-            _store(builder, total, place, size)
-        return context.get_dummy_value()
-
-    i = types.int64
-    return types.void(like, i, i, i, i, i, i, i, i, i, vectors), codegen
+    p, contract = Product(*operands), ("contract",)
+    numbers = [Int(builder, I64(r)) for r in range(EIGHT)]
+    if edge:
+        numbers = [r.at_most(rows - 1) for r in numbers]
+    mask = of.within(columns, of.lanes) if edge else None
+    starts = [_place(builder, (p.a + p.a_row * r).value, ir.IntType(8)) for r in numbers]
+    zero = ir.Constant(of.vector, [0.0] * of.lanes)
+    sums = [builder.alloca(of.vector) for _ in range(EIGHT * wide)]
+    for place in sums:
+        builder.store(zero, place)
+    with steps(0, count, 1) as step:
+        row, offset = p.b + step * p.b_row, (step * p.a_step).value
+        vectors = [of.load(row + BYTES * v, mask) for v in range(wide)]
+        for at, start in enumerate(starts):
+            scalar = builder.load(builder.bitcast(builder.gep(start, [offset]), of.llvm.as_pointer()))
+            for place, vector in zip(sums[at * wide : (at + 1) * wide], vectors, strict=True):
+                product = builder.fmul(spread(builder, scalar, of.lanes), vector, flags=contract)
+                builder.store(builder.fadd(product, builder.load(place), flags=contract), place)
+    factor, adding = spread(builder, p.alpha, of.lanes), p.adds.differs(0).value
+    places = [(r, v) for r in numbers for v in range(wide)]
+    results = []
+    for (r, v), total in zip(places, sums, strict=True):
+        other = builder.select(adding, of.load(p.e + p.e_row * r + BYTES * v, mask), zero)
+        results.append(builder.fadd(builder.fmul(factor, builder.load(total), flags=contract), other, flags=contract))
+    for (r, v), value in zip(places, results, strict=True):
+        of.store(value, p.c + p.c_row * r + BYTES * v, mask)
 
 
-def _moved(builder: Any, address: Any, distance: Any, scale: int) -> Any:
-    return builder.add(address, builder.mul(distance, I64(scale)))
+def _panel(of: Elements, builder: Any, turned: Int, count: Int, columns: Int, b: Int, b_row: Int, to: Int, width: Int) -> None:
+    """`count` rows of `columns` elements of B, one after another; turned where B is stored transposed.
+
+    b_row, width: bytes to the next row of B, and of its copy, whose rows may be wider than the columns.
+    """
+    with where(turned.equals(0)), steps(0, count, 1) as r, steps(0, columns, of.lanes) as j:
+        vector = of.load(b + r * b_row + j * of.size, of.within(columns - j, of.lanes))
+        of.store(vector, to + r * width + j * of.size)
+    with where(turned.differs(0)), steps(0, columns, EIGHT) as j, steps(0, count, EIGHT) as r:
+        mask = of.within(count - r, EIGHT)
+        numbers = [(j + i).at_most(columns - 1) for i in range(EIGHT)]
+        block = [of.load(b + number * b_row + r * of.size, mask) for number in numbers]
+        for i, row in enumerate(_transposed_block(builder, block)):
+            of.store(row, to + (r + i) * width + j * of.size)
+
+
+def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *operands: Any) -> None:
+    """A product by tiles; unless it is at an edge, of whole tiles."""
+    p, place = Product(*operands), builder.alloca(ir.ArrayType(ir.IntType(8), DEPTH * 2 * BYTES))
+    place.align = BYTES
+    room = Int(builder, builder.ptrtoint(place, I64))
+    packs = p.tb.differs(0) | ((p.b_row > 1024) & (m >= 64))  # rows far apart share few places of the L1 cache
+    block = (Int(builder, I64(NEAR)) // k.at_least(1) // EIGHT * EIGHT).at_least(64)
+    breadth = edge.differs(0).choose(Int(builder, I64(of.lanes)), 2 * of.lanes)
+    tiles = [partial(_tile, of, 1, True), partial(_tile, of, 2, False), partial(_tile, of, 1, False)]
+    with steps(0, m, block) as top, steps(0, n, breadth) as j, steps(0, k.at_least(1), DEPTH) as r:
+        columns, count, bottom = (n - j).at_most(breadth), (k - r).at_most(DEPTH), (top + block).at_most(m)
+        wide = columns > of.lanes
+        width = wide.choose(Int(builder, I64(2 * BYTES)), BYTES)
+        part = p.moved(of, top, j)
+        source = part.b + p.tb.differs(0).choose(r * of.size, r * p.b_row)
+        with where(packs):
+            call(builder, f"panel_{of.name}", partial(_panel, of), (p.tb, count, columns, source, p.b_row, room, width))
+        begins = r.equals(0)
+        part = part._replace(
+            a=part.a + r * p.a_step, b=packs.choose(room, source), b_row=packs.choose(width, p.b_row),
+            e=begins.choose(part.e, part.c), e_row=begins.choose(p.e_row, p.c_row), adds=begins.choose(p.adds, 1),
+        )  # fmt: skip
+        with steps(0, bottom - top, EIGHT) as i:
+            here = part._replace(a=part.a + p.a_row * i, c=part.c + p.c_row * i, e=part.e + part.e_row * i)
+            names = [f"tile_{of.name}_{kind}" for kind in ("edge", "2", "1")]
+            which = [edge.differs(0), wide]
+            call_one_of(builder, which, names, tiles, ((bottom - top - i).at_most(EIGHT), columns, count, *here))
+
+
+def _rest(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
+    """What whole tiles leave over: few rows, or few columns."""
+    p = Product(*operands)
+    work = m * n * k
+    small = (work >= FOR_BLAS.start) & ((work < FOR_BLAS.stop) | m.equals(1) | n.equals(1))
+    with where(small & (m > 0) & (n > 0)):
+        with where(p.adds.differs(0) & p.e.differs(p.c)), steps(0, m, 1) as i, steps(0, n, of.lanes) as j:
+            mask = of.within(n - j, of.lanes)
+            of.store(of.load(p.e + p.e_row * i + j * of.size, mask), p.c + p.c_row * i + j * of.size, mask)
+        lda, ldb, ldc = (distance // of.size for distance in (p.ta.differs(0).choose(p.a_step, p.a_row), p.b_row, p.c_row))
+        gemm(of.name, builder, p.tb, p.ta, n, m, k, p.alpha, p.b, ldb, p.a, lda, p.adds, p.c, ldc)
+    with where(small.equals(0) & (m > 0) & (n > 0)):
+        one = Int(builder, I64(1))
+        call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (one, m, n, k, *p))
+
+
+def _multiply(of: Elements, builder: Any, sizes: Any, a: Int, b: Int, c: Int, e: Int, start: Int, stop: Int) -> None:
+    """The range of a product whose form is in `sizes`, see `library/gemm.py`; a, b, c, e are addresses."""
+
+    def size(i: Int | int) -> Int:
+        at = i.value if isinstance(i, Int) else I64(i)
+        return Int(builder, builder.load(builder.gep(sizes, [at])))
+
+    ta, tb, rows, n, k, lda, ldb, ldc, batches, bits, lde = (size(i) for i in range(FIRST))
+    alpha = builder.bitcast(bits.value, ir.DoubleType())
+    if of.size == 4:
+        alpha = builder.fptrunc(alpha, of.llvm)
+    whole, turned = batches.equals(1), ta.differs(0)
+    zero, one = Int(builder, I64(0)), Int(builder, I64(1))
+    first, m = whole.choose(start, zero), whole.choose(stop - start, rows)
+    a_row, a_step = turned.choose(one, lda) * of.size, turned.choose(lda, one) * of.size
+    tall, wide = m // EIGHT * EIGHT, n // of.lanes * of.lanes
+    tiled = (tall > 0) & (wide > 0)
+    tall, wide = tiled.choose(tall, zero), tiled.choose(wide, zero)
+    with steps(whole.choose(zero, start), whole.choose(one, stop), 1) as i:
+        places = [x + size(i * 4 + FIRST + at) * of.size for at, x in enumerate((a, b, c, e))]
+        p = Product(
+            ta, tb, places[0], a_row, a_step, places[1], ldb * of.size, places[2], ldc * of.size, places[3],
+            lde * of.size, (lde >= 0).choose(one, zero), alpha,
+        ).moved(of, first, 0)  # fmt: skip
+        with where(tiled):
+            call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (zero, tall, wide, k, *p))
+        for top, j, high, broad in ((tall, zero, m - tall, wide), (zero, wide, m, n - wide)):
+            call(builder, f"rest_{of.name}", partial(_rest, of), (high, broad, k, *p.moved(of, top, j)))
+
+
+def _routine(dtype: Any, name: str) -> Any:
+    @intrinsic
+    def routine(typingctx, sizes, a, b, c, e, start, stop):
+        if not all(isinstance(p, Pointer) and p.dtype == dtype for p in (a, b, c, e)):
+            return None
+        of = Elements(name)
+
+        def codegen(context, builder, sig, args):
+            sizes, *pointers = args[:5]
+            addresses = [builder.ptrtoint(p, I64) for p in pointers]
+            call(builder, f"multiply_{of.name}", partial(_multiply, of), (sizes, *addresses, *args[5:]))
+            return context.get_dummy_value()
+
+        return types.void(SIZES, a, b, c, e, types.int64, types.int64), codegen
+
+    return routine
+
+
+multiply_f32 = _routine(types.float32, "f32")
+multiply_f64 = _routine(types.float64, "f64")
+"""multiply(sizes, a, b, c, e, start, stop): see `library/gemm.py`."""

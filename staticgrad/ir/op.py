@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class Pointwise:
     cost: int = 1
     product: bool = False
     """It is the product of its two operands: sums of products have routines of their own."""
+    sum_of: tuple[int, ...] = ()
+    """It is the sum of its operands times these."""
 
     def text(self, node: Node) -> str:
         return self.template if isinstance(self.template, str) else self.template(node)
@@ -58,6 +61,7 @@ class Layout:
     offset: int
 
     @staticmethod
+    @lru_cache(maxsize=256)
     def contiguous(shape: tuple[int, ...]) -> Layout:
         strides, step = [], 1
         for extent in reversed(shape):
@@ -134,7 +138,8 @@ class Native:
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
     for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node) and
-    lookup(node): how kernels can read the result from the operands instead, or None.
+    lookup(node): how kernels can read the result from the operands instead, or None. scales: the call takes
+    (node, addend, factor) too, and computes factor * node + addend; see `compiler/absorb.py`.
     """
 
     plan: Callable[..., Any]
@@ -142,6 +147,7 @@ class Native:
     check: Callable[..., StaticgradError] | None = None
     window: Callable[[Node], Window | None] | None = None
     lookup: Callable[[Node], Lookup | None] | None = None
+    scales: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +168,8 @@ class Routine:
     """Elements per chunk, of the result's dtype."""
     join: str = ""
     """The kernel that runs once when all chunks are done."""
+    why: str = ""
+    """Why this kernel and not another; `explain()` says it."""
 
 
 @dataclass(frozen=True, slots=True)

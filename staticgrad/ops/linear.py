@@ -61,7 +61,7 @@ matmul_op = define(
         infer=_infer,
         eval=np.matmul,
         vjp=(_left, _right),
-        emit=Native(_plan),
+        emit=Native(_plan, scales=True),
         promote=numeric,
         symbol="@",
     )

@@ -12,40 +12,72 @@ import staticgrad as sg
 from staticgrad.compiler import jit
 from tests.helpers import rng_of
 
-ROWS, COLUMNS, DEPTHS = (1, 7, 8, 31, 33, 64), (1, 8, 15, 16, 17, 33, 100), (1, 5, 8, 257, 520)
+ROWS, COLUMNS, DEPTHS = (0, 1, 7, 8, 31, 33, 64), (0, 1, 8, 15, 16, 17, 33, 100), (0, 1, 8, 257, 520)
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+BESIDE = 16
+
+
+def operand(rng: np.random.Generator, shape: tuple[int, int], turned: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix, and how it is stored."""
+    matrix = rng.standard_normal(shape).astype(dtype)
+    return matrix, np.ascontiguousarray(matrix.T) if turned else matrix
+
+
+def run(c: np.ndarray, a: np.ndarray, b: np.ndarray, e: np.ndarray, sizes: list[int], ranges: list[tuple[int, int]]):
+    """Call the kernel on ranges of rows, as threads do."""
+    kernel = ENTRY(jit.library("gemm", f"gemm_f{8 * c.dtype.itemsize}").address)
+    numbers = np.array(sizes, np.int64)
+    places = np.array([x.ctypes.data for x in (a, b, c, e)], np.int64)
+    for begin, end in ranges:
+        kernel(places.ctypes.data, numbers.ctypes.data, begin, end)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(("turned_a", "turned_b"), list(itertools.product((0, 1), repeat=2)))
-def test_all_remainders(dtype: str, turned_a: int, turned_b: int):
+@pytest.mark.parametrize("added", ["nothing", "the result", "a row", "a matrix"])
+def test_all_remainders(dtype: str, turned_a: int, turned_b: int, added: str):
     """Rows beyond eights, columns beyond vectors, depths beyond a panel; nothing is written beside the result."""
-    kernel = ENTRY(jit.library("gemm", f"gemm_f{8 * int(dtype[1])}").address)
     rng = rng_of(dtype)
     for m, n, k in itertools.product(ROWS, COLUMNS, DEPTHS):
-        a = rng.standard_normal((k, m) if turned_a else (m, k)).astype(dtype)
-        b = rng.standard_normal((n, k) if turned_b else (k, n)).astype(dtype)
-        c = np.full(m * n + 16, 7, dtype)
-        sizes = np.array([turned_a, turned_b, m, n, k, a.shape[1], b.shape[1], n, 1, 0, 0, 0], np.int64)
-        places = np.array([x.ctypes.data for x in (a, b, c)], np.int64)
-        kernel(places.ctypes.data, sizes.ctypes.data, 0, m)
-        exact = (a.T if turned_a else a).astype(np.float64) @ (b.T if turned_b else b)
+        a, x = operand(rng, (m, k), turned_a, dtype)
+        b, y = operand(rng, (k, n), turned_b, dtype)
+        c = np.full(m * n + BESIDE, 7, dtype)
+        e = {"a row": rng.standard_normal((1, n)).astype(dtype), "a matrix": rng.standard_normal((m, n)).astype(dtype)}.get(
+            added, c[: m * n].reshape(m, n)
+        )
+        alpha, step = (1.0, -1) if added == "nothing" else (-0.75, 0 if added == "a row" else n)
+        exact = alpha * a.astype(np.float64) @ b + (0.0 if added == "nothing" else e)
+        sizes = [turned_a, turned_b, m, n, k, max(x.shape[1], 1), max(y.shape[1], 1), n, 1, bits(alpha), step, 0, 0, 0, 0]
+        run(c, x, y, e, sizes, [(0, m // 3), (m // 3, m)])
         tolerance = float(np.finfo(dtype).eps) * 4 * (k + 8)
         np.testing.assert_allclose(c[: m * n].reshape(m, n), exact, rtol=0, atol=tolerance, err_msg=str((m, n, k)))
         assert (c[m * n :] == 7).all()
 
 
-def test_a_range_of_rows_is_a_part_of_the_product():
-    """What two threads do: rows [0, 5) and [5, 20) of a product with a transposed left operand."""
-    kernel = ENTRY(jit.library("gemm", "gemm_f32").address)
-    rng = rng_of("range")
-    a, b = rng.standard_normal((40, 20)).astype("f4"), rng.standard_normal((40, 48)).astype("f4")
-    c = np.empty((20, 48), np.float32)
-    sizes = np.array([1, 0, 20, 48, 40, 20, 48, 48, 1, 0, 0, 0], np.int64)
-    places = np.array([x.ctypes.data for x in (a, b, c)], np.int64)
-    for begin, end in ((0, 5), (5, 20)):
-        kernel(places.ctypes.data, sizes.ctypes.data, begin, end)
-    np.testing.assert_allclose(c, a.T @ b, rtol=1e-4, atol=1e-5)
+def bits(number: float) -> int:
+    return int(np.float64(number).view(np.int64))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(4, 512, 512), (13, 512, 512), (300, 10, 512)])
+@pytest.mark.parametrize("turned", [0, 1])
+def test_what_tiles_leave_over_is_not_always_for_blas(m: int, n: int, k: int, turned: int):
+    """Few rows, or columns, of many: tiles with rows done twice, which are added once."""
+    rng = rng_of("edges")
+    a, x = operand(rng, (m, k), turned, "f4")
+    b, y = operand(rng, (k, n), turned, "f4")
+    c = rng.standard_normal((m, n)).astype("f4")
+    exact = c + a.astype(np.float64) @ b
+    run(c, x, y, c, [turned, turned, m, n, k, x.shape[1], y.shape[1], n, 1, bits(1.0), n, 0, 0, 0, 0], [(0, m)])
+    np.testing.assert_allclose(c, exact, rtol=0, atol=2e-4)
+
+
+def test_batches_have_places_of_their_own():
+    rng = rng_of("batches")
+    a, b, e = (rng.standard_normal(shape).astype("f4") for shape in ((3, 20, 40), (40, 48), (3, 48)))
+    c = np.empty((3, 20, 48), np.float32)
+    places = [place for i in range(3) for place in (800 * i, 0, 960 * i, 48 * i)]
+    run(c, a, b, e, [0, 0, 20, 48, 40, 40, 48, 48, 3, bits(1.0), 0, *places], [(0, 1), (1, 3)])
+    np.testing.assert_allclose(c, a @ b + e[:, None], rtol=1e-4, atol=1e-5)
 
 
 def test_special_values_go_the_way_of_arithmetic():

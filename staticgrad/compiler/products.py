@@ -1,0 +1,103 @@
+"""Rows of the table that are matrix products; `library/gemm.py` runs them."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..ir import Layout, Node
+from ..types import SHORT
+from . import jit
+from .absorb import begins
+from .rows import Row, Slot
+
+if TYPE_CHECKING:
+    from .builder import Builder
+
+LARGE = 60**3
+"""Multiplications below which OpenBLAS stays in one thread by itself."""
+NOTHING = -1
+
+
+def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | None = None, factor: float = 1.0) -> None:
+    """node = factor * product + addend, where the product is `node` itself unless given."""
+    product = node if product is None else product
+    left, right = product.inputs
+    x, tx, ldx = _matrix(b, left)
+    y, ty, ldy = _matrix(b, right)
+    m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
+    batch: tuple[int, ...] = product.type.shape[:-2]
+    to, whole = (b.slot(node), 0), Layout.contiguous(product.type.shape)
+    begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, whole, NOTHING)
+    firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], whole, at)]
+    batches = math.prod(batch)
+    if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * n, m * (n if lde == NOTHING else lde))):
+        m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
+    offsets = [place for places in zip(*firsts, strict=True) for place in places]
+    sizes = [tx, ty, m, n, k, ldx, ldy, max(n, 1), batches, _bits(factor), lde, *offsets]
+    kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
+    span, work = m if batches == 1 else batches, batches * m * n * k
+    chunks = b._chunks(work, span) if m else 1
+    name = "" if factor == 1.0 else f"{factor:.3g} * "
+    name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
+    name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
+    b.add(
+        Row(
+            "gemm", name, node, [x[:2], y[:2], to, begin], sizes, kernel.address, 0, span if m and n else 0, chunks,
+            nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
+        )
+    )  # fmt: skip
+
+
+def _begin(b: Builder, node: Node, product: Node, addend: Node) -> tuple[tuple[Slot, int], Layout, int]:
+    """(memory, layout, distance of rows) of what a product is added to."""
+    at = begins(b.layouts.at[addend], node.type.shape, product.type.shape)
+    assert at is not None
+    return b._view(addend), at, at.strides[-2]
+
+
+def _bits(number: float) -> int:
+    """How a real number stands among sizes."""
+    return struct.unpack("q", struct.pack("d", number))[0]
+
+
+def _matrix(b: Builder, node: Node) -> tuple[tuple[Slot, int, Layout], int, int]:
+    """(memory, transposed, leading dimension) of an operand; copied when its layout suits neither way."""
+    at = b.layouts.at[node]
+    (rows, columns), (down, right) = at.shape[-2:], at.strides[-2:]
+    slot, add = b._view(node)
+    if (right == 1 or columns == 1) and (down >= max(columns, 1) or rows == 1):
+        return (slot, add, at), 0, max(down if rows != 1 else columns, columns, 1)
+    if (down == 1 or rows == 1) and (right >= max(rows, 1) or columns == 1):
+        return (slot, add, at), 1, max(right if columns != 1 else rows, rows, 1)
+    slot, add = b._contiguous(node)
+    return (slot, add, Layout.contiguous(at.shape)), 0, max(columns, 1)
+
+
+def _one_below_another(firsts: Sequence[Sequence[int]], distances: Sequence[int]) -> bool:
+    """Whether a batch of products by one B is a single product: rows go on from one to the next."""
+    return all(
+        place == first[0] + i * distance for first, distance in zip(firsts, distances, strict=True)
+        for i, place in enumerate(first)
+    )  # fmt: skip
+
+
+def _batch_offsets(layout: Layout, batch: tuple[int, ...]) -> list[int]:
+    """Where each matrix of a batch begins, in elements from the first, with broadcasting."""
+    own, strides = layout.shape[:-2], layout.strides[:-2]
+    lead = len(batch) - len(own)
+    steps = [0] * lead + [0 if d == 1 else s for d, s in zip(own, strides, strict=True)]
+    grid = np.zeros(batch, np.int64)
+    for axis, (extent, step) in enumerate(zip(batch, steps, strict=True)):
+        shape = [1] * len(batch)
+        shape[axis] = extent
+        grid = grid + (np.arange(extent, dtype=np.int64) * step).reshape(shape)
+    return grid.reshape(-1).tolist()
+
+
+CALLS = {"gemm": gemm}
+"""By the names that op records use."""
