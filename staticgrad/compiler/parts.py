@@ -1,9 +1,9 @@
 """Concatenations whose parts are computed where they belong: nothing is copied.
 
 A value that is put together by copies alone has no need of them where a part is computed by a kernel or a routine: the part
-becomes a view of the whole, and what computes it writes there. Routines write parts that are one run of memory; kernels also
-rows that lie apart (a concatenation along the last axis), where a row is long enough. A kernel may get another space by that,
-as its rows and columns are now those of the part.
+becomes a view of the whole, and what computes it writes there. Routines write parts that are one run of memory; kernels and
+products also rows that lie apart (a concatenation along the last axis), where a row is long enough. A kernel may get another
+space by that, as its rows and columns are now those of the part.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Parts:
         self.users = graph.users()
         self.group_of = {node: group for group in groups for node in group.members}
         self.inside = {node for found in sums for node in found.members} - {found.out for found in sums}
-        self.sums = {found.out for found in sums}
+        self.sums = {found.out: all(p.type.shape == found.out.type.shape for p, _ in found.products) for found in sums}
+        """Sums that products compute, and whether these have their rows."""
         self.fetched = {layouts.base[node] for node in fetches}
         self.viewed: dict[Node, list[Node]] = {}
         for node in graph.nodes:
@@ -88,9 +89,14 @@ class Parts:
         group = self.group_of.get(part)
         if group is not None:
             return part in group.outputs
-        if not contiguous or part in self.inside or not isinstance(part.op.emit, Native) or part.op.emit.inplace is not None:
+        emit = part.op.emit
+        if part in self.sums:
+            return contiguous or self.sums[part]
+        if part in self.inside or not isinstance(emit, Native) or emit.inplace is not None:
             return False
-        return part in self.sums or part.op.emit.plan(part, [self.layouts.at[i] for i in part.inputs]) is not None
+        if not (contiguous or emit.scales):
+            return False
+        return emit.plan(part, [self.layouts.at[i] for i in part.inputs]) is not None
 
     def _readable(self, part: Node, whole: Node, views: Sequence[Node], contiguous: bool) -> bool:
         """Whether all that read it can do so in the whole: routines would copy rows that lie apart."""

@@ -45,6 +45,18 @@ IN_PLACE: dict[str, tuple[Build, list[str]]] = {
     "softmax of many axes": (
         lambda b: joined(1, F.softmax(b.feed(2, 3, 9)), F.softmax(b.feed(2, 1, 9))), ["kernel"] * 2),
     "products": (lambda b: joined(0, b.feed(3, 4) @ b.feed(4, 5), b.feed(2, 6) @ b.feed(6, 5)), ["gemm"] * 2),
+    "products side by side": (
+        lambda b: joined(1, b.feed(3, 4) @ b.feed(4, 9), b.feed(3, 6) @ b.feed(6, 11)), ["gemm"] * 2),
+    "large products side by side": (
+        lambda b: joined(1, b.feed(67, 70) @ b.feed(70, 75), b.feed(90, 67).T @ b.feed(90, 130)), ["gemm"] * 2),
+    "products that add to something": (
+        lambda b: joined(1, b.feed(9, 4) @ b.feed(4, 9) + b.feed(9), b.feed(9, 6) @ b.feed(6, 9) + b.feed(9, 2) @ b.feed(2, 9)),
+        ["gemm"] * 3,
+    ),
+    "products of a batch": (
+        lambda b: joined(2, b.feed(2, 3, 4) @ b.feed(2, 4, 9), b.feed(2, 3, 6) @ b.feed(6, 11)), ["gemm"] * 2),
+    "rows of products of a batch": (
+        lambda b: joined(1, b.feed(2, 3, 4) @ b.feed(2, 4, 9), b.feed(2, 5, 6) @ b.feed(6, 9)), ["gemm"] * 2),
     "rows of tables": (
         lambda b: joined(0, functional.embedding(b.feed(4, dtype=np.int64), b.feed(6, 3)), F.exp(b.feed(2, 3))),
         ["check", "gather", "kernel"],
@@ -73,7 +85,8 @@ COPIED: dict[str, tuple[Build, int]] = {
     "a feed beside what is computed": (lambda b: joined(0, b.feed(3), F.exp(b.feed(4))), 1),
     "short rows": (lambda b: joined(1, F.exp(b.feed(5, 2)), F.tanh(b.feed(5, 3))), 2),
     "a stack of elements": (lambda b: [F.stack([F.tanh(b.feed(30)), F.exp(b.feed(30))], -1)], 2),
-    "products side by side": (lambda b: joined(1, b.feed(3, 4) @ b.feed(4, 9), b.feed(3, 6) @ b.feed(6, 9)), 2),
+    "routines side by side": (
+        lambda b: joined(1, functional.embedding(b.feed(3, dtype=np.int64), b.feed(6, 9)), b.feed(3, 6) @ b.feed(6, 9)), 1),
     "twice the same": (lambda b: joined(0, x := F.exp(b.feed(4)), x), 1),
     "a part that is a result": (lambda b: [x := F.exp(b.feed(4)), *joined(0, x, F.tanh(b.feed(3)))], 1),
     "turned": (lambda b: joined(0, F.exp(b.feed(4, 9)).T, F.tanh(b.feed(2, 4))), 1),
