@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -27,11 +27,13 @@ M0, M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 W0, W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+PIECE = 1 << 14
+"""Elements whose numbers are made at a time."""
 
 
-def philox(seed: int, draw: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The four 32-bit words (held in uint64) of blocks 0 ... n-1."""
-    element = np.arange(n, dtype=np.uint64)
+def philox(seed: int, draw: int, n: int, first: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The four 32-bit words (held in uint64) of n blocks from the first on."""
+    element = np.arange(first, first + n, dtype=np.uint64)
     c0, c1 = element & LOW, element >> HALF
     c2 = np.full(n, draw & 0xFFFFFFFF, np.uint64)
     c3 = np.full(n, (draw >> 32) & 0xFFFFFFFF, np.uint64)
@@ -50,8 +52,16 @@ def _draw(rng: np.ndarray, index: int) -> tuple[int, int]:
 def _uniform_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtype, index: int) -> np.ndarray:
     """In [0, 1): the top 24 bits of a word (float32), or 53 of two (float64)."""
     extents = like[0].shape if like else shape
-    a, b, _, _ = philox(*_draw(rng, index), math.prod(extents))
-    return unit(a, b, dtype).reshape(extents)
+    return _filled(extents, dtype, rng, index, lambda a, b, c, d: unit(a, b, dtype))
+
+
+def _filled(extents: Any, dtype: np.dtype, rng: np.ndarray, index: int, numbers: Callable[..., np.ndarray]) -> np.ndarray:
+    """`numbers` of the words of each element, piece by piece: what they are made of takes many times their memory."""
+    out = np.empty(math.prod(extents), dtype)
+    for at in range(0, len(out), PIECE):
+        part = out[at : at + PIECE]
+        part[...] = numbers(*philox(*_draw(rng, index), len(part), at))
+    return out.reshape(extents)
 
 
 def unit(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -63,9 +73,12 @@ def unit(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def _normal_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtype, index: int) -> np.ndarray:
     """Box-Muller: sqrt(-2 log(1 - u)) cos(2 pi v), in float64 and rounded once."""
     extents = like[0].shape if like else shape
-    a, b, c, d = philox(*_draw(rng, index), math.prod(extents))
-    u, v = unit(a, b, np.dtype(np.float64)), unit(c, d, np.dtype(np.float64))
-    return (np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * math.pi * v)).astype(dtype).reshape(extents)
+
+    def numbers(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+        u, v = unit(a, b, np.dtype(np.float64)), unit(c, d, np.dtype(np.float64))
+        return (np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * math.pi * v)).astype(dtype)
+
+    return _filled(extents, dtype, rng, index, numbers)
 
 
 def stream_seed(seed: int, draw: int) -> int:
