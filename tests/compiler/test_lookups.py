@@ -135,3 +135,10 @@ def test_another_number_of_rows_shares_the_kernel():
         plan = b.plan(F.softmax(rows(b, np.arange(n) % 7)))
         bodies.add(tuple(without_comments(row.source) for row in plan.rows if row.kind == "kernel"))
     assert len(bodies) == 1
+
+
+def test_a_product_plus_rows():
+    """Rows that a kernel reads in place are no addend that a product could start from."""
+    b = Bench()
+    plan = b.check(b.feed(5, 4) @ b.feed(4, 12) + rows(b), rtol=1e-5)
+    assert "gather" not in {row.kind for row in plan.rows}, plan.explain()
