@@ -11,16 +11,18 @@ import numpy as np
 
 from ..ir import Layout, Node
 from ..types import SHORT
-from . import jit
+from . import jit, pool
 from .absorb import begins
 from .rows import Row, Slot
+from .table import MAX_BUFFERS
 
 if TYPE_CHECKING:
     from .builder import Builder
 
 LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
-NOTHING = -1
+NOTHING, FORM = -1, 11
+"""See the sizes in `library/gemm.py`."""
 
 
 def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | None = None, factor: float = 1.0) -> None:
@@ -45,12 +47,51 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
     name = "" if factor == 1.0 else f"{factor:.3g} * "
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
-    b.add(
-        Row(
-            "gemm", name, node, [x[:2], y[:2], to, begin], sizes, kernel.address, 0, span if m and n else 0, chunks,
-            nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
-        )
+    row = Row(
+        "gemm", name, node, [x[:2], y[:2], to, begin], [1, 1, *sizes], kernel.address, 0, span if m and n else 0, chunks,
+        nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
     )  # fmt: skip
+    if not _joined(b, row):
+        b.add(row)
+
+
+def _joined(b: Builder, row: Row) -> bool:
+    """Run a product with the one before it, where threads share them: they meet once for both."""
+    if b.outer is not None or not b.rows or b.rows[-1].kind != "gemm" or not row.stop or not b.rows[-1].stop:
+        return False
+    last = b.rows[-1]
+    chunks = b._chunks(last.work + row.work, 2)
+    if chunks == 1 or last.address != row.address or len(last.buffers) + 4 > MAX_BUFFERS or not _apart(last, row):
+        return False
+    at = len(b.rows) - 1
+    for slot, _ in row.buffers:
+        slot.root.first, slot.root.last = min(slot.root.first, at), at
+    b.rows[-1] = Row(
+        "gemm", f"{last.name}, {row.name}", last.node, [*last.buffers, *row.buffers],
+        [last.sizes[0] + 1, chunks, *last.sizes[2:], *row.sizes[2:]], row.address, 0, chunks, chunks,
+        pool.ensure(b.threads), nodes=[*last.nodes, *row.nodes], work=last.work + row.work,
+        large_gemm=last.large_gemm or row.large_gemm,
+    )  # fmt: skip
+    return True
+
+
+def _apart(last: Row, row: Row) -> bool:
+    """Whether each thread can do its rows of these products whatever the others have done."""
+    a, b, c, e = row.buffers
+    form = row.sizes[2:]
+    at = 2
+    for i in range(last.sizes[0]):
+        before = last.buffers[4 * i : 4 * i + 4]
+        reads, writes = [slot.root for slot, _ in (*before[:2], before[3])], before[2][0].root
+        if writes in (a[0].root, b[0].root):
+            return False
+        same = before[2] == c and form[8] == last.sizes[at + 8] == 1 and form[2:4] == last.sizes[at + 2 : at + 4]
+        if not same and (c[0].root in (writes, *reads) or e[0].root is writes):
+            return False
+        if same and c[0].root in reads[:2]:
+            return False
+        at += FORM + 4 * last.sizes[at + 8]
+    return True
 
 
 def _begin(b: Builder, node: Node, product: Node, addend: Node) -> tuple[tuple[Slot, int], Layout, int]:

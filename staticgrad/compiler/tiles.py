@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from .blas import gemm
 from .code import I32, I64, Int, call, call_one_of, function, steps, where
-from .lang import SIZES, Pointer
+from .lang import BUFFERS, SIZES
 from .vector import EIGHT, _mask, _place, _transposed_block
 
 BYTES = 64
@@ -27,8 +27,8 @@ NEAR = 131072
 """Elements of A that stay in the L2 cache while all of B passes by."""
 FOR_BLAS = range(1000, 600_000)
 """Multiplications for which OpenBLAS reads its operands where they lie, and which are worth a call."""
-FIRST = 11
-"""Where in the sizes of a product the offsets of its batches begin."""
+FIRST, FORM = 2, 11
+"""Where in the sizes the first product begins, and how many of its sizes stand before the offsets of its batches."""
 
 
 class Elements:
@@ -199,54 +199,66 @@ def _rest(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) ->
         call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (one, m, n, k, *p))
 
 
-def _multiply(of: Elements, builder: Any, sizes: Any, a: Int, b: Int, c: Int, e: Int, start: Int, stop: Int) -> None:
-    """The range of a product whose form is in `sizes`, see `library/gemm.py`; a, b, c, e are addresses."""
+def _multiply(of: Elements, builder: Any, buffers: Any, sizes: Any, start: Int, stop: Int) -> None:
+    """The range of the products whose forms are in `sizes`, see `library/gemm.py`."""
 
-    def size(i: Int | int) -> Int:
-        at = i.value if isinstance(i, Int) else I64(i)
-        return Int(builder, builder.load(builder.gep(sizes, [at])))
+    def size(i: Int) -> Int:
+        return Int(builder, builder.load(builder.gep(sizes, [i.value])))
 
-    ta, tb, rows, n, k, lda, ldb, ldc, batches, bits, lde = (size(i) for i in range(FIRST))
-    alpha = builder.bitcast(bits.value, ir.DoubleType())
-    if of.size == 4:
-        alpha = builder.fptrunc(alpha, of.llvm)
-    whole, turned = batches.equals(1), ta.differs(0)
     zero, one = Int(builder, I64(0)), Int(builder, I64(1))
-    first, m = whole.choose(start, zero), whole.choose(stop - start, rows)
-    a_row, a_step = turned.choose(one, lda) * of.size, turned.choose(lda, one) * of.size
+    count, chunks, place = size(zero), size(one), builder.alloca(I64)
+    builder.store(I64(FIRST), place)
+    with steps(zero, count, 1) as product:
+        at = Int(builder, builder.load(place))
+        ta, tb, rows, n, k, lda, ldb, ldc, batches, bits, lde = (size(at + i) for i in range(FORM))
+        alone, whole = count.equals(1), batches.equals(1)
+        span, unit = whole.choose(rows, batches), whole.choose(Int(builder, I64(EIGHT)), one)
+        parts = (span + unit - 1) // unit
+        begin, end = (alone.choose(c, (parts * c // chunks * unit).at_most(span)) for c in (start, stop))
+        pointers = [builder.load(builder.gep(buffers, [(product * 4 + i).value])) for i in range(4)]
+        addresses = [Int(builder, builder.ptrtoint(pointer, I64)) for pointer in pointers]
+        alpha = builder.bitcast(bits.value, ir.DoubleType())
+        if of.size == 4:
+            alpha = builder.fptrunc(alpha, of.llvm)
+        turned = ta.differs(0)
+        p = Product(
+            ta, tb, addresses[0], turned.choose(one, lda) * of.size, turned.choose(lda, one) * of.size, addresses[1],
+            ldb * of.size, addresses[2], ldc * of.size, addresses[3], lde * of.size, (lde >= 0).choose(one, zero), alpha,
+        )  # fmt: skip
+        first, m = whole.choose(begin, zero), whole.choose(end - begin, rows)
+        with steps(whole.choose(zero, begin), whole.choose(one, end), 1) as i:
+            x, y, z, w = (size(at + FORM + i * 4 + j) * of.size for j in range(4))
+            here = p._replace(a=p.a + x, b=p.b + y, c=p.c + z, e=p.e + w).moved(of, first, 0)
+            call(builder, f"matrix_{of.name}", partial(_matrix, of), (m, n, k, *here))
+        builder.store((at + FORM + batches * 4).value, place)
+
+
+def _matrix(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
+    """One product of matrices: whole tiles, then the rows below and the columns beside them."""
+    p, zero = Product(*operands), Int(builder, I64(0))
     tall, wide = m // EIGHT * EIGHT, n // of.lanes * of.lanes
     tiled = (tall > 0) & (wide > 0)
     tall, wide = tiled.choose(tall, zero), tiled.choose(wide, zero)
-    with steps(whole.choose(zero, start), whole.choose(one, stop), 1) as i:
-        places = [x + size(i * 4 + FIRST + at) * of.size for at, x in enumerate((a, b, c, e))]
-        p = Product(
-            ta, tb, places[0], a_row, a_step, places[1], ldb * of.size, places[2], ldc * of.size, places[3],
-            lde * of.size, (lde >= 0).choose(one, zero), alpha,
-        ).moved(of, first, 0)  # fmt: skip
-        with where(tiled):
-            call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (zero, tall, wide, k, *p))
-        for top, j, high, broad in ((tall, zero, m - tall, wide), (zero, wide, m, n - wide)):
-            call(builder, f"rest_{of.name}", partial(_rest, of), (high, broad, k, *p.moved(of, top, j)))
+    with where(tiled):
+        call(builder, f"rectangle_{of.name}", partial(_rectangle, of), (zero, tall, wide, k, *p))
+    for top, left, high, broad in ((tall, zero, m - tall, wide), (zero, wide, m, n - wide)):
+        call(builder, f"rest_{of.name}", partial(_rest, of), (high, broad, k, *p.moved(of, top, left)))
 
 
-def _routine(dtype: Any, name: str) -> Any:
+def _routine(name: str) -> Any:
     @intrinsic
-    def routine(typingctx, sizes, a, b, c, e, start, stop):
-        if not all(isinstance(p, Pointer) and p.dtype == dtype for p in (a, b, c, e)):
-            return None
+    def routine(typingctx, buffers, sizes, start, stop):
         of = Elements(name)
 
         def codegen(context, builder, sig, args):
-            sizes, *pointers = args[:5]
-            addresses = [builder.ptrtoint(p, I64) for p in pointers]
-            call(builder, f"multiply_{of.name}", partial(_multiply, of), (sizes, *addresses, *args[5:]))
+            call(builder, f"multiply_{of.name}", partial(_multiply, of), args)
             return context.get_dummy_value()
 
-        return types.void(SIZES, a, b, c, e, types.int64, types.int64), codegen
+        return types.void(BUFFERS, SIZES, types.int64, types.int64), codegen
 
     return routine
 
 
-multiply_f32 = _routine(types.float32, "f32")
-multiply_f64 = _routine(types.float64, "f64")
-"""multiply(sizes, a, b, c, e, start, stop): see `library/gemm.py`."""
+multiply_f32 = _routine("f32")
+multiply_f64 = _routine("f64")
+"""multiply(buffers, sizes, start, stop): see `library/gemm.py`."""

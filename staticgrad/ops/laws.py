@@ -129,6 +129,21 @@ def _transposed_product(node: Node, x: Any) -> Any:
     return apply_op(REGISTRY["matmul"], b, a)
 
 
+def _transposed_sum(node: Node, x: Any) -> Any:
+    """(A + B)' = A' + B' where that leaves products, which add up in one memory."""
+    if node.attrs["axes"] != (1, 0) or not (x.node.op is REGISTRY["add"] and _of_products(x.node)):
+        return None
+    return F.add(*(F.permute(Symbol(x.graph, i), (1, 0)) for i in x.node.inputs))
+
+
+def _of_products(node: Node) -> bool:
+    """A matrix that is a product, or a sum or transpose of such."""
+    if node.op is REGISTRY["matmul"]:
+        return node.type.ndim == 2
+    inside = node.op in (REGISTRY["add"], REGISTRY["permute"]) and all(i.type.size == node.type.size for i in node.inputs)
+    return inside and all(map(_of_products, node.inputs))
+
+
 def _sum_of_broadcast(node: Node, x: Any) -> Any:
     """sum over the axes along which one value was repeated = the value times their number (not 0: inf * 0 is NaN)."""
     if x.node.op is not REGISTRY["broadcast_to"] or node.type.dtype.kind != "f" or 0 in x.shape:
@@ -245,6 +260,7 @@ ALGEBRA = (
     Law("reshape of one", "one repeated value has any shape", ("reshape",), _reshape_of_one),
     Law("permute", "two permutations are one, the identity none", ("permute",), _permute_twice),
     Law("transposed product", "(A B)' = B' A'", ("permute",), _transposed_product),
+    Law("transposed sum", "(A B + C D)' = (A B)' + (C D)'", ("permute",), _transposed_sum),
     Law("outer product", "a column times a row is a product by broadcasting", ("matmul",), outer_product),
     Law("times a column", "A b = sum over columns of A * b'", ("matmul",), times_column),
     Law("row times", "a' B = sum over rows of a * B", ("matmul",), row_times),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import staticgrad as sg
 from staticgrad.compiler import jit
+from staticgrad.operators import F
+from tests.compiler.helpers import Bench
 from tests.helpers import rng_of
 
 ROWS, COLUMNS, DEPTHS = (0, 1, 7, 8, 31, 33, 64), (0, 1, 8, 15, 16, 17, 33, 100), (0, 1, 8, 257, 520)
@@ -26,7 +30,7 @@ def operand(rng: np.random.Generator, shape: tuple[int, int], turned: int, dtype
 def run(c: np.ndarray, a: np.ndarray, b: np.ndarray, e: np.ndarray, sizes: list[int], ranges: list[tuple[int, int]]):
     """Call the kernel on ranges of rows, as threads do."""
     kernel = ENTRY(jit.library("gemm", f"gemm_f{8 * c.dtype.itemsize}").address)
-    numbers = np.array(sizes, np.int64)
+    numbers = np.array([1, 1, *sizes], np.int64)
     places = np.array([x.ctypes.data for x in (a, b, c, e)], np.int64)
     for begin, end in ranges:
         kernel(places.ctypes.data, numbers.ctypes.data, begin, end)
@@ -98,3 +102,75 @@ def test_products_by_one_matrix_are_one_product():
         np.testing.assert_allclose(step(x, w).numpy(), expected, rtol=1e-4, atol=1e-5)
         names.append(next(row.name for row in step.plan.rows if row.kind == "gemm"))
     assert names == ["32x16x32", "16x8x32 x4"]
+
+
+# several products in one row -------------------------------------------------------------------------------------------------
+
+
+def both(b: Bench) -> list[Any]:
+    x = b.feed(100, 60)
+    return [x @ b.feed(60, 70), b.feed(40, 100) @ x]
+
+
+def one_of_the_other(b: Bench) -> list[Any]:
+    x = b.feed(100, 60) @ b.feed(60, 60)
+    return [x @ b.feed(60, 70)]
+
+
+def summed(b: Bench) -> list[Any]:
+    return [b.feed(100, 60) @ b.feed(60, 70) + b.feed(100, 60) @ b.feed(60, 70) + b.feed(70)]
+
+
+def batches(b: Bench) -> list[Any]:
+    x = b.feed(5, 33, 60)
+    return [x @ b.feed(5, 60, 33), b.feed(3, 60) @ x.mT]
+
+
+def small(b: Bench) -> list[Any]:
+    x = b.feed(10, 6)
+    return [x @ b.feed(6, 7), b.feed(4, 10) @ x]
+
+
+def few_rows(b: Bench) -> list[Any]:
+    x = b.feed(300, 100)
+    return [b.feed(3, 300) @ x, b.feed(17, 300) @ x]
+
+
+def over_an_operand(b: Bench) -> list[Any]:
+    """The second product is added to what the first one reads."""
+    x = F.cumsum(b.feed(60, 60), 0)
+    return [F.cumsum(x @ b.feed(60, 60), 0), F.cumsum(x + b.feed(60, 60) @ b.feed(60, 60), 0)]
+
+
+def updates(b: Bench) -> list[Any]:
+    """The first product reads a variable that the second one is added to."""
+    w = b.variable(60, 60)
+    b.assign(w, w - b.feed(60, 100) @ b.feed(100, 60))
+    return [b.feed(100, 60) @ w]
+
+
+JOINED: dict[str, tuple[Callable[[Bench], list[Any]], list[str]]] = {
+    "both": (both, ["100x60x70, 40x100x60"]),
+    "one of the other": (one_of_the_other, ["100x60x60", "100x60x70"]),
+    "summed": (summed, ["100x60x70 + x4, 100x60x70 + add"]),
+    "batches": (batches, ["33x60x33 x5, 3x60x33 x5"]),
+    "small": (small, ["10x6x7", "4x10x6"]),
+    "few rows": (few_rows, ["3x300x100, 17x300x100"]),
+    "over an operand": (over_an_operand, ["60x60x60", "60x60x60 + cumsum"]),
+    "updates": (updates, ["100x60x60", "-1 * 60x100x60 + w"]),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_meet_once_for_products_that_are_apart(name: str, threads: int):
+    write, expected = JOINED[name]
+    before = sg.get_num_threads()
+    sg.set_num_threads(threads)
+    try:
+        b = Bench()
+        plan = b.check(*write(b), rtol=1e-3)
+    finally:
+        sg.set_num_threads(before)
+    found = [row.name for row in plan.rows if row.kind == "gemm"]
+    assert found == (expected if threads > 1 else [name for names in expected for name in names.split(", ")])
