@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 
-from .registry import Arrays, Case
+from .registry import Arrays, Case, Job
 
 OURS = ("compiled", "eager")
 JAX = ("sync", "async")
@@ -36,6 +36,11 @@ def batches(data: Arrays, *names: str, place: Callable[[Any], Any] = np.asarray)
     return turns.__next__
 
 
+def labels_long(data: Arrays, *names: str) -> Arrays:
+    """The data with arrays of these names as int64, which PyTorch wants its labels to be."""
+    return data | {name: data[name].astype(np.int64) for name in names}
+
+
 def mode(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
     """Our function of tensors as one of NumPy arrays: compiled, or eager."""
     import staticgrad as sg
@@ -43,6 +48,40 @@ def mode(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
     if backend == "compiled":
         return sg.compile(function)
     return lambda *arrays: function(*map(sg.from_numpy, arrays))
+
+
+def our_training(
+    parameters: Mapping[str, Any], optimizer: Any, loss_of: Callable[..., Any], batch: Callable[[], Any], backend: str
+) -> Job:
+    """A step of ours on the next batch, by the loss of its tensors. parameters: what the step changes, by name."""
+
+    def train(*inputs: Any) -> Any:
+        loss = loss_of(*inputs)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def state() -> Arrays:
+        return {name: p.detach().numpy() for name, p in parameters.items()}
+
+    step = mode(train, backend)
+    return Job(lambda: float(step(*batch())), state, step if backend == "compiled" else None)
+
+
+def torch_training(
+    parameters: Mapping[str, Any], optimizer: Any, loss_of: Callable[..., Any], batch: Callable[[], Any]
+) -> Job:
+    """A step of PyTorch's on the next batch."""
+
+    def step() -> float:
+        loss = loss_of(*batch())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return Job(step, lambda: {name: p.detach().numpy() for name, p in parameters.items()})
 
 
 def session(graph: Any, fetches: Any, feeds: list[Any], variant: str) -> tuple[Any, Callable[..., Any]]:

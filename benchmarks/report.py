@@ -20,6 +20,10 @@ Each case runs on each backend in fresh processes, on the same data and first va
 processes of the median over blocks of steps; each peer counts with the fastest of its variants. Differences under 1.3x
 are ties on a shared machine; the last column of the first table is the ratio of the fastest blocks, which other load
 disturbs least.
+
+Memory is the most that was resident until a case's first steps were done, above what modules took: those imported at first,
+and those that a framework loads when it needs them, with all that they do meanwhile. For us these are Numba, LLVM and
+the native driver; for PyTorch's optimisers, `torch._dynamo`.
 """
 
 
@@ -114,7 +118,8 @@ def tables(results: Mapping[str, Any]) -> Iterator[tuple[str, list[list[str]]]]:
     yield "Steps", list(steps_table(table))
     yield "Targets", list(targets_table(figures.targets(results)))
     yield "Share of the machine's limits", list(limits_table(table, results["limits"]))
-    yield "Peak memory above the imports, MB", list(figures_table(table, BACKENDS, "memory", ".1f"))
+    yield "Peak memory above the imports, full cache, MB", list(figures_table(table, BACKENDS, "memory", ".1f"))
+    yield "Peak memory above the imports, empty cache, MB", list(figures_table(table, peers, "compiling", ".1f"))
     yield "Time to the first result, empty cache, seconds from process start", list(figures_table(table, peers, "cold", ".2f"))
     yield "Time to the first result, full cache, seconds from process start", list(figures_table(table, peers, "warm", ".2f"))
     yield "Import, seconds", list(figures_table(table[:1], peers, "imports", ".2f"))

@@ -24,8 +24,10 @@ class Figures(NamedTuple):
     """Medians over the processes of one entry.
 
     step: microseconds, the median of the processes' medians; low, high: quartiles of all blocks; fastest: block; cpu:
-    microseconds of all threads; cold, warm: seconds from process start to the first result; imports: seconds, and
-    memory: MB above the imports, both with a full cache where that was measured; values: compared between backends.
+    microseconds of all threads; cold, warm: seconds from process start to the first result; imports: seconds; memory:
+    the most MB that were resident until the results were compared, above what modules took, loaded at any time and with all
+    that they did meanwhile (for us: Numba, LLVM and the driver); both with a full cache where that was measured; compiling:
+    the same with an empty cache, above what modules take with a full one; values: compared between backends.
     """
 
     backend: str
@@ -39,6 +41,7 @@ class Figures(NamedTuple):
     warm: float | None
     imports: float
     memory: float
+    compiling: float | None
     values: Mapping[str, float]
 
 
@@ -135,8 +138,16 @@ def figures(entry: Mapping[str, Any]) -> Figures:
         *(statistics.median(seconds) if seconds else None for seconds in starts.values()),
         statistics.median(run["phases"]["import"] for run in settled),
         statistics.median(run["memory"] for run in settled),
+        compiling(runs),
         runs[0]["figures"],
     )
+
+
+def compiling(runs: Iterable[Mapping[str, Any]]) -> float | None:
+    """None where one of the two states of the cache was not measured."""
+    peaks = [run["peak"] for run in runs if run["cold"]]
+    modules = [run["peak"] - run["memory"] for run in runs if not run["cold"]]
+    return statistics.median(peaks) - statistics.median(modules) if peaks and modules else None
 
 
 def reference(values: Iterable[Mapping[str, float]]) -> dict[str, float]:

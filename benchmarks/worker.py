@@ -18,7 +18,7 @@ from typing import Any  # noqa: E402
 import numpy as np  # noqa: E402
 
 from . import cases  # noqa: E402, F401  (registers them)
-from .memory import peak  # noqa: E402
+from .memory import peak, resident  # noqa: E402
 from .phases import Phases  # noqa: E402
 from .registry import BACKENDS, CASES, IMPLEMENTATIONS, Arrays  # noqa: E402
 from .timing import time_steps  # noqa: E402
@@ -36,8 +36,9 @@ def main(name: str, backend: str, variant: str, file: str, began: str, seconds: 
         import_module(module)
     if backend in ("compiled", "session"):
         phases.watch_compiler()
+    phases.watch_imports()
     phases.enter("build")
-    begin = phases.since, phases.before
+    imported = resident()
     job = IMPLEMENTATIONS[name, backend].function(data, backend, variant)
     phases.enter("first step")
     result = job.step()
@@ -45,14 +46,14 @@ def main(name: str, backend: str, variant: str, file: str, began: str, seconds: 
     first = phases.since
     for _ in range(case.steps - 1):
         result = job.step()
+    high = peak()
     figures = figures_of(result, job.state(), data)
-    imported = begin[1] + phases.megabytes.get("load compiler", 0.0)
     report: dict[str, Any] = {
         "figures": figures,
         "total": first - float(began) - phases.seconds.pop("data"),
         "phases": phases.seconds,
-        "memory": peak() - imported,
-        "peak": peak(),
+        "memory": high - imported - phases.loaded,
+        "peak": high,
         **time_steps(job.step, float(seconds))._asdict(),
     }
     print(json.dumps(report))

@@ -51,6 +51,8 @@ class State(threading.local):
         self.graphs: list[Graph] = []
         self.control: list[tuple[Node, ...]] = []
         self.where: Where | None = None
+        self.stream: Any = None
+        """The random numbers of the eager loop or branch under way; None outside of any."""
 
 
 state = State()

@@ -12,6 +12,8 @@ from ..frameworks import (
     OURS,
     batches,
     jax_for,
+    labels_long,
+    our_training,
     pytensor_function,
     session,
     session_variants,
@@ -56,20 +58,11 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     table, w, b = parameters = [sg.tensor(data[name], requires_grad=True) for name in PARAMETERS]
     optimizer = sg.optim.SGD(parameters, lr=RATE)
 
-    def train(bags: Any, y: Any) -> Any:
-        loss = F.cross_entropy(F.embedding(bags, table).mean(1) @ w + b, y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
+    def loss_of(bags: Any, y: Any) -> Any:
+        return F.cross_entropy(F.embedding(bags, table).mean(1) @ w + b, y)
 
-    batch = batches(data, "bags", "y")
-    step = sg.compile(train) if backend == "compiled" else lambda bags, y: train(sg.from_numpy(bags), sg.from_numpy(y))
-
-    def state() -> Arrays:
-        return {name: p.detach().numpy() for name, p in zip(PARAMETERS, parameters, strict=True)}
-
-    return Job(lambda: float(step(*batch())), state)
+    named = dict(zip(PARAMETERS, parameters, strict=True))
+    return our_training(named, optimizer, loss_of, batches(data, "bags", "y"), backend)
 
 
 @implements(CASES, "session", variants=session_variants)
@@ -133,7 +126,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
         torch.optim.SGD(table.parameters(), lr=RATE),
         torch.optim.SGD(linear.parameters(), lr=RATE, fused=True),
     ]
-    batch = batches(data | {"y": data["y"].astype(np.int64)}, "bags", "y", place=torch.from_numpy)
+    batch = batches(labels_long(data, "y"), "bags", "y", place=torch.from_numpy)
 
     def step() -> float:
         bags, y = batch()
@@ -170,7 +163,7 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
         return loss
 
     compiled = torch_compiled(train)
-    batch = batches(data | {"y": data["y"].astype(np.int64)}, "bags", "y", place=torch.from_numpy)
+    batch = batches(labels_long(data, "y"), "bags", "y", place=torch.from_numpy)
 
     def step() -> float:
         with torch.no_grad():

@@ -10,7 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, THREADS, batches, jax_for, session, session_variants, torch_compiled, torch_for
+from ..frameworks import (
+    JAX,
+    OURS,
+    THREADS,
+    batches,
+    jax_for,
+    labels_long,
+    our_training,
+    session,
+    session_variants,
+    torch_compiled,
+    torch_for,
+    torch_training,
+)
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 VOCABULARY, WIDTH, HEADS, LENGTH, LAYERS = 65, 64, 4, 64, 2
@@ -103,16 +116,7 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     model = our_model(data)
     optimizer = sg.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
 
-    def train(x: Any, y: Any) -> Any:
-        loss = model(x, y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    batch = batches(data, "x", "y")
-    step = sg.compile(train) if backend == "compiled" else lambda x, y: train(sg.from_numpy(x), sg.from_numpy(y))
-    return Job(lambda: float(step(*batch())), compiled=step if backend == "compiled" else None)
+    return our_training({}, optimizer, model, batches(data, "x", "y"), backend)
 
 
 @implements(CASES, "session", variants=session_variants)
@@ -185,25 +189,12 @@ def _torch_model(torch: Any, data: Arrays) -> Any:
     return model
 
 
-def _long(data: Arrays) -> Arrays:
-    return data | {name: data[name].astype(np.int64) for name in ("x", "y")}
-
-
 @implements(CASES, "torch", variants=THREADS)
 def torch(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
     model = _torch_model(torch, data)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY, fused=True)
-    batch = batches(_long(data), "x", "y", place=torch.from_numpy)
-
-    def step() -> float:
-        loss = model(*batch())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    return Job(step)
+    return torch_training({}, optimizer, model, batches(labels_long(data, "x", "y"), "x", "y", place=torch.from_numpy))
 
 
 @implements(CASES, "torch.compile", variants=THREADS)
@@ -213,13 +204,4 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     model = _torch_model(torch, data)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY, fused=True)
     compiled = torch_compiled(model)
-    batch = batches(_long(data), "x", "y", place=torch.from_numpy)
-
-    def step() -> float:
-        loss = compiled(*batch())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    return Job(step)
+    return torch_training({}, optimizer, compiled, batches(labels_long(data, "x", "y"), "x", "y", place=torch.from_numpy))

@@ -7,7 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, THREADS, batches, jax_for, session, session_variants, torch_compiled, torch_for
+from ..frameworks import (
+    JAX,
+    OURS,
+    THREADS,
+    batches,
+    jax_for,
+    labels_long,
+    our_training,
+    session,
+    session_variants,
+    torch_compiled,
+    torch_for,
+    torch_training,
+)
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 RATE, MOMENTUM = 0.02, 0.9
@@ -56,20 +69,10 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     model = our_model(data)
     optimizer = sg.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
 
-    def train(x: Any, y: Any) -> Any:
-        loss = F.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
+    def loss_of(x: Any, y: Any) -> Any:
+        return F.cross_entropy(model(x), y)
 
-    batch = batches(data, "x", "y")
-    step = sg.compile(train) if backend == "compiled" else lambda x, y: train(sg.from_numpy(x), sg.from_numpy(y))
-    return Job(
-        lambda: float(step(*batch())),
-        lambda: {name: p.detach().numpy() for name, p in model.named_parameters()},
-        step if backend == "compiled" else None,
-    )
+    return our_training(dict(model.named_parameters()), optimizer, loss_of, batches(data, "x", "y"), backend)
 
 
 @implements(CASES, "session", variants=session_variants)
@@ -125,17 +128,12 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     model = layers(torch.nn)
     model.load_state_dict({name: torch.from_numpy(data[name].copy()) for name in SHAPES})
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM, fused=True)
-    batch = batches(data | {"y": data["y"].astype(np.int64)}, "x", "y", place=torch.from_numpy)
 
-    def step() -> float:
-        x, y = batch()
-        loss = torch.nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+    def loss_of(x: Any, y: Any) -> Any:
+        return torch.nn.functional.cross_entropy(model(x), y)
 
-    return Job(step, lambda: {name: p.detach().numpy() for name, p in model.named_parameters()})
+    batch = batches(labels_long(data, "y"), "x", "y", place=torch.from_numpy)
+    return torch_training(dict(model.named_parameters()), optimizer, loss_of, batch)
 
 
 @implements(CASES, "torch.compile", variants=THREADS)
@@ -159,7 +157,7 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
         return loss
 
     compiled = torch_compiled(train)
-    batch = batches(data | {"y": data["y"].astype(np.int64)}, "x", "y", place=torch.from_numpy)
+    batch = batches(labels_long(data, "y"), "x", "y", place=torch.from_numpy)
 
     def step() -> float:
         with torch.no_grad():

@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import JAX, OURS, THREADS, batches, jax_for, session, session_variants, torch_compiled, torch_for
+from ..frameworks import (
+    JAX,
+    OURS,
+    THREADS,
+    batches,
+    jax_for,
+    our_training,
+    session,
+    session_variants,
+    torch_compiled,
+    torch_for,
+    torch_training,
+)
 from ..registry import Arrays, Case, Job, add_cases, implements
 
 RATE, STEPS, INPUTS, HIDDEN = 0.1, 100, 32, 64
@@ -49,20 +61,10 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     model = our_model(data)
     optimizer = sg.optim.SGD(model.parameters(), lr=RATE)
 
-    def train(x: Any, y: Any) -> Any:
-        loss = ((model(x)[0] - y) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
+    def loss_of(x: Any, y: Any) -> Any:
+        return ((model(x)[0] - y) ** 2).mean()
 
-    batch = batches(data, "x", "y")
-    step = sg.compile(train) if backend == "compiled" else lambda x, y: train(sg.from_numpy(x), sg.from_numpy(y))
-    return Job(
-        lambda: float(step(*batch())),
-        lambda: {name: p.detach().numpy() for name, p in model.named_parameters()},
-        step if backend == "compiled" else None,
-    )
+    return our_training(dict(model.named_parameters()), optimizer, loss_of, batches(data, "x", "y"), backend)
 
 
 @implements(CASES, "session", variants=session_variants)
@@ -122,17 +124,12 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     model = torch.nn.LSTM(INPUTS, HIDDEN)
     model.load_state_dict({name: torch.from_numpy(data[name].copy()) for name in SHAPES})
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE, fused=True)
+
+    def loss_of(x: Any, y: Any) -> Any:
+        return ((model(x)[0] - y) ** 2).mean()
+
     batch = batches(data, "x", "y", place=torch.from_numpy)
-
-    def step() -> float:
-        x, y = batch()
-        loss = ((model(x)[0] - y) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    return Job(step, lambda: {name: p.detach().numpy() for name, p in model.named_parameters()})
+    return torch_training(dict(model.named_parameters()), optimizer, loss_of, batch)
 
 
 @implements(CASES, "torch.compile", variants=THREADS)

@@ -15,11 +15,14 @@ from ..frameworks import (
     batches,
     jax_for,
     jax_training,
+    labels_long,
+    our_training,
     pytensor_training,
     session,
     session_variants,
     torch_compiled_adam,
     torch_for,
+    torch_training,
 )
 from ..registry import Arrays, Case, Job, Product, add_cases, implements
 
@@ -97,20 +100,10 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     model.load_state_dict({name: data[name].copy() for name in PARAMETERS})
     optimizer = sg.optim.Adam(model.parameters(), lr=RATE)
 
-    def train(x: Any, y: Any) -> Any:
-        loss = F.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
+    def loss_of(x: Any, y: Any) -> Any:
+        return F.cross_entropy(model(x), y)
 
-    batch = batches(data, "x", "y")
-    step = sg.compile(train) if backend == "compiled" else train
-
-    def state() -> Arrays:
-        return {name: p.detach().numpy() for name, p in model.named_parameters()}
-
-    return Job(lambda: float(step(*batch())), state, step if backend == "compiled" else None)
+    return our_training(dict(model.named_parameters()), optimizer, loss_of, batches(data, "x", "y"), backend)
 
 
 @implements(CASES, "session", variants=session_variants)
@@ -155,17 +148,12 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     model = torch.nn.Sequential(torch.nn.Linear(n, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, out))
     model.load_state_dict({name: torch.from_numpy(data[name]) for name in PARAMETERS})
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE, fused=True)
-    batch = batches(data | {"y": data["y"].astype(np.int64)}, "x", "y", place=torch.from_numpy)
 
-    def step() -> float:
-        x, y = batch()
-        loss = torch.nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+    def loss_of(x: Any, y: Any) -> Any:
+        return torch.nn.functional.cross_entropy(model(x), y)
 
-    return Job(step, lambda: {name: p.detach().numpy() for name, p in model.named_parameters()})
+    batch = batches(labels_long(data, "y"), "x", "y", place=torch.from_numpy)
+    return torch_training(dict(model.named_parameters()), optimizer, loss_of, batch)
 
 
 @implements(CASES, "torch.compile", variants=THREADS)
@@ -179,7 +167,7 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
         return F.cross_entropy(F.linear(h, p["2.weight"], p["2.bias"]), y)
 
     train = torch_compiled_adam(parameters, loss_of, RATE)
-    batch = batches(data | {"y": data["y"].astype(np.int64)}, "x", "y", place=torch.from_numpy)
+    batch = batches(labels_long(data, "y"), "x", "y", place=torch.from_numpy)
     return Job(lambda: train(*batch()), lambda: {name: p.numpy() for name, p in parameters.items()})
 
 

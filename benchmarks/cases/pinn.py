@@ -14,11 +14,13 @@ from ..frameworks import (
     batches,
     jax_for,
     jax_training,
+    our_training,
     pytensor_training,
     session,
     session_variants,
     torch_compiled_adam,
     torch_for,
+    torch_training,
     torch_variants,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
@@ -52,24 +54,14 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
     model.load_state_dict({name: data[name].copy() for name in PARAMETERS})
     optimizer = sg.optim.Adam(model.parameters(), lr=RATE)
 
-    def train(x: Any, f: Any) -> Any:
+    def loss_of(x: Any, f: Any) -> Any:
         x.requires_grad_()
         u = x * (1 - x) * model(x)
         (du,) = sg.grad(u.sum(), x, create_graph=True)
         (d2u,) = sg.grad(du.sum(), x, create_graph=True)
-        loss = ((d2u + f) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
+        return ((d2u + f) ** 2).mean()
 
-    batch = batches(data, "x", "f")
-    step = sg.compile(train) if backend == "compiled" else lambda x, f: train(sg.from_numpy(x), sg.from_numpy(f))
-
-    def state() -> Arrays:
-        return {name: p.detach().numpy() for name, p in model.named_parameters()}
-
-    return Job(lambda: float(step(*batch())), state)
+    return our_training(dict(model.named_parameters()), optimizer, loss_of, batches(data, "x", "f"), backend)
 
 
 @implements(CASES, "session", variants=session_variants)
@@ -126,21 +118,16 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
     model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
     model.load_state_dict({name: torch.from_numpy(data[name]) for name in PARAMETERS})
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE, fused=True)
-    batch = batches(data, "x", "f", place=torch.from_numpy)
 
-    def step() -> float:
-        x, f = batch()
+    def loss_of(x: Any, f: Any) -> Any:
         x = x.detach().requires_grad_()
         u = x * (1 - x) * model(x)
         (du,) = grad(u.sum(), x, create_graph=True)
         (d2u,) = grad(du.sum(), x, create_graph=True)
-        loss = ((d2u + f) ** 2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return ((d2u + f) ** 2).mean()
 
-    return Job(step, lambda: {name: p.detach().numpy() for name, p in model.named_parameters()})
+    batch = batches(data, "x", "f", place=torch.from_numpy)
+    return torch_training(dict(model.named_parameters()), optimizer, loss_of, batch)
 
 
 @implements(CASES, "torch.compile", variants=torch_variants)

@@ -325,6 +325,8 @@ class Builder(Regions):
             buffers.append((self.temporary((chunks * routine.scratch,), node.type.dtype), 0))
         sizes = [routine.span, chunks, *routine.sizes]
         address = jit.library(routine.module, routine.kernel).address
+        if routine.why:
+            self.notes.append(f"{node.op.name} by {routine.module}.{routine.kernel}, {routine.why}")
         row = Row(
             "routine", routine.kernel, node, buffers, sizes, address, 0, chunks if routine.span else 0, chunks,
             nodes=[node], work=routine.work,

@@ -54,7 +54,7 @@ def explain(plan: Plan) -> str:
         lines += ["", "laws applied"]
         lines += [f"  {n} x {law} (at {op})" for (law, op), n in Counter(plan.laws).items()]
     if plan.notes:
-        lines += ["", "variables, and values written over others"]
+        lines += ["", "variables, values written over others, and the choice of routines"]
         lines += counted(plan.notes)
     hosts = [row for row in plan.rows if row.kind == "host"]
     if hosts:

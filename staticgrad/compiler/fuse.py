@@ -26,7 +26,7 @@ MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster th
 CHEAP = 2  # cost up to which a value is computed in each kernel that reads it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Decision:
     """A yes or no of the fuser, with its reason."""
 
@@ -40,7 +40,7 @@ class Decision:
         return f"{self.producer.op.name} {verb} {self.consumer.op.name}: {self.reason}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Group:
     """Nodes that one kernel computes."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir import REGISTRY, Graph, Node, Subgraph
 from ..operators import F, Symbol, lines_of
-from ..ops.bodies import copied, parameter
+from ..ops.bodies import copied, twin
 from ..ops.roles import Loop
 
 
@@ -204,5 +204,5 @@ def _unique(
 
 def subgraph(params: Sequence[Node], results: Sequence[Node]) -> Subgraph:
     graph = Graph(intern=True)
-    moved = {p: parameter(graph, p.type, p.name) for p in params}
+    moved = {p: twin(graph, p) for p in params}
     return Subgraph(graph, list(moved.values()), copied(graph, results, dict(moved)))

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from .elementary import cos_f64, log1p_f64
-from .lang import f32, f64, inline
+from .lang import f32, f64, i64, inline
 
 u64 = np.uint64
 M0, M1 = u64(0xD2511F53), u64(0xCD9E8D57)
@@ -34,6 +34,13 @@ def philox(seed, draw, element):
 @inline
 def unit_f64(a, b):
     return f64(((a >> u64(5)) << u64(26)) | (b >> u64(6))) * f64(2.0**-53)
+
+
+@inline
+def uniform_seed(seed, draw, element):
+    """The generator of a loop or branch: a seed from a key that no seed is, and no draws yet."""
+    a, b, _, _ = philox(u64(seed) | u64(1 << 63), draw, u64(0))
+    return i64((a << u64(31)) | (b >> u64(1))) if element == 0 else i64(0)
 
 
 @inline

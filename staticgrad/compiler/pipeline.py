@@ -49,6 +49,7 @@ def compile_plan(
     laws: list[tuple[str, str]] = []
     given = [f for f in prepared.feeds if f in prepared.graph]
     graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict)
+    graph.finish()
     results = found[: len(prepared.results)]
     moved = dict(zip(given, found[len(results) :], strict=True))
     feeds = [moved.get(f, f) for f in prepared.feeds]

@@ -77,6 +77,7 @@ def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
     live = Graph(intern=True)
     for node in graph.reaching(results):
         live.append(node)
+    live.finish()
     return live
 
 

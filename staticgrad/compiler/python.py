@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.random import normal_op, uniform_op
+from ..ops.random import normal_op, stream_seed, uniform_op
 from ..types import DTYPES, SHORT, bool_
 from .elementary import PYTHON
 from .rows import Row, memory_of
@@ -139,6 +139,10 @@ def _sign(x: Any) -> Any:
     return type(x)(1) if x > 0 else type(x)(-1) if x < 0 else x
 
 
+def _seed(seed: int, draw: int, element: int) -> int:
+    return stream_seed(int(seed), int(draw)) if element == 0 else 0
+
+
 def _draws(op: Any, dtype: np.dtype) -> Callable[[int, int, int], Any]:
     """One element of a draw. The elements before it come with it, so they are kept for the next call."""
 
@@ -172,6 +176,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     **{f"floor_divide_{s}": np.floor_divide for s in ("f32", "f64", "int")},
     **{f"remainder_{s}": np.remainder for s in ("f32", "f64", "int")},
     "pow_int": np.power,
+    "uniform_seed": _seed,
     **{f"uniform_{SHORT[d]}": _draws(uniform_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
     **{f"normal_{SHORT[d]}": _draws(normal_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
 }

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, Subgraph
-from ..ops.bodies import copied, parameter
+from ..ops.bodies import copied, twin
 from ..ops.roles import Loop
 from ..types import bool_
 from . import driver
@@ -215,7 +215,7 @@ class Regions:
                 cells.append(_variable(graph, f"carry {len(cells)}", param))
                 leaf = cells[-1][1]
             else:
-                leaf = parameter(graph, param.type, param.name)
+                leaf = twin(graph, param)
             moved[param], slots[leaf] = leaf, slot
         results = copied(graph, body.results, moved)
         for k in range(len(cells), len(results)):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ir import Graph, Node, Region, Result, Subgraph
-from ..ops.bodies import copied, parameter
+from ..ops.bodies import copied, twin
 from ..ops.roles import Loop, trip_count
 from ..types import StackType, TensorType
 from .hoist import improve
@@ -31,7 +31,7 @@ class Family:
     def __init__(self, first: Node):
         self.first = first
         self.graph = Graph(intern=True)
-        self.params = [parameter(self.graph, p.type, p.name) for p in first.attrs["body"].params]
+        self.params = [twin(self.graph, p) for p in first.attrs["body"].params]
         self.carries = first.attrs["carries"]
         self.results: list[Node] = []
         self.places: dict[Node, int] = {}
@@ -145,7 +145,7 @@ def _loop(node: Node, wanted: set[int], reduce: Reduce) -> Draft:
     loop = Loop(node.attrs, node.inputs)
     body, params = Graph(intern=True), []
     for p, outer in zip(loop.body.params, [*loop.consts, *loop.inits, *loop.stacks], strict=True):
-        params.append(parameter(body, _seen(outer.type) if p in loop.item_params else outer.type, p.name))
+        params.append(twin(body, p, _seen(outer.type) if p in loop.item_params else outer.type))
     values = copied(body, loop.body.results, dict(zip(loop.body.params, params, strict=True)))
     if loop.cond is not None:
         values += copied(body, loop.cond.results, dict(zip(loop.cond.params, params, strict=False)))

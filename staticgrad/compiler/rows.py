@@ -18,7 +18,7 @@ PER_RUN = ("feed", "output")
 """Kinds of slots whose memory is another array in each run."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Slot:
     """Memory of one value: part of the arena, a result's own array, or an array from outside."""
 
@@ -61,7 +61,7 @@ class Slot:
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Row:
     """A row of the table, and what `explain` says about it."""
 
@@ -86,6 +86,8 @@ class Row:
     """What a row of a loop or branch does; see `table`."""
     frame: Any = None
     """The body of a loop or branch that a host call belongs to."""
+    pointers: np.ndarray = field(init=False)
+    size_array: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self.pointers = np.zeros(len(self.buffers), np.int64)

@@ -22,7 +22,7 @@ from .space import FULL, ROW, SCALAR, inlined, origin
 CHECKED, ORDINARY, WRITING = range(3)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Unit:
     """One step of the plan. `makes`: nodes that get memory; `reads`: bases of the operands."""
 

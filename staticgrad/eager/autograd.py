@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import AnomalyError, DTypeError, GradientError, ShapeError
 from ..operators import F, frontends, state
+from ..ops.touched import carry
 from ..types import shape_text
 from .modes import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
@@ -185,7 +186,10 @@ class Walk:
     def _reach_leaf(self, leaf: Tensor, g: Any) -> None:
         if self.wanted is None or id(leaf) in self.wanted:
             known = self.found.get(id(leaf))
-            self.found[id(leaf)] = (leaf, g if known is None else known[1] + g)
+            self.found[id(leaf)] = (leaf, g if known is None else self._sum(known[1], g))
+
+    def _sum(self, a: Any, b: Any) -> Any:
+        return a + b if self.create else carry(a + b, a, b)
 
     def _visit(self, record: Record, g: Any) -> None:
         """One record's cotangent, passed on to its operands."""
@@ -273,7 +277,7 @@ class Walk:
             return g
         data = np.asarray(g)
         if data.base is not None or not data.flags.writeable or id(data) in self.taken:
-            data = data.copy()
+            data = carry(data.copy(), data)
         self.taken.add(id(data))
         return wrap(data)
 
@@ -321,5 +325,7 @@ def _accumulate(leaf: Tensor, g: Any, walk: Walk) -> None:
     elif walk.create or known._tracked or not known._data.flags.writeable:
         leaf._grad = known + (g if walk.create else wrap(np.asarray(g)))
     else:
-        known._data += g
+        data = known._data
+        data += g
+        carry(data, data, np.asarray(g))
         touch(known)

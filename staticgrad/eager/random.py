@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..operators import F, Symbol, frontends, public, state
-from ..ops.random import Generator, draw, draw_like, dropout_mask, generator, normal_op, uniform_op
+from ..ops.random import Generator, Place, current, dropout_mask, generator, next_place, normal_op, uniform_op
 from ..types import as_dtype, as_shape, get_default_dtype
 from .tensor import Tensor
 
@@ -28,8 +28,8 @@ def _refuse_tracing(name: str) -> None:
         state.tracer.refuse(f"sg.{name} can't be traced", "call it outside the compiled function")
 
 
-def _source(x: Any = None) -> tuple[Any, int]:
-    """The generator leaf of the graph being built with the next index in it, or the generator's next draw."""
+def _place(x: Any = None) -> Place:
+    """The next draw of the graph being built, or the next one of the generator."""
     graph = None
     if frontends.tracing and state.tracer is not None:
         graph = state.tracer.graph
@@ -37,18 +37,7 @@ def _source(x: Any = None) -> tuple[Any, int]:
         graph = x.graph
     elif x is None and state.graphs:
         graph = state.graphs[-1]
-    if graph is None:
-        return Tensor(generator.take()), 0
-    from ..operators import append
-    from ..ops.leaves import generator as leaf
-    from ..ops.random import rng_op_type
-
-    with graph.lock:
-        if graph.generator is None:
-            graph.generator = append(graph, leaf, (), {"type": rng_op_type})
-        index = graph.draws
-        graph.draws = index + 1
-    return graph.generator, index
+    return Place(Tensor(current().take()), None, 0) if graph is None else next_place(graph)
 
 
 def _draw(op: Any, shape: tuple[Any, ...], dtype: Any) -> Any:
@@ -56,8 +45,7 @@ def _draw(op: Any, shape: tuple[Any, ...], dtype: Any) -> Any:
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if kind.kind != "f":
         raise ArgumentError(f"random numbers are floating, got dtype {kind}")
-    rng, index = _source()
-    return draw(op, rng, extents, kind, index)
+    return _place().draw(op, shape=extents, dtype=kind)
 
 
 def _with_grad(x: Any, requires_grad: bool) -> Any:
@@ -86,7 +74,7 @@ def randint(low: int, high: int | None = None, shape: Any = (), dtype: Any = np.
 def randperm(n: int) -> Tensor:
     """A random order of 0 ... n-1, int64."""
     _refuse_tracing("randperm")
-    keys = draw(uniform_op, Tensor(generator.take()), (n,), np.dtype(np.float64), 0)
+    keys = Place(Tensor(current().take()), None, 0).draw(uniform_op, shape=(n,), dtype=np.dtype(np.float64))
     return Tensor(np.argsort(keys._data, kind="stable").astype(np.int64))
 
 
@@ -104,5 +92,4 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
         raise DTypeError(f"dropout: x has to be floating, got {x.dtype}")
     if p == 1:
         return F.where(False, x, 0)
-    rng, index = _source(x)
-    return dropout_mask(x, draw_like(uniform_op, rng, x, x.dtype, index), p)
+    return dropout_mask(x, _place(x).draw(uniform_op, x, shape=None, dtype=x.dtype), p)

@@ -36,9 +36,11 @@ class Graph:
         self.generator: Any = None
         """The leaf of the random generator, once something draws, and how many draws there are."""
         self.draws = 0
+        self.step: Any = None
+        """While the body of a loop is being built: how many draws of its generator earlier iterations have taken."""
         self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
         """Nodes that moved into a subgraph: nothing out here may read them."""
-        self._interned: dict[Any, Node] = {}
+        self._interned: dict[Any, Node] | None = {}
         self._members: set[Node] = set()
         self._names: dict[str, int] = {}
         self._by_name: dict[str, Node] = {}
@@ -66,6 +68,8 @@ class Graph:
             if node in self._members:
                 return node
             if self.intern and node.op.pure:
+                if self._interned is None:
+                    self._interned = {known.key: known for known in self.nodes if known.op.pure}
                 twin = self._interned.setdefault(node.key, node)
                 if twin is not node:
                     return twin
@@ -74,6 +78,10 @@ class Graph:
             if node.name:
                 self._by_name.setdefault(node.name, node)
         return node
+
+    def finish(self) -> None:
+        """Give up the memory that only building takes: the table of twins, which is made again should a node follow."""
+        self._interned = None
 
     def withdraw(self, nodes: Iterable[Node]) -> None:
         """Take out nodes that became part of a subgraph."""

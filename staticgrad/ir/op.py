@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +61,7 @@ class Layout:
     offset: int
 
     @staticmethod
+    @lru_cache(maxsize=256)
     def contiguous(shape: tuple[int, ...]) -> Layout:
         strides, step = [], 1
         for extent in reversed(shape):
@@ -156,6 +158,8 @@ class Routine:
     """Elements per chunk, of the result's dtype."""
     join: str = ""
     """The kernel that runs once when all chunks are done."""
+    why: str = ""
+    """Why this kernel and not another; `explain()` says it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ..eager import Tensor, generator, no_grad
 from ..eager.inplace import replace, tracer
 from ..errors import ArgumentError, ShapeError
 from ..ir import OpDef
-from ..ops.random import draw, normal_op, uniform_op
+from ..ops.random import Place, normal_op, uniform_op
 from ..types import shape_text
 
 GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0)}
@@ -29,7 +29,7 @@ def _drawn(tensor: Tensor, op: OpDef, name: str, scale: float, shift: float) -> 
     """scale * draw + shift. The next draw is taken here: inside a graph's context too, parameters have values now."""
     _refuse_tracing(name)
     with no_grad():
-        values = draw(op, Tensor(generator.take()), tensor.shape, tensor.dtype, 0)
+        values = Place(Tensor(generator.take()), None, 0).draw(op, shape=tensor.shape, dtype=tensor.dtype)
         return replace(tensor, values * scale + shift, name)
 
 

@@ -16,6 +16,7 @@ from . import (
     pooling,
     random,
     reductions,
+    repeats,
     shaping,
     while_loops,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "pooling",
     "random",
     "reductions",
+    "repeats",
     "shaping",
     "while_loops",
 ]

@@ -6,7 +6,8 @@ on a loop's parameters stay outside, computed once, and enter the body as consta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,15 @@ from ..errors import GraphError
 from ..ir import REGISTRY, Graph, Node, Subgraph
 from ..operators import Symbol, append, apply, state
 from ..types import TensorType
+from .random import STREAMS, next_place, stream_op
 from .trees import flatten
 
 SMALL = 64
 """Elements up to which a constant becomes part of the body, where laws see it; larger ones are handed in."""
+
+
+COUNTER = TensorType((), np.dtype(np.int64))
+"""How many draws of a body's random numbers earlier iterations took."""
 
 
 def in_graph(graph: Graph, op: str, args: tuple[Any, ...], **attrs: Any) -> Any:
@@ -37,6 +43,48 @@ def symbol(graph: Graph, value: Any, like: Any = None) -> Any:
     return in_graph(graph, "identity", (value,))
 
 
+class Draws:
+    """The random numbers of the body of a loop or branch: a stream of its own, of one draw of what is around it.
+
+    Around what builds the node. always: the draw is taken even if the body has no use for it. count: how many the body took
+    in one iteration.
+    """
+
+    def __init__(self, graph: Graph, *, always: bool):
+        self.graph, self.always, self.count = graph, always, 0
+        self.bare = graph.generator is None
+        self.stream = next_place(graph).draw(stream_op)
+
+    def __enter__(self) -> Draws:
+        return self
+
+    def __exit__(self, error: Any, *rest: Any) -> None:
+        if error is not None or not (self.always or self.count):
+            self._withdraw()
+
+    @contextmanager
+    def inside(self, step: Any) -> Iterator[None]:
+        """While the body is being built: its draws come from the stream. step: those of earlier iterations; None: it has
+        only one."""
+        graph = self.graph
+        saved = graph.generator, graph.step, graph.draws
+        graph.generator, graph.step, graph.draws = self.stream, step, self.count
+        try:
+            yield
+        finally:
+            self.count, (graph.generator, graph.step, graph.draws) = graph.draws, saved
+
+    def _withdraw(self) -> None:
+        """There is no loop, or it draws nothing: its draw is the next one's."""
+        graph = self.graph
+        gone = {self.stream.node}
+        graph.draws -= 1
+        if self.bare:
+            gone.add(graph.generator.node)
+            graph.generator = None
+        graph.withdraw(gone)
+
+
 class Traced:
     """One run of `fn` on parameters of the given types.
 
@@ -50,7 +98,6 @@ class Traced:
     ):  # fmt: skip
         self.graph, self.what = graph, what
         first = len(graph.nodes)
-        draws = graph.draws
         marks = None if state.tracer is None else state.tracer.marks()
         params = [in_graph(graph, "placeholder", (), type=kind) for kind in kinds]
         if state.tracer is not None:
@@ -62,14 +109,14 @@ class Traced:
             self.symbols = [symbol(graph, leaf, like) for leaf, like in zip(leaves, dtypes, strict=False)]
             self.results = [s.operand() for s in self.symbols]
             added = graph.nodes[first:]
-            self._refuse_effects(added, graph.draws != draws, marks)
+            self._refuse_effects(added, marks)
         except BaseException:
             graph.withdraw(self._dependent(graph.nodes[first:]))
             raise
         self.inside = self._branch(added) if closed else self._dependent(added)
         self.captured = self._captured()
 
-    def _refuse_effects(self, added: Iterable[Node], drawn: bool, marks: Any) -> None:
+    def _refuse_effects(self, added: Iterable[Node], marks: Any) -> None:
         for node in added:
             if node.op.effect in ("assign", "group") and not _initializes(node):
                 raise GraphError(
@@ -77,11 +124,6 @@ class Traced:
                     "carry the value from one iteration to the next, and assign the result outside",
                     where=node.where,
                 )
-        if drawn:
-            raise GraphError(
-                f"{self.what}: its body draws random numbers, which would be the same in every iteration",
-                "draw them outside, and hand them in as xs or as an operand",
-            )
         if marks is not None and marks != state.tracer.marks():
             raise GraphError(
                 f"{self.what}: its body changes a tensor from outside, or a gradient, and a body has no side effects",
@@ -117,11 +159,15 @@ class Traced:
     def subgraph(self, captured: Sequence[Node], extra: Sequence[TensorType] = ()) -> Subgraph:
         """The body as a function of what is captured (by it, or by others beside it), then of the parameters."""
         body = Graph(intern=True)
-        moved = {node: parameter(body, node.type, node.name) for node in captured}
-        params = [parameter(body, node.type, node.name) for node in self.params]
+        moved = {node: twin(body, node) for node in captured}
+        params = [twin(body, node) for node in self.params]
         moved |= dict(zip(self.params, params, strict=True))
         spare = [parameter(body, kind) for kind in extra]
         return Subgraph(body, [*(moved[c] for c in captured), *params, *spare], copied(body, self.results, moved))
+
+    def drop(self, param: int, result: int) -> None:
+        """Do without a parameter that only one result reads, and without that."""
+        del self.params[param], self.symbols[result], self.results[result]
 
     def withdraw(self) -> None:
         """Take the body out of the graph around it."""
@@ -130,6 +176,13 @@ class Traced:
 
 def parameter(graph: Graph, kind: TensorType, name: str = "") -> Node:
     return graph.add(REGISTRY["placeholder"], (), {"type": kind}, kind, name)
+
+
+def twin(graph: Graph, node: Node, kind: TensorType | None = None) -> Node:
+    """A parameter that stands for a node, of its type unless another is given; a generator stays one."""
+    op = REGISTRY["generator"] if node.op.leaf == "generator" or node.op in STREAMS else REGISTRY["placeholder"]
+    kind = node.type if kind is None else kind
+    return graph.add(op, (), {"type": kind}, kind, node.name)
 
 
 def copied(body: Graph, results: Sequence[Node], moved: dict[Node, Node], *, lean: bool = False) -> list[Node]:

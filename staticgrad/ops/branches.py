@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Symbol, apply, public
+from ..operators import F, Symbol, apply, frontends, public
 from ..types import bool_, shape_text
-from .bodies import Traced, outputs, symbol
+from .bodies import Draws, Traced, outputs, symbol
 from .carrying import check_scalar, graph_for
 from .leaves import fits
+from .random import stream
 from .trees import paths, text, unflatten
 
 
@@ -20,25 +22,31 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
     pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
-    same structure, of the same shapes and dtypes, and have no side effects. In a graph it is one node; eagerly, and for a
-    Python boolean, an ordinary decision. Raises ArgumentError, ShapeError, DTypeError when the branches disagree.
+    same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
+    one node; eagerly, and for a Python boolean, an ordinary decision. Raises ArgumentError, ShapeError, DTypeError when the
+    branches disagree.
     """
     if not callable(true_fn) or not callable(false_fn):
         raise ArgumentError(f"{'true_fn' if not callable(true_fn) else 'false_fn'} must be callable.")
     graph = graph_for([pred]) if hasattr(pred, "dtype") else None
     if graph is None:
-        return (true_fn if check_scalar(pred, "cond: pred") else false_fn)(*operands)
+        chosen = true_fn if check_scalar(pred, "cond: pred") else false_fn
+        with stream(always=True) if isinstance(pred, frontends.tensor_class) else nullcontext():
+            return chosen(*operands)
     pred = check_scalar(symbol(graph, pred), "cond: pred")
     pred = pred if pred.dtype == bool_ else F.ne(pred, 0)
     branches: list[Traced] = []
-    try:
-        for fn in (true_fn, false_fn):
-            branches.append(Traced(graph, lambda fn=fn: fn(*operands), [], lambda p: (), "cond", closed=True))
-    finally:
-        for branch in branches:
-            branch.withdraw()
-    _check_branches(*branches)
-    captured = list(dict.fromkeys(c for branch in branches for c in branch.captured))
+    with Draws(graph, always=True) as draws:
+        try:
+            for fn in (true_fn, false_fn):
+                draws.count = 0
+                with draws.inside(None):
+                    branches.append(Traced(graph, lambda fn=fn: fn(*operands), [], lambda p: (), "cond", closed=True))
+        finally:
+            for branch in branches:
+                branch.withdraw()
+        _check_branches(*branches)
+    captured = list(dict.fromkeys([*(c for branch in branches for c in branch.captured), draws.stream.node]))
     then, orelse = (branch.subgraph(captured) for branch in branches)
     node = apply(REGISTRY["branch"], pred, *(Symbol(graph, c) for c in captured), then=then, orelse=orelse)
     return unflatten(branches[0].structure, outputs(node, len(then.results)))

@@ -6,15 +6,16 @@ For weights w, y = conv(x, w) is bilinear, so with any g the three contractions 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..ir import Native, Node, OpDef, define
+from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, Operators, apply, as_array
 from ..types import Shape, TensorType
-from . import taps
+from . import planes, taps
 from .rules import numeric
 
 Pair = tuple[int, int]
@@ -163,20 +164,33 @@ def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> taps.Spec:
 
 def _conv_plan(node: Node, layouts: Any) -> Any:
     x, w = (i.type for i in node.inputs)
-    return _native(node, lambda: taps.gather(_spec(x, w, node.type, node), node.type.dtype, False))
+    return _native(node, lambda: _gather(_spec(x, w, node.type, node), node.type.dtype, False))
 
 
 def _input_plan(node: Node, layouts: Any) -> Any:
     g, w = (i.type for i in node.inputs[:2])
-    return _native(node, lambda: taps.gather(_spec(node.type, w, g, node), node.type.dtype, True))
+    return _native(node, lambda: _gather(_spec(node.type, w, g, node), node.type.dtype, True))
 
 
 def _weight_plan(node: Node, layouts: Any) -> Any:
     g, x = (i.type for i in node.inputs[:2])
-    return _native(node, lambda: taps.weights(_spec(x, node.type, g, node), node.type.dtype))
+    return _native(node, lambda: _weights(_spec(x, node.type, g, node), node.type.dtype))
 
 
-def _native(node: Node, routine: Any) -> Any:
+def _gather(spec: taps.Spec, dtype: np.dtype, gradient: bool) -> Routine:
+    channels = (spec.c if gradient else spec.o) // spec.groups
+    if channels <= planes.MOST_CHANNELS:
+        return planes.gather(spec, dtype, gradient)
+    return taps.gather(spec, dtype, gradient)
+
+
+def _weights(spec: taps.Spec, dtype: np.dtype) -> Routine:
+    if spec.o // spec.groups <= planes.MOST_COTANGENTS:
+        return planes.weights(spec, dtype)
+    return taps.weights(spec, dtype)
+
+
+def _native(node: Node, routine: Callable[[], Routine]) -> Any:
     """The call; zeros where there is nothing to sum; the host for integers."""
     if node.type.dtype.kind != "f":
         return None

@@ -13,6 +13,7 @@ from ..ir import REGISTRY, Expand, Index, Native, Node, OpDef, define
 from ..operators import F, append, apply, public
 from ..types import TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from .rules import keep, unbroadcast
+from .touched import note
 
 ADDED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64))
 """Dtypes that native routines add up."""
@@ -121,6 +122,8 @@ def _scatter_eval(g: np.ndarray, like: np.ndarray, *indices: np.ndarray, axis: i
         position = position * n + index.astype(np.int64, copy=False)
     place = (row * math.prod(extents) + position.reshape(-1, 1)) * inner + np.arange(inner)
     np.add.at(out.reshape(-1), place.reshape(-1), g.reshape(-1))
+    if axis == 0 and len(indices) == 1:
+        note(out, indices[0].copy())
     return out
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..ir import REGISTRY, Extent, Graph, Index, Node, Pointwise, Subgraph, View
 from ..operators import F, Symbol, apply, frontends, state
 from ..types import StackType, TensorType, TupleType
-from .bodies import copied, outputs, parameter
+from .bodies import copied, outputs, parameter, twin
 from .roles import Loop, Parts
 
 CHEAP = 2
@@ -223,7 +223,7 @@ class _Backward:
         """The backward body, and the forward body that makes its residuals."""
         loop, body = self.loop, Graph(intern=True)
         order = [*loop.const_params, *state, *sums, *loop.item_params, *self.kept, *items]
-        moved = {p: parameter(body, p.type, p.name if p.op.leaf else "") for p in order}
+        moved = {p: twin(body, p) for p in order}
         results = copied(body, after, dict(moved), lean=True)
         used = set(body.reaching(results))
         self.used_consts = [k for k, p in enumerate(loop.const_params) if moved[p] in used]
@@ -236,7 +236,7 @@ class _Backward:
         params = [moved[p] for p in (*given, *state, *sums, *stacked, *self.kept, *items)]
         self.body = Subgraph(body, params, results)
         ahead = Graph(intern=True)
-        places = {p: parameter(ahead, p.type, p.name) for p in loop.body.params}
+        places = {p: twin(ahead, p) for p in loop.body.params}
         forward = copied(ahead, [*loop.body.results, *self.kept], dict(places))
         self.forward = Subgraph(ahead, list(places.values()), forward)
 
@@ -293,5 +293,5 @@ def _backwards(side: Subgraph, flags: Sequence[bool], outs: Sequence[int]) -> Su
     found = joint.pull([side.results[i] for i in outs], seeds, sources)
     results = [F.zeros_like(joint.symbol(s)).node if f is None else f for s, f in zip(sources, found, strict=True)]
     body = Graph(intern=True)
-    params = {p: parameter(body, p.type, p.name) for p in (*side.params, *seeds)}
+    params = {p: twin(body, p) for p in (*side.params, *seeds)}
     return Subgraph(body, list(params.values()), copied(body, results, dict(params), lean=True))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError, ShapeError
 from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import TensorType
-from .bodies import Traced, outputs, symbol
+from .bodies import COUNTER, Draws, Traced, outputs, symbol
 from .carrying import InGraph, check_carries, check_structure, eager_tensors, graph_for
+from .random import stream
 from .roles import trip_count
 from .trees import flatten, paths, unflatten
 
@@ -31,8 +34,10 @@ def scan(
     number of iterations where there are no xs. reverse: from the last x to the first; ys lie where their x was.
     checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
 
-    In a graph it is one node, whose time to compile does not depend on the number of iterations; eagerly, a Python loop.
-    Raises ShapeError, DTypeError and ArgumentError for a body that changes what it carries, and for xs of different lengths.
+    fn may draw random numbers (`sg.rand`, dropout): fresh ones in each iteration, the same in every mode, and the gradient
+    sees those of its iteration. In a graph it is one node, whose time to compile does not depend on the number of
+    iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and ArgumentError for a body that changes what it
+    carries, and for xs of different lengths.
     """
     (carry, spec), (items, item_spec) = flatten(init), flatten(xs)
     if checkpoint_every is not None and (isinstance(checkpoint_every, bool) or checkpoint_every < 1):
@@ -43,20 +48,23 @@ def scan(
     graph = graph_for([*carry, *items])
     if graph is None:
         try:
-            return job.eager(eager_tensors(carry), eager_tensors(items), length)
+            with stream(always=False) as numbers:
+                return job.eager(eager_tensors(carry), eager_tensors(items), length)
         except InGraph as found:
+            numbers.undo()
             graph = found.graph
     carry, items = [symbol(graph, x) for x in carry], [symbol(graph, x) for x in items]
     n = _length(items, length)
-    if checkpoint_every is None:
-        last, ys = job.symbolic(graph, carry, items, length)
-    else:
-        if n is None:
-            raise ShapeError(
-                "scan: checkpoint_every needs a known number of iterations, the leading extent of xs is unknown",
-                "give the placeholder a known extent, or pass length=n",
-            )
-        last, ys = job.checkpointed(graph, carry, items, n, int(checkpoint_every))
+    if checkpoint_every is not None and n is None:
+        raise ShapeError(
+            "scan: checkpoint_every needs a known number of iterations, the leading extent of xs is unknown",
+            "give the placeholder a known extent, or pass length=n",
+        )
+    with Draws(graph, always=False) as job.draws:
+        if checkpoint_every is None:
+            last, ys = job.symbolic(graph, carry, items, length)
+        else:
+            last, ys = job.checkpointed(graph, carry, items, n, int(checkpoint_every))
     return unflatten(spec, last), unflatten(job.y_spec, ys)
 
 
@@ -74,6 +82,7 @@ class _Scan:
         self.fn, self.spec, self.item_spec, self.reverse = fn, spec, item_spec, bool(reverse)
         self.names = paths(spec, "carry")
         self.y_spec: Any = None
+        self.draws: Draws | None = None
 
     def call(self, carry: Sequence[Any], items: Sequence[Any]) -> tuple[Any, Any]:
         """fn on one carry and one item. Raises ArgumentError unless it returns a pair."""
@@ -116,50 +125,63 @@ class _Scan:
     # in a graph
 
     def symbolic(
-        self, graph: Graph, carry: list[Any], items: list[Any], length: int | None, *, remat: bool = False
+        self, graph: Graph, carry: list[Any], items: list[Any], length: int | None, *, remat: bool = False, step: Any = None
     ) -> tuple[list[Any], list[Any]]:
-        kinds = [x.node.type for x in carry] + [x.node.type.with_shape(x.shape[1:]) for x in items]
+        """step: how many random numbers were drawn before, if that is a carry of the caller's; it comes back as the last."""
+        if self.draws is not None:
+            self.draws.count = 0
+        kinds = [*(x.node.type for x in carry), COUNTER, *(x.node.type.with_shape(x.shape[1:]) for x in items)]
         n = len(carry)
-        body = Traced(graph, self.call, kinds, lambda p: (p[:n], p[n:]), "scan", [x.dtype for x in carry])
+        likes = [*(x.dtype for x in carry), COUNTER.dtype]
+        body = Traced(graph, self._traced, kinds, lambda p: (p[:n], p[n], p[n + 1 :]), "scan", likes)
         try:
-            after, self.y_spec = self._returned(body)
-            check_carries("scan", self.names, carry, after)
+            carry_spec, _, self.y_spec = body.structure[1]
+            check_structure("scan", self.spec, carry_spec)
+            check_carries("scan", self.names, carry, body.symbols[:n])
         finally:
             body.withdraw()
+        if step is not None or (self.draws is not None and self.draws.count):
+            carry = [*carry, symbol(graph, np.zeros((), np.int64)) if step is None else step]
+        else:
+            body.drop(n, n)
         captured = body.captured
         node = apply(
             REGISTRY["loop"], *(Symbol(graph, c) for c in captured), *carry, *items,
-            body=body.subgraph(captured), cond=None, consts=len(captured), carries=n,
+            body=body.subgraph(captured), cond=None, consts=len(captured), carries=len(carry),
             length=length if not items or length is None else None, reverse=self.reverse, count=False, remat=remat,
         )  # fmt: skip
         results = outputs(node, len(body.results))
-        return results[:n], results[n:]
+        return results[: n if step is None else n + 1], results[len(carry) :]
 
-    def _returned(self, body: Traced) -> tuple[list[Any], Any]:
-        """The next carry of a traced body, and the structure of y."""
-        carry_spec, y_spec = body.structure[1]
-        check_structure("scan", self.spec, carry_spec)
-        return body.symbols[: len(self.names)], y_spec
+    def _traced(self, carry: Sequence[Any], step: Any, items: Sequence[Any]) -> tuple[Any, Any, Any]:
+        """The next carry, how many random numbers have been drawn, and y."""
+        if self.draws is None:
+            after, y = self.call(carry, items)
+            return after, step, y
+        with self.draws.inside(step):
+            after, y = self.call(carry, items)
+        return after, step + self.draws.count if self.draws.count else step, y
 
     def checkpointed(self, graph: Graph, carry: list[Any], items: list[Any], n: int, every: int) -> Any:
         """A scan over blocks of iterations: its gradient keeps the carry of each block, and runs the block again."""
         whole = n // every * every
         parts = [(0, whole), (whole, n)] if not self.reverse else [(whole, n), (0, whole)]
         made: dict[int, list[Any]] = {}
+        carry = [*carry, symbol(graph, np.zeros((), np.int64))]
         for begin, end in parts:
             if begin == end and (n or begin):
                 continue
             size = every if (begin, end) == (0, whole) and end else end - begin
             carry, made[begin] = self._blocks(graph, carry, [x[begin:end] for x in items], end - begin, size)
         first, *rest = (made[begin] for begin in sorted(made))
-        return carry, first if not rest else [F.concatenate(pair) for pair in zip(first, *rest, strict=True)]
+        return carry[:-1], first if not rest else [F.concatenate(pair) for pair in zip(first, *rest, strict=True)]
 
     def _blocks(self, graph: Graph, carry: list[Any], items: list[Any], n: int, size: int) -> tuple[list[Any], list[Any]]:
         blocks = n // size if size else 0
         cut = [F.reshape(x, (blocks, size, *x.shape[1:])) for x in items]
 
         def block(state: list[Any], part: list[Any]) -> tuple[list[Any], list[Any]]:
-            return self.symbolic(graph, state, part, size)
+            return self.symbolic(graph, state[:-1], part, size, step=state[-1])
 
         outer = _Scan(block, flatten(carry)[1], flatten(cut)[1], self.reverse)
         last, stacks = outer.symbolic(graph, carry, cut, blocks, remat=True)

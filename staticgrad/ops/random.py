@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 import os
 import threading
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ArgumentError
-from ..ir import OpDef, Pointwise, define
-from ..operators import F, apply
+from ..ir import REGISTRY, Graph, OpDef, Pointwise, define
+from ..operators import F, append, apply, state
 from ..types import TensorType, int64
 from .rules import keep
 
@@ -66,49 +68,85 @@ def _normal_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtype
     return (np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * math.pi * v)).astype(dtype).reshape(extents)
 
 
+def stream_seed(seed: int, draw: int) -> int:
+    """The seed of the numbers inside a loop or branch, which take one draw of those around it: 63 bits of a block of a key
+    that no seed is."""
+    a, b, _, _ = philox(seed | 1 << 63, draw, 1)
+    return int(a[0]) << 31 | int(b[0]) >> 1
+
+
+def _stream_eval(rng: np.ndarray, index: int) -> np.ndarray:
+    return np.array([stream_seed(*_draw(rng, index)), 0], np.int64)
+
+
 def _infer(rng: TensorType, *like: TensorType, shape: Any, dtype: np.dtype, index: int) -> TensorType:
     return TensorType(like[0].shape if like else shape, dtype)
 
 
 rng_op_type = TensorType((2,), int64)
 
-uniform_op = define(
-    OpDef(
-        name="random_uniform",
-        infer=_infer,
-        eval=_uniform_eval,
+
+def _record(name: str, evaluate: Any, text: str, cost: int, doc: str, infer: Any = _infer) -> tuple[OpDef, OpDef]:
+    """A draw, and the same in a loop, whose second operand counts the draws of earlier iterations."""
+    plain = OpDef(
+        name=name, infer=infer, eval=evaluate, vjp=lambda i: None, emit=Pointwise(text.format(step=""), cost),
+        promote=keep, shape_only=(1,), doc=doc,
+    )  # fmt: skip
+    stepped = OpDef(
+        name=f"{name}_in_loop",
+        infer=lambda rng, step, *like, **attrs: infer(rng, *like, **attrs),
+        eval=lambda rng, step, *like, **attrs: evaluate(np.array([rng[0], rng[1] + step]), *like, **attrs),
         vjp=lambda i: None,
-        emit=Pointwise("uniform_{t}({rng}[0], {rng}[1] + {index}, {element})", 30),
+        emit=Pointwise(text.format(step=" + {1}"), cost),
         promote=keep,
-        shape_only=(1,),
-        doc="Uniform in [0, 1). Inputs: the generator's (seed, draw), and optionally a tensor whose shape is taken.",
+        shape_only=(2,),
+        doc=f"{doc} Behind the generator: how many of its draws earlier iterations took.",
     )
-)
-normal_op = define(
-    OpDef(
-        name="random_normal",
-        infer=_infer,
-        eval=_normal_eval,
-        vjp=lambda i: None,
-        emit=Pointwise("normal_{t}({rng}[0], {rng}[1] + {index}, {element})", 80),
-        promote=keep,
-        shape_only=(1,),
-        doc="Standard normal. Inputs as for random_uniform.",
-    )
-)
+    return define(plain), define(stepped)
+
+
+uniform_op, _uniform_in_loop = _record(
+    "random_uniform", _uniform_eval, "uniform_{{t}}({{rng}}[0], {{rng}}[1] + {{index}}{step}, {{element}})", 30,
+    "Uniform in [0, 1). Inputs: the generator's (seed, draw), and optionally a tensor whose shape is taken.",
+)  # fmt: skip
+normal_op, _normal_in_loop = _record(
+    "random_normal", _normal_eval, "normal_{{t}}({{rng}}[0], {{rng}}[1] + {{index}}{step}, {{element}})", 80,
+    "Standard normal. Inputs as for random_uniform.",
+)  # fmt: skip
+stream_op, _stream_in_loop = _record(
+    "random_stream", _stream_eval, "uniform_seed({{rng}}[0], {{rng}}[1] + {{index}}{step}, {{element}})", 30,
+    "The generator of a loop or branch: (seed, 0), of a draw of the generator around it.",
+    lambda rng, index: rng_op_type,
+)  # fmt: skip
+IN_LOOP = {uniform_op: _uniform_in_loop, normal_op: _normal_in_loop, stream_op: _stream_in_loop}
+STREAMS = (stream_op, _stream_in_loop)
+
+
+class Place(NamedTuple):
+    """Where a draw is: the generator, how many of its draws earlier iterations of a loop took (None outside of loops),
+    and which draw it is."""
+
+    rng: Any
+    step: Any
+    number: int
+
+    def draw(self, op: OpDef, *like: Any, **attrs: Any) -> Any:
+        operands = (self.rng,) if self.step is None else (self.rng, self.step)
+        return apply(op if self.step is None else IN_LOOP[op], *operands, *like, **attrs, index=self.number)
+
+
+def next_place(graph: Graph) -> Place:
+    """The next draw of a graph, or of the body that is being built in it."""
+    with graph.lock:
+        if graph.generator is None:
+            graph.generator = append(graph, REGISTRY["generator"], (), {"type": rng_op_type})
+        graph.draws += 1
+        return Place(graph.generator, graph.step, graph.draws - 1)
 
 
 def dropout_mask(x: Any, u: Any, p: float) -> Any:
     """x / (1 - p) where u >= p, else 0."""
     return F.where(u >= p, x * (1 / (1 - p)), 0)
-
-
-def draw_like(op: OpDef, rng: Any, x: Any, dtype: np.dtype, index: int) -> Any:
-    return apply(op, rng, x, shape=None, dtype=dtype, index=index)
-
-
-def draw(op: OpDef, rng: Any, shape: tuple[int, ...], dtype: np.dtype, index: int) -> Any:
-    return apply(op, rng, shape=shape, dtype=dtype, index=index)
 
 
 # the generator --------------------------------------------------------------------------------------------------
@@ -147,3 +185,47 @@ class Generator:
 
 
 generator = Generator(int.from_bytes(os.urandom(7), "little"))
+
+
+def current() -> Generator:
+    """What eager code draws from: the generator, or the stream of the loop or branch that it is in."""
+    return generator if state.stream is None else state.stream
+
+
+class _Stream(Generator):
+    """The numbers inside an eager loop or branch, from one draw of those around it."""
+
+    def __init__(self, around: Generator):
+        super().__init__(-1)
+        self.around = around
+        self.at: np.ndarray | None = None
+
+    def open(self) -> None:
+        if self.at is None:
+            self.at = self.around.take()
+
+    def take(self, draws: int = 1) -> np.ndarray:
+        self.open()
+        if self.seed < 0:
+            assert self.at is not None
+            self.seed = stream_seed(*map(int, self.at))
+        return super().take(draws)
+
+    def undo(self) -> None:
+        """Give the draw back: the loop belongs to a graph."""
+        if self.at is not None:
+            self.around.draws = int(self.at[1])
+
+
+@contextmanager
+def stream(always: bool) -> Iterator[_Stream]:
+    """Around an eager loop or branch, whose numbers are a stream of their own. always: it takes its draw whether it uses
+    one or not, where another run of the same text might."""
+    around = state.stream
+    found = state.stream = _Stream(current())
+    try:
+        if always:
+            found.open()
+        yield found
+    finally:
+        state.stream = around

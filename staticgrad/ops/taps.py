@@ -19,6 +19,11 @@ from ..types import SHORT
 Pair = tuple[int, int]
 
 
+FEW_IMAGES = 8
+"""Images up to which threads share the taps of a gradient by the weights, not the images: all of them stay in the cache,
+there may be fewer than threads, and the sums of several threads need not be added."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A convolution with concrete extents: x (n, c, *source), w (o, c / groups, *kernel), y (n, o, *result)."""
@@ -93,8 +98,9 @@ def lanes_of(channels: int, dtype: np.dtype) -> int:
     return 16 if dtype == np.float32 and channels > 8 else 8
 
 
-def _aligned(elements: int) -> int:
-    return -(-elements // 16) * 16
+def whole_lines(elements: int, line: int = 16) -> int:
+    """Up to a multiple of `line`: scratch memory is cut where cache lines are."""
+    return -(-elements // line) * line
 
 
 @lru_cache(maxsize=256)
@@ -112,29 +118,31 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
     lane_step = area if gradient else held * area
     source_step = channels * area if gradient else area
     phases = [(r, c) for r in rows for c in columns]
-    at, headers, tables = 19 + 5 * len(phases), [], []
+    at, headers, tables = 20 + 5 * len(phases), [], []
     taps_in_all = 0
     for r, c in phases:
-        offsets = _outer(r.offsets * wide, np.arange(held) * tall * wide, c.offsets)
-        weights = _outer(r.taps * spec.kernel[1], np.arange(held) * source_step, c.taps)
-        bases = _outer((r.bases + top) * wide, c.bases + left)
-        places = _outer(r.pixels * plane[1], c.pixels)
+        offsets = outer_sum(r.offsets * wide, np.arange(held) * tall * wide, c.offsets)
+        weights = outer_sum(r.taps * spec.kernel[1], np.arange(held) * source_step, c.taps)
+        order = np.argsort(weights)
+        bases = outer_sum((r.bases + top) * wide, c.bases + left)
+        places = outer_sum(r.pixels * plane[1], c.pixels)
         consecutive = bool(places.size) and bool((np.diff(places) == 1).all())
-        headers += [at, offsets.size, at + 2 * offsets.size, bases.size, int(consecutive)]
+        headers += [at, offsets.size, at + 3 * offsets.size, bases.size, int(consecutive)]
         parts = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
-        table = [*offsets.tolist(), *weights.tolist(), *filled(bases), *filled(places), *parts]
+        table = [*offsets.tolist(), *weights[order].tolist(), *order.tolist(), *filled(bases), *filled(places), *parts]
         tables += table
         at += len(table)
         taps_in_all += offsets.size
-    packed = _aligned(spec.groups * -(-channels // lanes) * taps_in_all * lanes)
-    kept = _aligned(held * tall * wide) if framed else 0
+    packed = whole_lines(spec.groups * -(-channels // lanes) * taps_in_all * lanes)
+    kept = whole_lines(held * tall * wide) if framed else 0
     scratch = packed + kept + 8 * lanes
     sizes = (
         spec.groups, held, *extents, top, left, tall, wide, int(framed), channels, plane[0] * plane[1],
-        lane_step, channels * held * area, len(phases), scratch, packed, packed + kept, *headers, *tables,
+        lane_step, channels * held * area, len(phases), scratch, packed, packed + kept, *headers,
+        taps_in_all, *tables,
     )  # fmt: skip
-    kernel = f"gather_{SHORT[dtype]}_{lanes}"
-    return Routine("convolution", kernel, spec.n, sizes, spec.n * spec.work, scratch)
+    kernel, span = f"gather_{SHORT[dtype]}_{lanes}", spec.n * spec.groups * -(-channels // lanes)
+    return Routine("convolution", kernel, span, sizes, spec.n * spec.work, scratch, why=_why(channels))
 
 
 @lru_cache(maxsize=256)
@@ -145,19 +153,32 @@ def weights(spec: Spec, dtype: np.dtype) -> Routine:
     (top, tall), (left, wide) = frame([row], spec.source[0]), frame([column], spec.source[1])
     framed = (tall, wide) != spec.source
     lanes, plane = lanes_of(channels, dtype), spec.result[0] * spec.result[1]
-    taps = _outer(np.arange(held) * tall * wide, row.offsets * wide, column.offsets)
-    pixels = _outer((row.bases + top) * wide, column.bases + left)
-    kept = _aligned(held * tall * wide) if framed else 0
-    columns = _aligned(plane * lanes)
-    sums = spec.groups * -(-channels // lanes) * -(-taps.size // 8) * 8 * lanes
+    taps = outer_sum(np.arange(held) * tall * wide, row.offsets * wide, column.offsets)
+    pixels = outer_sum((row.bases + top) * wide, column.bases + left)
+    few = spec.n <= FEW_IMAGES
+    together = spec.n if few else 1
+    kept = whole_lines(together * held * tall * wide) if framed else 0
+    columns = whole_lines(together * plane * lanes)
+    blocks, tiles = spec.groups * -(-channels // lanes), -(-taps.size // 8)
+    sums = 8 * lanes if few else blocks * tiles * 8 * lanes
     scratch = kept + columns + sums
+    if few:
+        pixels = outer_sum(np.arange(spec.n) * (held * tall * wide if framed else spec.c * tall * wide), pixels)
     steps = filled(taps)
     sizes = (
         spec.groups, held, *spec.source, top, left, tall, wide, int(framed), channels, plane,
-        20, taps.size, 20 + len(steps), scratch, 0, kept, kept + columns, *steps, *pixels.tolist(),
+        21, taps.size, 21 + len(steps), scratch, 0, kept, kept + columns, spec.n, *steps, *pixels.tolist(),
     )  # fmt: skip
-    name = f"{SHORT[dtype]}_{lanes}"
-    return Routine("convolution", f"weights_{name}", spec.n, sizes, spec.n * spec.work, scratch, f"weight_sum_{name}")
+    name, work = f"{SHORT[dtype]}_{lanes}", spec.n * spec.work
+    if few:
+        why = f"{_why(channels)}, a thread for some of the taps: {spec.n} image{'s' * (spec.n > 1)}"
+        return Routine("convolution", f"weight_tiles_{name}", blocks * tiles, sizes, work, scratch, why=why)
+    why = f"{_why(channels)}, a thread for some of the images: {spec.n}"
+    return Routine("convolution", f"weights_{name}", spec.n, sizes, work, scratch, f"weight_sum_{name}", why)
+
+
+def _why(channels: int) -> str:
+    return f"channels as lanes: {channels} of a group"
 
 
 def _parts(line: Line, columns: int, extent: int, taps: int) -> list[int]:
@@ -172,7 +193,7 @@ def _parts(line: Line, columns: int, extent: int, taps: int) -> list[int]:
     return result
 
 
-def _outer(*parts: np.ndarray) -> np.ndarray:
+def outer_sum(*parts: np.ndarray) -> np.ndarray:
     """All sums of one element of each, the last varying fastest."""
     total = np.zeros(1, np.int64)
     for part in parts:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from ..errors import GraphError
 from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import bool_
-from .bodies import Traced, outputs, symbol
+from .bodies import COUNTER, Draws, Traced, outputs, symbol
 from .carrying import InGraph, check_carries, check_scalar, check_structure, eager_tensors, graph_for
+from .random import stream
 from .trees import flatten, paths, unflatten
 
 
@@ -27,7 +30,8 @@ def while_loop(
 
     As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables
     (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes. max_steps:
-    at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only.
+    at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only. Both
+    functions may draw random numbers, as in `scan`.
 
     In a graph it is one node, and differentiable to any order: its gradient keeps what it needs on a stack that grows
     with the number of iterations. Eagerly, a Python loop.
@@ -39,21 +43,29 @@ def while_loop(
     graph = graph_for(leaves)
     if graph is None:
         try:
-            result = job.eager(eager_tensors(leaves))
+            with stream(always=True) as numbers:
+                result = job.eager(eager_tensors(leaves))
             return result[0] if bare else result
         except InGraph as found:
+            numbers.undo()
             graph = found.graph
     carry = [symbol(graph, x) for x in leaves]
-    last = job.symbolic(graph, carry) if checkpoint_every is None else job.checkpointed(graph, carry, checkpoint_every)
+    with Draws(graph, always=True) as job.draws:
+        last = job.symbolic(graph, carry) if checkpoint_every is None else job.checkpointed(graph, carry, checkpoint_every)
     result = unflatten(spec, last)
     return result[0] if bare else result
 
 
 class _While:
-    """One call of `while_loop`: the functions on flat lists. With `limit` the last carry counts the iterations."""
+    """One call of `while_loop`: the functions on flat lists. With `limit` the last carry counts the iterations.
 
-    def __init__(self, cond: Callable[..., Any], body: Callable[..., Any], spec: Any, limit: int | None):
-        self.cond, self.body, self.spec, self.limit = cond, body, spec, limit
+    draws: the random numbers of the functions, which a further carry counts, the last of all.
+    """
+
+    def __init__(
+        self, cond: Callable[..., Any], body: Callable[..., Any], spec: Any, limit: Any, draws: Draws | None = None
+    ):
+        self.cond, self.body, self.spec, self.limit, self.draws = cond, body, spec, limit, draws
         self.names = paths(spec, "loop_vars")
 
     def verdict(self, carry: Sequence[Any]) -> Any:
@@ -78,50 +90,77 @@ class _While:
             carry, steps = after, steps + 1
         return unflatten(self.spec, carry)
 
-    def symbolic(self, graph: Graph, carry: list[Any], *, remat: bool = False) -> list[Any]:
-        limited = self.limit is not None
+    def symbolic(self, graph: Graph, carry: list[Any], *, remat: bool = False, step: Any = None) -> list[Any]:
+        """step: how many random numbers were drawn before, if that is a carry of the caller's; it comes back as the last."""
+        first, limited = len(carry), self.limit is not None
         if limited:
             carry = [*carry, symbol(graph, np.zeros((), np.int64))]
-        kinds = [x.node.type for x in carry]
-        test = Traced(graph, self._test, kinds, lambda p: (p,), "while_loop")
+        n = len(carry)
+        kinds = [*(x.node.type for x in carry), COUNTER]
+        if self.draws is not None:
+            self.draws.count = 0
+        test = Traced(graph, self._test, kinds, lambda p: (p[:n], p[n]), "while_loop")
         try:
-            body = Traced(graph, self._step, kinds, lambda p: (p,), "while_loop", [x.dtype for x in carry])
+            body = Traced(graph, self._step, kinds, lambda p: (p[:n], p[n]), "while_loop", [k.dtype for k in kinds])
         finally:
             test.withdraw()
         body.withdraw()
-        check_carries("while_loop", [*self.names, "steps"][: len(carry)], carry, body.symbols)
-        captured = list(dict.fromkeys([*test.captured, *body.captured]))
+        check_carries("while_loop", [*self.names, "steps"][:n], carry, body.symbols[:n])
+        if step is not None or (self.draws is not None and self.draws.count):
+            carry = [*carry, symbol(graph, np.zeros((), np.int64)) if step is None else step]
+        else:
+            body.drop(n, n)
+            del test.params[n]
+        numbers = [] if self.draws is None else [self.draws.stream.node]
+        captured = list(dict.fromkeys([*test.captured, *body.captured, *numbers]))
         node = apply(
             REGISTRY["loop"], *(Symbol(graph, c) for c in captured), *carry,
             body=body.subgraph(captured), cond=test.subgraph(captured), consts=len(captured), carries=len(carry),
             length=None, reverse=False, count=False, remat=remat,
         )  # fmt: skip
-        return outputs(node, len(carry) - limited)
+        results = outputs(node, len(carry))
+        return results[:first] if step is None else [*results[:first], results[-1]]
 
-    def _test(self, carry: list[Any]) -> Any:
-        if self.limit is None:
-            return _condition(self.verdict(carry))
-        return F.logical_and(_condition(self.verdict(carry[:-1])), carry[-1] < self.limit)
+    def _numbers(self, step: Any) -> Any:
+        return nullcontext() if self.draws is None else self.draws.inside(step)
 
-    def _step(self, carry: list[Any]) -> list[Any]:
-        return self.next(carry) if self.limit is None else [*self.next(carry[:-1]), carry[-1] + 1]
+    def _test(self, carry: list[Any], step: Any) -> Any:
+        given = carry if self.limit is None else carry[:-1]
+        with self._numbers(step):
+            going = _condition(self.verdict(given))
+        return going if self.limit is None else F.logical_and(going, carry[-1] < self.limit)
+
+    def _step(self, carry: list[Any], step: Any) -> list[Any]:
+        given = carry if self.limit is None else carry[:-1]
+        with self._numbers(step):
+            after = self.next(given)
+        if self.limit is not None:
+            after = [*after, carry[-1] + 1]
+        return [*after, step + self.draws.count if self.draws is not None and self.draws.count else step]
 
     def checkpointed(self, graph: Graph, carry: list[Any], every: int) -> list[Any]:
         """Blocks of at most `every` iterations, whose gradient runs them again from their first variables."""
         total = self.limit
 
-        def block(state: list[Any], done: Any) -> tuple[list[Any], Any]:
+        def block(state: list[Any], done: Any, drawn: Any) -> tuple[list[Any], Any, Any]:
             limit = every if total is None else F.minimum(np.int64(total) - done, np.int64(every))
-            inner = _While(self.cond, self.body, self.spec, limit)
-            return inner.symbolic(graph, state), done + every
+            inner = _While(self.cond, self.body, self.spec, limit, self.draws)
+            *after, drawn = inner.symbolic(graph, state, step=drawn)
+            return after, done + every, drawn
 
-        def more(state: list[Any], done: Any) -> Any:
+        def more(state: list[Any], done: Any, drawn: Any) -> Any:
+            before = graph.draws
             going = _condition(self.verdict(state))
+            if graph.draws != before:
+                raise GraphError(
+                    "while_loop: with checkpoint_every the condition can't draw random numbers, for it runs twice at times",
+                    "draw them in the body, and carry them to the condition",
+                )
             return going if total is None else F.logical_and(going, done < total)
 
-        start = [carry, symbol(graph, np.zeros((), np.int64))]
-        leaves, spec = flatten(start)
-        return _While(more, block, spec, None).symbolic(graph, leaves, remat=True)[:-1]
+        zero = symbol(graph, np.zeros((), np.int64))
+        leaves, spec = flatten([carry, zero, zero])
+        return _While(more, block, spec, None).symbolic(graph, leaves, remat=True)[:-2]
 
 
 def _truth(verdict: Any) -> bool:

@@ -5,5 +5,6 @@ from .adam import Adam, AdamW
 from .groups import ParamGroup
 from .optimizer import Optimizer
 from .sgd import SGD
+from .sparse_adam import SparseAdam
 
-__all__ = ["Adam", "AdamW", "Optimizer", "ParamGroup", "SGD", "lr_scheduler"]
+__all__ = ["Adam", "AdamW", "Optimizer", "ParamGroup", "SGD", "SparseAdam", "lr_scheduler"]

@@ -14,6 +14,12 @@ def at_least_zero(what: str, value: Any) -> None:
         raise ArgumentError(f"Invalid {what}: {value}")
 
 
+def above_zero(what: str, value: Any) -> None:
+    """Raises ArgumentError unless it is positive."""
+    if not isinstance(value, Symbol) and not value > 0.0:
+        raise ArgumentError(f"Invalid {what}: {value}")
+
+
 def below_one(what: str, value: Any) -> None:
     """Raises ArgumentError unless 0 <= value < 1."""
     if not isinstance(value, Symbol) and not 0.0 <= value < 1.0:

@@ -117,6 +117,8 @@ class Entry:
         """The short way needs no lock: it reads what it relies on, runs in one native call, and changes nothing else."""
         self.changes = self.reads = -1
         self.clock = 0
+        for traced in (self.fetches, self.assigns, self.results.fetches):
+            traced.clear()  # with them goes the trace, which holds its own graph and the arrays of the first call
 
     # what the trace left ----------------------------------------------------------------------------------------------
 

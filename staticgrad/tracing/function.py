@@ -182,13 +182,17 @@ class CompiledFunction:
         why = self._why(call)
         reach = Reach(self.fn, call.reached())
         tracer = Tracer(self.name, reach.arrays)
+        undo = tracer.undo
         try:
             with tracer.active():
                 args, kwargs = call.symbols(tracer)
                 entry = Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics)
+            tracer.close()
+            del tracer, args, kwargs  # before the compiler asks for memory
             entry.compile(call)
         except BaseException:
-            tracer.take_back()
+            for step in reversed(undo):
+                step()
             raise
         self.recompiles.append(why)
         if len(self.recompiles) == OFTEN:

@@ -18,8 +18,8 @@ Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
 
 
 class Results:
-    """The structure of a result. fetches: the traced tensors in it, each once; build: see `Build`; single: it is one tensor;
-    flat: it is a tuple of tensors.
+    """The structure of a result, without what was traced. fetches: the traced tensors in it, each once, until the entry is
+    made; build: see `Build`; single: it is one tensor; flat: it is a tuple of tensors.
 
     arguments: what was passed, by id of its placeholder; an argument that is returned comes back itself, as it does eagerly.
     """
@@ -48,10 +48,12 @@ class Results:
             return lambda tensors, given: kind([p(tensors, given) for p in parts])
         if isinstance(part, dict):
             fields = {k: self._walk(p) for k, p in part.items()}
-            return lambda tensors, given: _dict(part, {k: p(tensors, given) for k, p in fields.items()})
+            form = _dict(part, dict.fromkeys(part))
+            return lambda tensors, given: _dict(form, {k: p(tensors, given) for k, p in fields.items()})
         if dataclasses.is_dataclass(part) and not isinstance(part, type):
             fields = {f.name: self._walk(getattr(part, f.name)) for f in dataclasses.fields(part)}
-            return lambda tensors, given: _record(part, {k: p(tensors, given) for k, p in fields.items()})
+            blank = _record(part, dict.fromkeys(fields))
+            return lambda tensors, given: _record(blank, {k: p(tensors, given) for k, p in fields.items()})
         return lambda tensors, given: part
 
     def _tensor(self, x: Any) -> Build:

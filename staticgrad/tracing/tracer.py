@@ -85,10 +85,12 @@ class Tracer:
             with _count:
                 frontends.tracing -= 1
 
-    def take_back(self) -> None:
-        """Undo what the trace prepared outside of itself: it failed."""
-        for step in reversed(self.undo):
-            step()
+    def close(self) -> None:
+        """Let go of the values, which refer to the tracer, and of the arrays that were passed."""
+        for values in (self.arguments, self.captured, self.around, self.grads, self.entry, self.hooks, self.retained):
+            values.clear()
+        for nodes in (self.leaves, self.tracked, self.overwritten):
+            nodes.clear()
 
     def refuse(self, what: str, *advice: str) -> NoReturn:
         raise TraceError(what, *advice)

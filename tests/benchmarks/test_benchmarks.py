@@ -142,4 +142,27 @@ def test_phases_nest() -> None:
     assert phases.within("inner", lambda x: x + 1)(1) == 2
     phases.enter("end")
     assert list(phases.seconds) == ["outer", "inner"]
-    assert phases.megabytes.keys() == phases.seconds.keys()
+
+
+def test_modules_are_counted_when_they_are_loaded(tmp_path: Path) -> None:
+    """By the module that asks first, whoever loads it; one that is there costs nothing."""
+    (tmp_path / "outer_module.py").write_text("import numpy\nimport inner_module\n")
+    (tmp_path / "inner_module.py").write_text("import numpy\nheld = numpy.ones(1 << 22)\n")  # 32 MB
+    code = (
+        "from benchmarks.phases import Phases\n"
+        "phases = Phases()\n"
+        "phases.enter('before')\n"
+        "phases.watch_imports()\n"
+        "import numpy, json\n"
+        "before = phases.loaded\n"
+        "import outer_module\n"
+        "once = phases.loaded - before\n"
+        "import outer_module\n"
+        "print(json.dumps([once, phases.loaded - before - once, list(phases.seconds)]))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    once, again, phases = json.loads(done.stdout)
+    assert 31 < once < 40
+    assert again == 0
+    assert "load" in phases

@@ -20,6 +20,7 @@ def run(us: float, loss: float = 1.0, *, cold: bool = False, total: float = 0.5,
         "total": total,
         "phases": {"import": 0.1, "build": 0.2, "first step": 0.2},
         "memory": memory,
+        "peak": 100 + memory + (50 if cold else 0),
         "blocks": [us - 1, us, us + 1],
         "cpu": 2 * us,
         "load": 1.0,
@@ -79,6 +80,8 @@ def test_the_fastest_variant_that_agrees_counts() -> None:
 def test_figures_are_medians_over_processes() -> None:
     compiled = results.rows(RESULTS)[0].best["compiled"]
     assert (compiled.step, compiled.cold, compiled.warm, compiled.memory) == (42, 3.5, 0.5, 5.0)
+    assert compiled.compiling == 160 - 100
+    assert results.rows(RESULTS)[0].best["jax"].compiling is None
 
 
 @pytest.mark.parametrize(("loss", "agrees"), [(1.0005, True), (1.002, False), (float("nan"), False)])

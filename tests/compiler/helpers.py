@@ -81,7 +81,8 @@ class Bench:
     def leaves(self) -> dict[Node, np.ndarray]:
         fed = {f.node: a for f, a in zip(self.feeds, self.arrays, strict=True)}
         cells = {n: self.store[n.attrs["cell"]] for n in self.graph.nodes if n.op.leaf == "variable"}
-        return {**cells, **fed}
+        drawn = {n: np.array([1, 0]) for n in self.graph.nodes if n.op.leaf == "generator"}
+        return {**cells, **drawn, **fed}
 
     def expected(self, *fetches: Symbol) -> tuple[list[np.ndarray], dict[Cell, np.ndarray]]:
         """What the interpreter gives: the fetches, and the variables after the run."""

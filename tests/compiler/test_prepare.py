@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from staticgrad.compiler.prepare import Prepared, prepare
 from staticgrad.interpret import interpret
 from staticgrad.ir import REGISTRY, Graph, Literal, Node
 from staticgrad.operators import F, Symbol, append, state
-from staticgrad.ops.random import draw_like, rng_op_type, uniform_op
+from staticgrad.ops.random import Place, rng_op_type, uniform_op
 from tests.compiler.helpers import Bench
 
 F32 = np.dtype(np.float32)
@@ -172,12 +174,16 @@ def test_swapping_two_variables():
 # draws ------------------------------------------------------------------------------------------------------------
 
 
+def uniform(rng: Any, x: Any, index: int) -> Any:
+    return Place(rng, None, index).draw(uniform_op, x, shape=None, dtype=F32)
+
+
 def test_draws_are_numbered_in_the_order_of_the_program():
     """Only those that run count, so a fetch of part of a graph draws what an eager program of that part draws."""
     b = Bench()
     x = b.feed(3)
     rng = append(b.graph, REGISTRY["generator"], (), {"type": rng_op_type})
-    first, second, third = (draw_like(uniform_op, rng, x, F32, i) for i in range(3))
+    first, second, third = (uniform(rng, x, i) for i in range(3))
     p = ready(b, first + third, feeds=(x,))
     assert p.draws == 2
     assert [n.attrs["index"] for n in p.graph.nodes if n.op is uniform_op] == [0, 1]
@@ -188,7 +194,7 @@ def test_equal_draws_are_different_numbers():
     b = Bench()
     x = b.feed(3)
     rng = append(b.graph, REGISTRY["generator"], (), {"type": rng_op_type})
-    first, second = draw_like(uniform_op, rng, x, F32, 0), draw_like(uniform_op, rng, x, F32, 0)
+    first, second = uniform(rng, x, 0), uniform(rng, x, 0)
     p = ready(b, first, second, feeds=(x,))
     assert p.fetches[0] is not p.fetches[1]
 
@@ -198,7 +204,7 @@ def test_a_given_number_of_draws_keeps_their_numbers():
     b = Bench()
     x = b.feed(3)
     rng = append(b.graph, REGISTRY["generator"], (), {"type": rng_op_type})
-    first, _, third = (draw_like(uniform_op, rng, x, F32, i) for i in range(3))
+    first, _, third = (uniform(rng, x, i) for i in range(3))
     p = prepare(b.graph, [(first + third).node], [x.node], draws=3)
     assert p.draws == 3
     assert [n.attrs["index"] for n in p.graph.nodes if n.op is uniform_op] == [0, 2]

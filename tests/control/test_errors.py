@@ -133,15 +133,10 @@ def branches_differ_in_structure(c, x):
     return sg.cond(c.sum() > 0, lambda: (c, c), lambda: c)
 
 
-def draws(c, x):
-    return sg.scan(lambda h, v: (h + sg.rand(2, 3), None), c, x)
-
-
 IN_GRAPHS = {
     branches_differ: (sg.ShapeError, "Incompatible return shapes of true_fn and false_fn: result is (2, 3) and (3,)"),
     branches_differ_in_dtype: (sg.DTypeError, "Incompatible return types of true_fn and false_fn: result is float32 and bool"),
     branches_differ_in_structure: (sg.ArgumentError, "Incompatible return structures of true_fn and false_fn: "),
-    draws: (sg.GraphError, "scan: its body draws random numbers"),
 }
 
 

@@ -11,14 +11,15 @@ def kernel(buffers, sizes, start, stop):
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
-    block = sizes[3]
+    width = sizes[3]
+    block = sizes[4]
     for c in range(start, stop):
         t0 = False
         for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
                 rows4[c * 64 + l] = u8(1) if True else u8(0)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     a0 = x0[i * columns + j]

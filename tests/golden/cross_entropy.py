@@ -15,7 +15,8 @@ def kernel(buffers, sizes, start, stop):
     rows = sizes[1]
     chunks = sizes[2]
     s3 = sizes[3]
-    block = sizes[4]
+    width = sizes[4]
+    block = sizes[5]
     k1 = f32(s3)  # %21 count
     k0 = (f32(-1) / k1)  # %25 div
     for c in range(start, stop):
@@ -28,7 +29,7 @@ def kernel(buffers, sizes, start, stop):
                 for l in range(n):
                     rows3[c * 64 + l] = f32(-np.inf)
                     rows4[c * 64 + l] = f32(0)
-                for j in range(columns):
+                for j in range(width):
                     for l in range(n):
                         i = b + l
                         a0 = x1[i]
@@ -39,7 +40,7 @@ def kernel(buffers, sizes, start, stop):
                         rows4[c * 64 + l] = plus_f32(rows4[c * 64 + l], v1)
                 for l in range(n):
                     rows5[c * 64 + l] = f32(0)
-                for j in range(columns):
+                for j in range(width):
                     for l in range(n):
                         i = b + l
                         h0 = rows3[c * 64 + l]
@@ -55,7 +56,7 @@ def kernel(buffers, sizes, start, stop):
                     rows6[c * 64 + l] = v4
                 for l in range(n):
                     rows8[c * 64 + l] = f32(0)
-                for j in range(columns):
+                for j in range(width):
                     for l in range(n):
                         i = b + l
                         h2 = rows3[c * 64 + l]

@@ -9,14 +9,15 @@ def kernel(buffers, sizes, start, stop):
     rows = sizes[1]
     chunks = sizes[2]
     s3 = sizes[3]
-    s4 = sizes[4]
-    block = sizes[5]
+    width = sizes[4]
+    s5 = sizes[5]
+    block = sizes[6]
     for c in range(start, stop):
         for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
                 rows1[c * 64 + l] = i32(s3)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     a0 = x0[i * columns + j]
@@ -26,14 +27,14 @@ def kernel(buffers, sizes, start, stop):
                 h0 = rows1[c * 64 + l]
                 y2[i] = h0
             for l in range(n):
-                rows3[c * 64 + l] = i64(s4)
-            for j in range(columns):
+                rows3[c * 64 + l] = i64(s5)
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     h1 = rows1[c * 64 + l]
                     a1 = x0[i * columns + j]
                     v0 = (a1 == h1)  # %8 eq
-                    v1 = i64((j if v0 else i64(s4)))  # %12 where
+                    v1 = i64((j if v0 else i64(s5)))  # %12 where
                     rows3[c * 64 + l] = i64(minimum_int(rows3[c * 64 + l], v1))
             for l in range(n):
                 i = b + l

@@ -13,7 +13,8 @@ def kernel(buffers, sizes, start, stop):
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
-    block = sizes[3]
+    width = sizes[3]
+    block = sizes[4]
     numbers = numbers9
     n0_f32 = f32(numbers[0])
     for c in range(start, stop):
@@ -21,14 +22,14 @@ def kernel(buffers, sizes, start, stop):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
                 rows4[c * 64 + l] = f32(-np.inf)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     a0 = x3[i * columns + j]
                     rows4[c * 64 + l] = maximum_f32(rows4[c * 64 + l], a0)
             for l in range(n):
                 rows5[c * 64 + l] = f32(0)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     h0 = rows4[c * 64 + l]
@@ -39,7 +40,7 @@ def kernel(buffers, sizes, start, stop):
                     rows5[c * 64 + l] = plus_f32(rows5[c * 64 + l], v1)
             for l in range(n):
                 rows6[c * 64 + l] = f32(-np.inf)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     h1 = rows5[c * 64 + l]
@@ -50,7 +51,7 @@ def kernel(buffers, sizes, start, stop):
                     rows6[c * 64 + l] = maximum_f32(rows6[c * 64 + l], v4)
             for l in range(n):
                 rows7[c * 64 + l] = f32(0)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     h2 = rows6[c * 64 + l]
@@ -59,7 +60,7 @@ def kernel(buffers, sizes, start, stop):
                     v7 = exp_f32(v6)  # %13 exp
                     kept2[(c * columns + j) * 64 + l] = v7
                     rows7[c * 64 + l] = plus_f32(rows7[c * 64 + l], v7)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     h3 = rows7[c * 64 + l]

@@ -12,17 +12,18 @@ def kernel(buffers, sizes, start, stop):
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
-    s3 = sizes[3]
-    block = sizes[4]
+    width = sizes[3]
+    s4 = sizes[4]
+    block = sizes[5]
     numbers = numbers8
-    k0 = f32(s3)  # %6 count
+    k0 = f32(s4)  # %6 count
     n0_f32 = f32(numbers[0])
     for c in range(start, stop):
         for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
                 rows1[c * 64 + l] = f32(0)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     a0 = x0[i * columns + j]
@@ -34,7 +35,7 @@ def kernel(buffers, sizes, start, stop):
                 rows2[c * 64 + l] = v0
             for l in range(n):
                 rows3[c * 64 + l] = f32(0)
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     h1 = rows2[c * 64 + l]
@@ -50,7 +51,7 @@ def kernel(buffers, sizes, start, stop):
                 v5 = math.sqrt(v4)  # %15 sqrt
                 v6 = (f32(1) / v5)  # %17 div
                 rows4[c * 64 + l] = v6
-            for j in range(columns):
+            for j in range(width):
                 for l in range(n):
                     i = b + l
                     h3 = rows2[c * 64 + l]

@@ -40,6 +40,15 @@ def test_an_interning_graph_keeps_pure_twins_once():
     assert len(graph) == 5
 
 
+def test_a_finished_graph_still_knows_twins():
+    graph = Graph(intern=True)
+    x = leaf(graph)
+    square = op(graph, "square", x)
+    graph.finish()
+    assert op(graph, "square", x) is square
+    assert len(graph) == 2
+
+
 def test_a_users_graph_keeps_every_tensor_that_was_written():
     graph = Graph()
     x = leaf(graph)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import gc
 import types
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
+from staticgrad.tracing.traced import Traced
+from staticgrad.tracing.tracer import Tracer
 from tests.tracing.helpers import batch
 
 X = batch(2, 3)
@@ -430,3 +434,40 @@ def test_what_can_not_be_compiled():
     assert sg.compile()(uses_global)(X) is not None
     with pytest.raises(sg.TraceError, match="uses_global has not been called yet"):
         sg.compile(uses_global).explain()
+
+
+def test_a_trace_lets_go_of_the_first_call():
+    """Of its arguments and of what was traced, before the compiler runs; results that are dicts and records keep nothing."""
+
+    @dataclass
+    class Pair:
+        loss: object
+        double: object
+
+    @sg.compile
+    def f(x):
+        y = (x * x).sum()
+        return {"pair": Pair(y, 2 * y), "list": [y]}
+
+    first = sg.tensor(np.ones(3, np.float32))
+    array = weakref.ref(first._data)
+    result = f(first)
+    assert result["pair"].double.item() == 6
+    del first, result
+    assert array() is None
+    gc.collect()
+    (entry,) = (entry for entries in f.entries.values() for entry in entries)
+    reached = _reached_from(entry)
+    assert not [x for x in reached if isinstance(x, (Tracer, Traced))]
+    assert f(np.full(3, 2.0, np.float32))["list"][0].item() == 12
+
+
+def _reached_from(start):
+    """Objects of this package that `start` keeps alive, found through what these refer to."""
+    seen, stack = {}, [start]
+    while stack:
+        x = stack.pop()
+        if id(x) not in seen and not isinstance(x, (type, types.ModuleType)):
+            seen[id(x)] = x
+            stack.extend(gc.get_referents(x))
+    return seen.values()

@@ -1,7 +1,7 @@
 """Elementary functions for generated kernels, in float32 and float64: `exp_f32`, `exp_f64`, `log_f32`, ...
 
 Numba's wheels carry no vector mathematics library, and a loop around `math.exp` stays scalar. These are straight lines
-of arithmetic without a branch or a call, so LLVM vectorises the loop that inlines them. Their error is at most 1.5
+of arithmetic without a branch or a call, so LLVM vectorises the loop that inlines them. Their error is below 2
 units in the last place (ULP) over every finite input, subnormal numbers included; NaN, infinities and signed zeros
 behave as in C99. The one exception is `sin` and `cos` beyond |x| = 2**45, which give NaN. The figure in each docstring
 is the largest error met: in float32 over every fifth number at least, in float64 and for `pow` over millions drawn from

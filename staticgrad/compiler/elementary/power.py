@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .exponential import EXP, LN2_HIGH, OVERFLOW, UNDERFLOW, exp_near_zero, reduce
+from .exponential import EXPM1, LN2_HIGH, OVERFLOW, UNDERFLOW, exp_near_zero, reduce
 from .primitives import (
     INF,
     NAN,
@@ -45,7 +45,7 @@ def power_in_double(a: Real, y: Real) -> Real:
     z = s * s
     logarithm = log_edges(fma(k, LN2_HIGH, fma(s * z, horner(z, ATANH_SHORT), 2.0 * s)), a)
     n, r = reduce(clamp(y * logarithm, -120.0, 120.0))  # +-120 is past float32's range
-    return (fma(r * r, horner(r, EXP.single), r) + 1.0) * power_of_two(n)
+    return (fma(r * r, horner(r, EXPM1.single), r) + 1.0) * power_of_two(n)
 
 
 def log_pair(a: Real) -> tuple[Real, Real]:

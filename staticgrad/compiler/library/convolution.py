@@ -1,26 +1,31 @@
-"""Direct convolution, from tables that `ops/convolution.py` makes; see `vector.py` for the tile that does the work.
+"""Direct convolution, from tables that `ops/taps.py` makes; see `vector.py` for the tile that does the work.
 
 gather: buffers = source, weights, result, scratch. Every pixel of the result is a sum over taps of the source, with the
-result's channels as lanes: convolution, and (one phase per residue of the stride) its gradient by the input. Weights are
-packed once per chunk, as rows of lanes; the source's planes are copied into a frame of zeros where they need one.
-sizes = images, chunks, groups, source channels of a group, source height, width, frame top, left, framed height,
-width, whether there is a frame, result channels of a group, result plane, stride of a lane and of a group in the
-weights, phases, scratch elements of a chunk, where in it the frame and the spare tile are, then for each phase: place of
-its taps, their number, place of its pixels, their number, whether they are consecutive.
-Taps: offsets in the source, places in the weights. Pixels (filled up to a multiple of EIGHT): offsets in the source,
+result's channels as lanes: convolution, and (one phase per residue of the stride) its gradient by the input. A chunk packs
+the weights that it needs as rows of lanes; the source's planes are copied into a frame of zeros where they need one.
+sizes = span, chunks, groups, source channels of a group, source height, width, frame top, left, framed height, width,
+whether there is a frame, result channels of a group, result plane, stride of a lane and of a group in the weights, phases,
+scratch elements of a chunk, where in it the frame and the spare tile are, then for each phase: place of its taps, their
+number, place of its pixels, their number, whether they are consecutive; at last the taps of all phases.
+Taps: offsets in the source, then places in the weights, ascending, and which tap each is. Pixels (filled up to a multiple
+of EIGHT): offsets in the source,
 places in the result, and for each EIGHT the first of their taps and the number.
+The range is over chunks of (image, group, block of lanes).
 
 weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pixels, with the cotangent's channels as
 lanes; each chunk of images has sums of its own, which weight_sum joins in order.
 sizes = as above up to the frame's flag, then cotangent channels of a group, its plane, place of the taps, their number,
-place of the pixels, scratch elements of a chunk, where in it the frame, the cotangent's columns and the sums are.
-
+place of the pixels, scratch elements of a chunk, where in it the frame, the cotangent's columns and the sums are, images.
 The range is over chunks of images.
+
+weight_tiles: the same for a few images, whose pixels make one list: a tile of the result is done at once, in no more
+scratch than itself. The range is over chunks of (group, block of lanes, EIGHT taps).
 """
 
 from staticgrad.compiler.lang import *
 
 # kernels
+from staticgrad.compiler.spans import shift, transpose_to
 from staticgrad.compiler.vector import add_rows, at, put_columns, transpose_block
 
 
@@ -37,20 +42,31 @@ def framed(x, first, frame, to, sizes):
 
 
 @merged
-def packed(w, scratch, to, sizes, lanes):
-    """The weights as rows of lanes, by group, phase, block of lanes and tap."""
-    groups, channels, lane_step, group_step, phases = sizes[2], sizes[11], sizes[13], sizes[14], sizes[15]
-    for g in range(groups):
-        for f in range(phases):
-            taps, count = sizes[19 + 5 * f], sizes[20 + 5 * f]
-            for first in range(0, channels, lanes):
-                for r in range(count):
-                    source = g * group_step + sizes[taps + count + r]
-                    for lane in range(lanes):
-                        scratch[to + lane] = 0
-                    for lane in range(min(lanes, channels - first)):
-                        scratch[to + lane] = w[source + (first + lane) * lane_step]
-                    to += lanes
+def packed(w, scratch, to, sizes, first, block, lanes):
+    """The weights of a block of channels as rows of lanes, by phase and tap. `first`: where its group's begin."""
+    channels, lane_step, phases = sizes[11], sizes[13], sizes[15]
+    some = min(lanes, channels - block)
+    for f in range(phases):
+        count, places = sizes[20 + 5 * f], sizes[19 + 5 * f] + sizes[20 + 5 * f]
+        rows, r = places + count, 0
+        while r < count:
+            source = first + sizes[places + r] + block * lane_step
+            if some == lanes and r + 8 <= count and sizes[places + r + 7] == sizes[places + r] + 7:
+                for lane in range(0, lanes, 8):
+                    target = at(scratch, to + lane)
+                    transpose_to(w, at(w, source + lane * lane_step), lane_step, target, at(sizes, rows + r), lanes)
+                r += 8
+                continue
+            target = to + sizes[rows + r] * lanes
+            if some == lanes and lane_step == 1:
+                shift(w, at(w, source), at(scratch, target), lanes)
+            else:
+                for lane in range(some):
+                    scratch[target + lane] = w[source + lane * lane_step]
+                for lane in range(some, lanes):
+                    scratch[target + lane] = 0
+            r += 1
+        to += count * lanes
 
 
 @merged
@@ -77,31 +93,33 @@ def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
 
 @merged
 def gather(x, w, y, scratch, sizes, start, stop, lanes):
-    images, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    span, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     frame_size, channels, plane, phases = held * sizes[8] * sizes[9], sizes[11], sizes[12], sizes[15]
+    blocks = (channels + lanes - 1) // lanes
     for c in range(start, stop):
         own = c * sizes[16]
         frame, spare = own + sizes[17], own + sizes[18]
-        packed(w, scratch, own, sizes, lanes)
         if sizes[10]:
             for i in range(frame_size):
                 scratch[frame + i] = 0
-        for n in range(images * c // chunks, images * (c + 1) // chunks):
-            v = at(scratch, own)
-            row = at(scratch, lanes) - at(scratch, 0)
-            for g in range(groups):
-                first = (n * groups + g) * held * height * width
-                source = at(x, first)
-                if sizes[10]:
+        begin = span * c // chunks
+        row = at(scratch, lanes) - at(scratch, 0)
+        for unit in range(begin, span * (c + 1) // chunks):
+            image, block = unit // blocks, unit % blocks * lanes
+            part = unit % (groups * blocks)
+            rows = own + part * sizes[19 + 5 * phases] * lanes
+            if unit - begin < groups * blocks:
+                packed(w, scratch, rows, sizes, image % groups * sizes[14], block, lanes)
+            first = image * held * height * width
+            source = at(x, first)
+            if sizes[10]:
+                if block == 0 or unit == begin:
                     framed(x, first, scratch, frame, sizes)
-                    source = at(scratch, frame)
-                for f in range(phases):
-                    phase = 19 + 5 * f
-                    for block in range(0, channels, lanes):
-                        to = ((n * groups + g) * channels + block) * plane
-                        some = min(lanes, channels - block)
-                        gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes)
-                        v += sizes[phase + 1] * row
+                source = at(scratch, frame)
+            v, to, some = at(scratch, rows), (image * channels + block) * plane, min(lanes, channels - block)
+            for f in range(phases):
+                gathered_tiles(y, to, source, scratch, v, spare, sizes, 19 + 5 * f, some, lanes)
+                v += sizes[20 + 5 * f] * row
 
 
 @kernel
@@ -180,6 +198,45 @@ def weight_sum(w, scratch, sizes, lanes):
                 w[to + t] = total
 
 
+@merged
+def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
+    span, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    channels, plane, taps, count, pixels = sizes[11], sizes[12], sizes[13], sizes[14], sizes[15]
+    images, blocks, parts = sizes[20], (channels + lanes - 1) // lanes, (count + 7) // 8
+    frame_size = held * sizes[8] * sizes[9]
+    for c in range(start, stop):
+        own = c * sizes[16]
+        frame, columns, spare = own + sizes[17], own + sizes[18], own + sizes[19]
+        for i in range(sizes[16]):
+            scratch[own + i] = 0
+        begin = span * c // chunks
+        for unit in range(begin, span * (c + 1) // chunks):
+            t, k, block = unit % parts * 8, unit // parts // blocks, unit // parts % blocks * lanes
+            some = min(lanes, channels - block)
+            source = at(x, k * held * height * width)
+            if sizes[10]:
+                if unit == begin or (t == 0 and block == 0):
+                    for n in range(images):
+                        framed(x, (n * groups + k) * held * height * width, scratch, frame + n * frame_size, sizes)
+                source = at(scratch, frame)
+            if unit == begin or t == 0:
+                if some < lanes:  # the lanes beyond belong to the block before
+                    for i in range(images * plane * lanes):
+                        scratch[columns + i] = 0
+                for n in range(images):
+                    first = ((n * groups + k) * channels + block) * plane
+                    columns_of(g, first, some, plane, scratch, columns + n * plane * lanes, lanes)
+            bases, offsets, v = at(sizes, taps + t), at(sizes, pixels), at(scratch, columns)
+            to = (k * channels + block) * count
+            if some == lanes and t + 8 <= count:
+                put_columns(g, source, bases, offsets, images * plane, v, at(w, to + t), count, lanes)
+                continue
+            put_columns(g, source, bases, offsets, images * plane, v, at(scratch, spare), 8, lanes)
+            for lane in range(some):
+                for b in range(min(8, count - t)):
+                    w[to + lane * count + t + b] = scratch[spare + lane * 8 + b]
+
+
 @kernel
 def weights_f32_8(buffers, sizes, start, stop):
     weights(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 3), sizes, start, stop, 8)
@@ -208,3 +265,18 @@ def weight_sum_f32_16(buffers, sizes, start, stop):
 @kernel
 def weight_sum_f64_8(buffers, sizes, start, stop):
     weight_sum(f64_at(buffers, 2), f64_at(buffers, 3), sizes, 8)
+
+
+@kernel
+def weight_tiles_f32_8(buffers, sizes, start, stop):
+    weight_tiles(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 8)
+
+
+@kernel
+def weight_tiles_f32_16(buffers, sizes, start, stop):
+    weight_tiles(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 16)
+
+
+@kernel
+def weight_tiles_f64_8(buffers, sizes, start, stop):
+    weight_tiles(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)

@@ -1,0 +1,34 @@
+"""Positions that an index names several times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import Native, Node, OpDef, Routine, define
+from ..types import int64
+
+
+def _eval(index: np.ndarray, like: np.ndarray) -> np.ndarray:
+    _, first, inverse = np.unique(index, return_index=True, return_inverse=True)
+    return first.astype(np.int64, copy=False)[inverse].reshape(index.shape)
+
+
+def _plan(node: Node, layouts: Any) -> Any:
+    index, like = (i.type for i in node.inputs)
+    return [("routine", (Routine("repeats", "first_of", 1, (index.size,), 2 * index.size, like.shape[0]),))]
+
+
+first_of_op = define(
+    OpDef(
+        name="first_of",
+        infer=lambda index, like: index,
+        eval=_eval,
+        vjp=None,
+        emit=Native(_plan),
+        shape_only=(1,),
+        promote=lambda operands: [int64, None],
+        doc="Where each entry of an index into the rows of `like` (checked: in range) stands first in the index.",
+    )
+)

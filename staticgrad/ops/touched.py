@@ -1,0 +1,37 @@
+"""Which rows of an array may be other than 0: noted where a scatter makes it, so that an optimiser can leave the others alone.
+
+Eager gradients are whole arrays. What they came from is kept beside them, for as long as they live.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+_noted: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+"""By id of the array: the array, and positions of rows, in any order and repeated."""
+
+
+def note(array: np.ndarray, rows: np.ndarray) -> None:
+    """`array` is 0 but for these rows."""
+    key, noted = id(array), _noted
+    noted[key] = weakref.ref(array, lambda _: noted.pop(key, None)), rows.reshape(-1)
+
+
+def rows_of(array: np.ndarray) -> np.ndarray | None:
+    """The positions of rows that were noted; None for other arrays."""
+    found = _noted.get(id(array))
+    return None if found is None else found[1]
+
+
+def carry(to: np.ndarray, *parts: np.ndarray) -> np.ndarray:
+    """Note for `to`, the sum of the parts (or their copy), what is known of these; forget it where one is not known."""
+    if _noted:
+        rows = [rows_of(part) for part in parts]
+        known = [r for r in rows if r is not None]
+        if len(known) == len(rows):
+            note(to, np.concatenate(known))
+        else:
+            _noted.pop(id(to), None)
+    return to

@@ -1,0 +1,127 @@
+"""Adam for tables of which a step uses a few rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..eager import Tensor
+from ..errors import ArgumentError, GradientError
+from ..ir import REGISTRY
+from ..operators import F, Symbol, apply
+from ..ops.gathering import gather_op, index_add_op, scatter_op
+from ..ops.repeats import first_of_op
+from ..ops.touched import rows_of
+from ..types import shape_text
+from .checks import above_zero, below_one
+from .groups import ParamGroup
+from .optimizer import Hyper, Optimizer
+
+
+class SparseAdam(Optimizer):
+    """Adam of the rows that a step used, for the weights of embeddings: all other rows, and their moments, stay as they are.
+
+    m += (1 - beta1) (g - m) and v += (1 - beta2) (g^2 - v) for these rows, g being summed over what names a row several
+    times; p -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps). A compiled step never walks the table.
+
+    maximize: go up along the gradient. Takes gradients that are 0 but for rows by construction: those of `embedding`,
+    `embedding_bag` and indexing along axis 0, sums of such, times numbers. In eager code, `.grad` has to be what backward()
+    left. Raises GradientError for other gradients, before anything is changed, and ArgumentError for numbers that are not
+    positive and betas outside [0, 1). Source: PyTorch's SparseAdam.
+    """
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: Any = 1e-8,
+        maximize: bool = False,
+    ):
+        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "maximize": maximize})
+
+    def check(self, group: ParamGroup) -> None:
+        above_zero("learning rate", group["lr"])
+        above_zero("epsilon value", group["eps"])
+        if len(group["betas"]) != 2:
+            raise ArgumentError(f"betas are two numbers, got {group['betas']}")
+        for i, beta in enumerate(group["betas"]):
+            below_one(f"beta parameter at index {i}", beta)
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq"
+
+    def counts(self, group: ParamGroup) -> bool:
+        return True
+
+    def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
+        beta1, beta2 = hyper("beta1"), hyper("beta2")
+        return {
+            "inflow1": 1 - beta1,
+            "inflow2": 1 - beta2,
+            "step_size": hyper("lr") * F.sqrt(1 - beta2**t) / (1 - beta1**t),
+        }
+
+    def rule(
+        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
+    ) -> tuple[Any, dict[str, Any]]:
+        found = _of_graph(g, p) if isinstance(g, Symbol) else _of_array(g)
+        if found is None:
+            raise GradientError(
+                "SparseAdam does not support dense gradients, please consider Adam instead",
+                f"the gradient of a parameter {shape_text(p.shape)} is not that of rows taken along axis 0, or was changed "
+                "after backward()",
+            )
+        values, index = found
+        if group["maximize"]:
+            values = -values
+        first = apply(first_of_op, index, p)
+        total = apply(scatter_op, values, values, first, axis=0)
+        alone = F.reshape(F.eq(first, F.index_along(first, 0)), (-1,) + (1,) * (len(p.shape) - 1))
+
+        def moved(place: Any, by: Any) -> Any:
+            return apply(index_add_op, place, F.where(alone, by, F.astype(0.0, p.dtype)), index)
+
+        m, v = (apply(gather_op, slots[name], index, axis=0) for name in ("exp_avg", "exp_avg_sq"))
+        dm, dv = hyper("inflow1") * (total - m), hyper("inflow2") * (total * total - v)
+        by = -(hyper("step_size") * (m + dm) / (F.sqrt(v + dv) + hyper("eps")))
+        return moved(p, by), {"exp_avg": moved(slots["exp_avg"], dm), "exp_avg_sq": moved(slots["exp_avg_sq"], dv)}
+
+
+def _of_array(g: Tensor) -> tuple[Any, Any] | None:
+    """(values of rows, their positions) of an eager gradient; None where it is, or was made, another."""
+    noted = rows_of(g._data)
+    if noted is None:
+        return None
+    rows = np.unique(noted)
+    values = g._data[rows]
+    if np.count_nonzero(values) != np.count_nonzero(g._data):
+        return None
+    return Tensor(values), Tensor(rows)
+
+
+def _of_graph(g: Any, p: Any) -> tuple[Any, Any] | None:
+    """The same of a gradient in a graph, read off what it is made of; rows may be repeated."""
+    op, inputs, attrs = g.node.op, g.node.inputs, g.node.attrs
+    operands = [Symbol(g.graph, node) for node in inputs]
+    if op is scatter_op:
+        if attrs["axis"] != 0 or len(inputs) != 3:
+            return None
+        values, index = operands[0], F.reshape(operands[2], (-1,))
+        return F.reshape(values, (-1, *p.shape[1:])), index
+    if op is REGISTRY["add"]:
+        left, right = (_of_graph(x, p) if x.shape == g.shape else None for x in operands)
+        if left is None or right is None:
+            return None
+        (a, i), (b, j) = left, right
+        return F.concatenate([a, b], 0), F.concatenate([i, j], 0)
+    if op is REGISTRY["identity"]:
+        return _of_graph(operands[0], p)
+    if op is REGISTRY["neg"] and (found := _of_graph(operands[0], p)) is not None:
+        return -found[0], found[1]
+    if op in (REGISTRY["mul"], REGISTRY["div"]):
+        for whole, number in (operands, operands[::-1]) if op is REGISTRY["mul"] else (operands,):
+            if all(d == 1 for d in number.shape) and whole.shape == g.shape and (found := _of_graph(whole, p)) is not None:
+                return apply(op, found[0], F.reshape(number, ())), found[1]
+    return None

@@ -1,0 +1,97 @@
+"""The routines for convolutions and their gradients, each against the op's own NumPy: which is chosen, and what it computes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.compiler import builder
+from staticgrad.ir import REGISTRY
+from staticgrad.operators import apply
+from tests.helpers import rng_of
+
+CONV, INPUT, WEIGHT = (REGISTRY[name] for name in ("conv2d", "conv2d_input", "conv2d_weight"))
+
+
+class Shape(NamedTuple):
+    x: tuple[int, ...]
+    w: tuple[int, ...]
+    stride: tuple[int, int]
+    padding: tuple[tuple[int, int], tuple[int, int]]
+    dilation: tuple[int, int]
+    groups: int
+    routines: tuple[str, str, str]
+    """Of the convolution, its gradient by the input, and by the weights."""
+
+
+PLANES = ("planes.gather", "planes.gather", "planes.weights")
+TILES = ("convolution.gather", "convolution.gather", "convolution.weight_tiles")
+SHAPES = {
+    "depthwise": Shape((2, 5, 7, 9), (5, 1, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 5, PLANES),
+    "depthwise, wide": Shape((1, 3, 6, 41), (3, 1, 3, 3), (1, 1), ((0, 2), (1, 0)), (1, 1), 3, PLANES),
+    "depthwise, stride 2": Shape((2, 3, 9, 37), (3, 1, 3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1), 3, PLANES),
+    "depthwise, stride 2, odd frame": Shape((1, 2, 8, 20), (2, 1, 3, 4), (2, 2), ((0, 0), (2, 1)), (1, 1), 2, PLANES),
+    "depthwise, stride 3, dilated": Shape((2, 3, 11, 17), (3, 1, 2, 3), (3, 3), ((2, 1), (1, 3)), (2, 2), 3, PLANES),
+    "depthwise, stride above the kernel": Shape((1, 2, 9, 9), (2, 1, 2, 1), (3, 4), ((0, 0), (0, 0)), (1, 1), 2, PLANES),
+    "two results of a channel": Shape((2, 3, 6, 6), (6, 1, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 3, PLANES),
+    "few channels to many": Shape(
+        (2, 3, 9, 9), (18, 3, 3, 3), (2, 1), ((1, 1), (1, 1)), (1, 1), 1,
+        ("convolution.gather", "planes.gather", "convolution.weight_tiles"),
+    ),
+    "many channels to one": Shape(
+        (2, 12, 9, 9), (1, 12, 3, 3), (1, 2), ((1, 1), (1, 1)), (1, 1), 1,
+        ("planes.gather", "convolution.gather", "planes.weights"),
+    ),
+    "channels as lanes": Shape((3, 18, 7, 6), (24, 18, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, TILES),
+    "one image, one tap": Shape((1, 16, 5, 5), (32, 16, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, TILES),
+    "groups of many": Shape((2, 16, 6, 6), (32, 8, 3, 2), (2, 1), ((0, 1), (1, 0)), (1, 2), 2, TILES),
+    "many images": Shape(
+        (11, 8, 6, 6), (17, 8, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1,
+        ("convolution.gather", "convolution.gather", "convolution.weights"),
+    ),
+}  # fmt: skip
+
+
+def calls(case: Shape, dtype: str) -> list[tuple[Any, list[np.ndarray], dict[str, Any]]]:
+    """(op, operands, attributes) of the convolution and its gradients."""
+    rng = rng_of(str(case))
+    x, w = (rng.standard_normal(shape).astype(dtype) for shape in (case.x, case.w))
+    keys = {k: getattr(case, k) for k in ("stride", "padding", "dilation", "groups")}
+    g = rng.standard_normal(CONV.eval(x, w, **keys).shape).astype(dtype)
+    return [(CONV, [x, w], keys), (INPUT, [g, w, x], {**keys, "extra": (0, 0)}), (WEIGHT, [g, x, w], keys)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_routines(name: str, dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(builder, "PARALLEL_WORK", 0)
+    before = sg.get_num_threads()
+    sg.set_num_threads(threads)
+    try:
+        for (op, operands, attrs), routine in zip(calls(SHAPES[name], dtype), SHAPES[name].routines, strict=True):
+            run = sg.compile(lambda *values, op=op, attrs=attrs: apply(op, *values, **attrs))
+            found, expected = run(*operands).numpy(), op.eval(*operands, **attrs)
+            scale = float(np.abs(expected).max())
+            np.testing.assert_allclose(found, expected, rtol=0, atol=64 * np.finfo(dtype).eps * scale, err_msg=op.name)
+            assert f"{op.name} by {routine}_{dtype[0]}{dtype[5:]}" in run.plan.explain()
+            row = next(row for row in run.plan.rows if row.kind == "routine")
+            assert row.chunks == min(threads, row.sizes[0])
+    finally:
+        sg.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", ["depthwise", "depthwise, stride 2", "channels as lanes", "many channels to one"])
+def test_an_infinity_reaches_only_what_reads_it(name: str):
+    """Rows of sums go on from one row of pixels to the next: what lies between must not be part of any."""
+    case = SHAPES[name]
+    for at in ((0, 0), (-1, -1), (-1, 0), (2, 3)):
+        for op, operands, attrs in calls(case, "float64"):
+            operands[1 if op is WEIGHT else 0][:, :, *at] = np.inf
+            with np.errstate(all="ignore"):
+                expected = op.eval(*operands, **attrs)
+                found = sg.compile(lambda *v, op=op, attrs=attrs: apply(op, *v, **attrs))(*operands).numpy()
+            np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected), err_msg=f"{op.name} {at}")
