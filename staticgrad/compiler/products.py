@@ -34,14 +34,17 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
     y, ty, ldy = _matrix(b, right)
     m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
     batch: tuple[int, ...] = product.type.shape[:-2]
-    to, whole = (b.slot(node), 0), Layout.contiguous(product.type.shape)
-    begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, whole, NOTHING)
-    firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], whole, at)]
+    to, out = (b.slot(node), 0), b.layouts.at[node]
+    if out.is_contiguous:
+        out = Layout.contiguous(product.type.shape)
+    ldc = max(n, 1) if out.is_contiguous else out.strides[-2]
+    begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, out, NOTHING)
+    firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], out, at)]
     batches = math.prod(batch)
-    if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * n, m * (n if lde == NOTHING else lde))):
+    if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * ldc, m * (ldc if lde == NOTHING else lde))):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
-    sizes = [tx, ty, m, n, k, ldx, ldy, max(n, 1), batches, _bits(factor), lde, *offsets]
+    sizes = [tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, *offsets]
     span, work = m if batches == 1 else batches, batches * m * n * k
     chunks = b._chunks(work, span) if m else 1
     name = "" if factor == 1.0 else f"{factor:.3g} * "
