@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Extent, Index, Node, Pointwise, Window
+from ..ir import Extent, Index, Lookup, Node, Pointwise, Window
 from ..types import SHORT, bool_, float64
 from .fuse import Group
 from .layout import ZERO, Layouts, row_terms
+from .lookups import table_strides
 from .space import COL, FULL, ROW, SCALAR, origin, split_strides
 from .windows import strides_of
 
@@ -216,6 +217,15 @@ class Arguments:
             read = self.loaded(self.memory(seen, "x"), " + ".join(terms), seen)
             text = f"({read} if {first} <= {place} and {place} < {last} else {text})"
         return text
+
+    def looked_up(self, node: Node, lookup: Lookup, number: str) -> str:
+        """The text of a value that lies in the row of its table with this number."""
+        table = node.inputs[lookup.table]
+        row, column = table_strides(node, lookup, self.group.space, self.layouts)
+        place = number if row == 1 else f"{number} * {self.size(('table row', node), row)}"
+        if self.group.space.kind[node] == FULL:
+            place += " + j" if column == 1 else f" + j * {self.size(('table column', node), column)}"
+        return self.loaded(self.memory(table, "x"), place, table)
 
     def row_term(self, term: tuple[int, int, int], key: Any) -> str:
         """Arguments are keyed by operand, not by value: equal extents of one batch must not shape the source."""

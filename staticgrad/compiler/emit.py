@@ -26,6 +26,7 @@ from .accumulate import Accumulation, indent
 from .arguments import BufferRef, KernelSource, real_extent
 from .dots import Dot
 from .layout import count
+from .lookups import lookup_of
 from .space import COL, FULL, ROW, SCALAR, inlined, origin
 from .windows import window_of
 
@@ -290,6 +291,10 @@ class Body(Accumulation):
         window = window_of(node)
         if window is not None:
             return self.window(node, window, kind)
+        lookup = lookup_of(node)
+        if lookup is not None:
+            index = node.inputs[lookup.index]
+            return self.looked_up(node, lookup, self._load(index, node, ROW, index.type.shape, lines))
         operands = [self.operand(i, node, kind, node.type.shape, lines, level) for i in node.inputs]
         return self.expression(node, operands, element)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from ..ir import Graph, Node, Pointwise, Reduction, View
 from .layout import Layouts, count
+from .lookups import choose_lookups, lookup_of
 from .space import COL, FULL, ROW, SCALAR, Misfit, Space, classify, fusible, inlined, origin
 from .table import MAX_BUFFERS
 from .windows import choose_windows
@@ -71,9 +72,11 @@ class Fuser:
         for node in self.graph.nodes:
             if isinstance(node.op.emit, Reduction):
                 self._walkable(node)
-        windows = set(filter(self._readable, choose_windows(self.graph.nodes, self.users, self.results, fusible)))
+        rules = (choose_windows, choose_lookups)
+        chosen = {n for choose in rules for n in choose(self.graph.nodes, self.users, self.results, fusible)}
+        in_place = set(filter(self._readable, chosen))
         for node in self.graph.nodes:
-            if node in windows or (fusible(node) and not inlined(node)):
+            if node in in_place or (fusible(node) and not inlined(node)):
                 self._place(node)
         self._join_readers()
         groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
@@ -82,7 +85,7 @@ class Fuser:
         for group in groups:
             for node in list(group.outputs):
                 self._recompute(node, group)
-        return [g for g in groups if g.members]
+        return [g for g in groups if not all(map(lookup_of, g.members))]  # rows that no kernel reads are gathered
 
     def _recompute(self, node: Node, group: Group) -> None:
         """Let the kernels that read a cheap value compute it themselves, where they have to read its operands
@@ -129,7 +132,7 @@ class Fuser:
             self._join_scalars(node)
 
     def _readable(self, node: Node) -> bool:
-        """Whether a kernel can walk the operands of a window; otherwise its value is stored."""
+        """Whether a kernel can walk the operands of a window or lookup; otherwise its value is stored."""
         try:
             classify([node], self.layouts)
         except Misfit as reason:

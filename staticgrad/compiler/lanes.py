@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ..ir import Layout, Node, Reduction
 from .layout import Layouts
+from .lookups import lookup_of
 from .rows import Row, Slot
 from .schedule import Schedule, Unit
 from .space import FULL, ROW, inlined, origin
@@ -84,7 +85,7 @@ class _Check:
                 if source in members or inlined(source) or self.layouts.base[operand] not in self.inside:
                     continue
                 same = isinstance(node.op.emit, Reduction) or operand.type.ndim == node.type.ndim
-                if not same or not self.operand(operand):
+                if lookup_of(node) is not None or not same or not self.operand(operand):
                     return False
         return True
 

@@ -17,6 +17,7 @@ from ..ir import Cell, Graph, Layout, Native, Node, Reduction, Region, Result, S
 from .absorb import Sum
 from .fuse import Group
 from .layout import Layouts
+from .lookups import lookup_of
 from .space import FULL, ROW, SCALAR, inlined, origin
 
 CHECKED, ORDINARY, WRITING = range(3)
@@ -267,7 +268,8 @@ def why_not_by_element(writer: Unit, base: Node, variable: Node, layouts: Layout
                 if layouts.base[operand] is not variable:
                     continue
                 same = operand.type.shape == base.type.shape == node.type.shape
-                if not same or layouts.at[operand] != layouts.at[variable] or group.space.kind[node] != kind:
+                moved = lookup_of(node) is not None or layouts.at[operand] != layouts.at[variable]
+                if not same or moved or group.space.kind[node] != kind:
                     return "the kernel reads the variable at other places than it writes"
     return None
 

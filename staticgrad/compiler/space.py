@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ..ir import Extent, Index, Node, Pointwise, Reduction
 from .kinds import COL, FULL, ROW, SCALAR, Misfit, Space, origin
 from .layout import Layouts, block_start, broadcast_strides, count, merged
+from .lookups import assign_lookup, lookup_of, rows_begin
 from .windows import assign_window, block_of, window_of
 
 __all__ = [
@@ -87,6 +88,9 @@ def _block(node: Node, shape: tuple[int, ...], inside: set[Node], layouts: Layou
     window = window_of(node)
     if window is not None:
         return block_of(window, len(shape))
+    lookup = lookup_of(node)
+    if lookup is not None:
+        return rows_begin(node, lookup)
     k = 0
     for operand in node.inputs:
         if operand.type.size == 1 or isinstance(operand.op.emit, Index) or operand.op.leaf == "generator":
@@ -125,6 +129,10 @@ def _assign(node: Node, space: Space, inside: set[Node], layouts: Layouts, prefe
     window = window_of(node)
     if window is not None:
         assign_window(node, window, space, inside, layouts)
+        return
+    lookup = lookup_of(node)
+    if lookup is not None:
+        assign_lookup(node, lookup, space, inside, layouts)
         return
     kind = _pointwise_kind(node, operands, space, inside, preferred)
     space.kind[node] = kind

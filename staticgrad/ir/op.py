@@ -124,19 +124,29 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """A value whose rows are rows of an operand, by the int64 numbers in another one: the numbers of both operands. The
+    axes of the numbers come first, then those of a row."""
+
+    table: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Native:
     """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
-    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node): how
-    kernels can read the result from the operands instead, or None. scales: the call takes (node, addend, factor) too, and
-    computes factor * node + addend; see `compiler/absorb.py`.
+    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node) and
+    lookup(node): how kernels can read the result from the operands instead, or None. scales: the call takes
+    (node, addend, factor) too, and computes factor * node + addend; see `compiler/absorb.py`.
     """
 
     plan: Callable[..., Any]
     inplace: int | None = None
     check: Callable[..., StaticgradError] | None = None
     window: Callable[[Node], Window | None] | None = None
+    lookup: Callable[[Node], Lookup | None] | None = None
     scales: bool = False
 
 

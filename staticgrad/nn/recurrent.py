@@ -31,7 +31,7 @@ class _Recurrent(Module):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None, proj_size: int = 0,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -42,21 +42,32 @@ class _Recurrent(Module):
             raise ArgumentError("hidden_size must be greater than zero")
         if not self.num_layers:
             raise ArgumentError("num_layers must be greater than zero")
+        if isinstance(proj_size, bool) or not isinstance(proj_size, (int, np.integer)) or proj_size < 0:
+            raise ArgumentError("proj_size should be a positive integer or zero to disable projections", f"got {proj_size!r}")
+        if proj_size >= self.hidden_size:
+            raise ArgumentError("proj_size has to be smaller than hidden_size", f"got {proj_size} and {hidden_size}")
+        self.proj_size = int(proj_size)
         self.bias, self.batch_first, self.bidirectional = bool(bias), bool(batch_first), bool(bidirectional)
         self.dropout = Dropout(dropout).p
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
-        rows = self.gates * self.hidden_size
+        rows, made = self.gates * self.hidden_size, self._sizes()[0]
         for k in range(self.num_layers):
-            inputs = self.input_size if k == 0 else self.hidden_size * len(self._directions())
+            inputs = self.input_size if k == 0 else made * len(self._directions())
             for end in self._directions():
                 shapes: list[tuple[str, tuple[int, ...]]] = [
-                    (f"weight_ih_l{k}{end}", (rows, inputs)), (f"weight_hh_l{k}{end}", (rows, self.hidden_size))
+                    (f"weight_ih_l{k}{end}", (rows, inputs)), (f"weight_hh_l{k}{end}", (rows, made))
                 ]  # fmt: skip
                 if bias:
                     shapes += [(f"bias_ih_l{k}{end}", (rows,)), (f"bias_hh_l{k}{end}", (rows,))]
+                if self.proj_size:
+                    shapes.append((f"weight_hr_l{k}{end}", (made, self.hidden_size)))
                 for label, shape in shapes:
                     self.register_parameter(label, Parameter(np.empty(shape, kind)))
         self.reset_parameters()
+
+    def _sizes(self) -> tuple[int, ...]:
+        """Of each part of the state; of the output first."""
+        return (self.hidden_size,) * self.states
 
     def _directions(self) -> tuple[str, ...]:
         return ("", "_reverse") if self.bidirectional else ("",)
@@ -76,7 +87,8 @@ class _Recurrent(Module):
 
         Shapes: x (l, n, input_size), with batch_first (n, l, input_size), unbatched (l, input_size) -> outputs like x with
         hidden_size (twice that for both directions), of the last layer; states (layers * directions, n, hidden_size),
-        zeros when left out. Raises ShapeError.
+        zeros when left out. An LSTM's outputs and h have proj_size in place of hidden_size, unless that is 0. Raises
+        ShapeError.
         """
         name, n = type(self).__name__, len(x.shape)
         if n not in (2, 3):
@@ -111,10 +123,13 @@ class _Recurrent(Module):
     def _layer(self, x: Any, begin: tuple[Any, ...], end: str, reverse: bool) -> tuple[Any, Any]:
         own = self.__dict__
         weight, bias = own["weight_hh" + end].T, own.get("bias_hh" + end)
+        project = own["weight_hr" + end].T if self.proj_size else None
         projected = functional.linear(x, own["weight_ih" + end], own.get("bias_ih" + end))
 
         def step(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
             after = self.cell(inputs, state, weight, bias)
+            if project is not None:
+                after = (F.matmul(after[0], project), *after[1:])
             return after, after[0]
 
         return scan(step, begin, projected, reverse=reverse)
@@ -122,18 +137,16 @@ class _Recurrent(Module):
     def _first(self, x: Any, hx: Any, batched: bool) -> tuple[Any, ...]:
         """The first state's parts, (layers * directions, n, hidden_size) each. Raises ShapeError."""
         layers = self.num_layers * len(self._directions())
-        shape = (layers, x.shape[1], self.hidden_size)
         if hx is None:
             if x.shape[1] is None:
-                zeros = F.expand_dims(F.zeros_like(x[0][:, :1]), 0) + np.zeros((layers, 1, self.hidden_size), x.dtype)
-            else:
-                zeros = Tensor(np.zeros(shape, x.dtype))
-            return (zeros,) * self.states
+                row = F.expand_dims(F.zeros_like(x[0][:, :1]), 0)
+                return tuple(row + np.zeros((layers, 1, size), x.dtype) for size in self._sizes())
+            return tuple(Tensor(np.zeros((layers, x.shape[1], size), x.dtype)) for size in self._sizes())
         given = tuple(hx) if self.states > 1 else (hx,)
         if len(given) != self.states:
             raise ShapeError(f"{type(self).__name__}: expected {self.states} hidden states, got {len(given)}")
-        wanted = shape if batched else (layers, self.hidden_size)
-        for i, part in enumerate(given):
+        for i, (part, size) in enumerate(zip(given, self._sizes(), strict=True)):
+            wanted = (layers, x.shape[1], size) if batched else (layers, size)
             fits = len(part.shape) == len(wanted) and all(
                 a is None or b is None or a == b for a, b in zip(part.shape, wanted, strict=True)
             )
@@ -147,7 +160,8 @@ class _Recurrent(Module):
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         for label, default in (
-            ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0), ("bidirectional", False)
+            ("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0),
+            ("bidirectional", False),
         ):  # fmt: skip
             value = getattr(self, label)
             text += f", {label}={value}" if value != default else ""
@@ -178,10 +192,24 @@ class RNN(_Recurrent):
 
 class LSTM(_Recurrent):
     """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'), with (i, f, g, o) = W x + b + U h + c; the state
-    is (h, c). Source: Hochreiter and Schmidhuber, "Long short-term memory", 1997."""
+    is (h, c). proj_size: h' is then weight_hr_l{k} (proj_size, hidden) times that (Sak et al., 2014).
+
+    Source: Hochreiter and Schmidhuber, "Long short-term memory", 1997. Raises ArgumentError for a proj_size out of range.
+    """
 
     gates = 4
     states = 2
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype, proj_size
+        )
+
+    def _sizes(self) -> tuple[int, ...]:
+        return self.proj_size if self.proj_size else self.hidden_size, self.hidden_size
 
     def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
         h, c = state

@@ -10,12 +10,14 @@ import numpy as np
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError
-from ..ops.convolution import positive_numbers, whole_numbers
+from ..ops.convolution import padding_of, positive_numbers, whole_numbers
 from ..types import as_dtype, get_default_dtype
 from . import init
 from .layers import _extent
 from .module import Module
 from .parameter import Parameter
+
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Conv(Module):
@@ -29,7 +31,7 @@ class _Conv(Module):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-        groups: int, bias: bool, dtype: Any,
+        groups: int, bias: bool, padding_mode: str, dtype: Any,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -45,6 +47,11 @@ class _Conv(Module):
         self.stride = positive_numbers("stride", stride, self.axes)
         self.padding = padding if isinstance(padding, str) else whole_numbers("padding", padding, self.axes)
         self.dilation = positive_numbers("dilation", dilation, self.axes)
+        if padding_mode not in PADDING_MODES:
+            raise ArgumentError(f"padding_mode must be one of {PADDING_MODES}, but got padding_mode={padding_mode!r}")
+        if self.transposed and padding_mode != "zeros":
+            raise ArgumentError(f'Only "zeros" padding mode is supported for {name}')
+        self.padding_mode = padding_mode
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         first, second = self.out_channels, self.in_channels
         if self.transposed:
@@ -69,41 +76,56 @@ class _Conv(Module):
             text += f", dilation={self.dilation}"
         if self.groups != 1:
             text += f", groups={self.groups}"
-        return text + (", bias=False" if self.bias is None else "")
+        text += ", bias=False" if self.bias is None else ""
+        return text + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
+
+    def _padded(self, x: Any) -> tuple[Any, Any]:
+        """x, and how many zeros a convolution still has to put around it."""
+        if self.padding_mode == "zeros":
+            return x, self.padding
+        pairs = padding_of(self.padding, self.kernel_size, self.stride, self.dilation)
+        return functional.pad(x, [n for pair in reversed(pairs) for n in pair], self.padding_mode), 0
 
 
 class Conv1d(_Conv):
     """`functional.conv1d` with weight (out_channels, in_channels / groups, kernel) and bias (out_channels,).
 
-    Raises ArgumentError for settings out of range.
+    padding_mode: what the padding holds, "zeros", "reflect", "replicate" or "circular". Raises ArgumentError for settings
+    out of range.
     """
 
     axes = 1
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: Any = None,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
     ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+        )
 
     def forward(self, x: Any) -> Any:
-        return functional.conv1d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        x, padding = self._padded(x)
+        return functional.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(_Conv):
     """`functional.conv2d` with weight (out_channels, in_channels / groups, kh, kw) and bias (out_channels,).
 
-    Raises ArgumentError for settings out of range.
+    padding_mode: as for Conv1d. Raises ArgumentError for settings out of range.
     """
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: Any = None,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
     ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+        )
 
     def forward(self, x: Any) -> Any:
-        return functional.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        x, padding = self._padded(x)
+        return functional.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class ConvTranspose2d(_Conv):
@@ -116,9 +138,12 @@ class ConvTranspose2d(_Conv):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, dtype: Any = None,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
+        dtype: Any = None,
     ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+        )
         self.output_padding = whole_numbers("output_padding", output_padding, 2)
 
     def forward(self, x: Any) -> Any:
@@ -130,58 +155,72 @@ class ConvTranspose2d(_Conv):
 class _Pool(Module):
     """Holds the settings of a pooling function."""
 
-    def __init__(self, kernel_size: Any, stride: Any, padding: Any):
+    def __init__(self, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool):
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
         self.padding = padding
+        self.ceil_mode = bool(ceil_mode)
 
     def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        text = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        return text + (", ceil_mode=True" if self.ceil_mode else "")
 
 
 class MaxPool1d(_Pool):
     """`functional.max_pool1d`."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1):
-        super().__init__(kernel_size, stride, padding)
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *, ceil_mode: bool = False
+    ):
+        super().__init__(kernel_size, stride, padding, ceil_mode)
         self.dilation = dilation
 
     def forward(self, x: Any) -> Any:
-        return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation)
+        return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
 class MaxPool2d(_Pool):
     """`functional.max_pool2d`."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1):
-        super().__init__(kernel_size, stride, padding)
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *, ceil_mode: bool = False
+    ):
+        super().__init__(kernel_size, stride, padding, ceil_mode)
         self.dilation = dilation
 
     def forward(self, x: Any) -> Any:
-        return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation)
+        return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
 class AvgPool1d(_Pool):
     """`functional.avg_pool1d`."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True):
-        super().__init__(kernel_size, stride, padding)
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+    ):
+        super().__init__(kernel_size, stride, padding, ceil_mode)
         self.count_include_pad = count_include_pad
 
     def forward(self, x: Any) -> Any:
-        return functional.avg_pool1d(x, self.kernel_size, self.stride, self.padding, self.count_include_pad)
+        return functional.avg_pool1d(
+            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        )
 
 
 class AvgPool2d(_Pool):
     """`functional.avg_pool2d`."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True):
-        super().__init__(kernel_size, stride, padding)
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+    ):
+        super().__init__(kernel_size, stride, padding, ceil_mode)
         self.count_include_pad = count_include_pad
 
     def forward(self, x: Any) -> Any:
-        return functional.avg_pool2d(x, self.kernel_size, self.stride, self.padding, self.count_include_pad)
+        return functional.avg_pool2d(
+            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        )
 
 
 class AdaptiveAvgPool2d(Module):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, IndexRangeError, ShapeError
-from ..ir import REGISTRY, Expand, Index, Native, Node, OpDef, define
+from ..ir import REGISTRY, Expand, Index, Lookup, Native, Node, OpDef, define
 from ..operators import F, append, apply, public
 from ..types import TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from .rules import keep, unbroadcast
@@ -173,13 +173,18 @@ def _flat(node: Node, op: OpDef, x: Any, before: tuple[Any, ...], indices: Seque
     return F.reshape(apply(op, *before, joined, position, axis=axis), node.type.shape)
 
 
+def _pick_lookup(node: Node) -> Lookup | None:
+    """Along the first axis, what is picked are rows."""
+    return Lookup(0, 1) if node.attrs["axis"] == 0 else None
+
+
 pick_op: OpDef = define(
     OpDef(
         name="pick",
         infer=_gather_infer,
         eval=lambda x, index, axis: x[_where(axis, [index])],
         vjp=(lambda g, node, out, x, index: apply(put_op, g, x, index, axis=node.attrs["axis"]), None),
-        emit=Native(lambda node, layouts: [("gather", ())]),
+        emit=Native(lambda node, layouts: [("gather", ())], lookup=_pick_lookup),
         promote=keep,
         doc="x indexed by one int64 array along `axis`: what gathers come down to.",
     )

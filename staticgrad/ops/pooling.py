@@ -21,8 +21,13 @@ from .rules import floating, numeric
 # the largest ----------------------------------------------------------------------------------------------------------
 
 
-def _extent(extent: Any, kernel: int, stride: int, padding: int, dilation: int) -> Any:
-    return None if extent is None else (extent + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+def _extent(extent: Any, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> Any:
+    """ceil: a last window that begins inside, or in the padding before it, may reach out."""
+    if extent is None:
+        return None
+    way = extent + 2 * padding - dilation * (kernel - 1) - 1
+    count = (-(-way // stride) if ceil else way // stride) + 1
+    return count - 1 if ceil and (count - 1) * stride >= extent + padding else count
 
 
 def _check(x: Any, result: Any) -> None:
@@ -31,16 +36,16 @@ def _check(x: Any, result: Any) -> None:
         raise ShapeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
 
 
-def _most_infer(x: TensorType, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> TensorType:
-    result = tuple(map(_extent, x.shape[2:], kernel, stride, padding, dilation))
+def _most_infer(x: TensorType, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> TensorType:
+    result = tuple(map(_extent, x.shape[2:], kernel, stride, padding, dilation, (ceil, ceil)))
     _check(x.shape, result)
     return x.with_shape((*x.shape[:2], *result))
 
 
-def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> np.ndarray:
+def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> np.ndarray:
     """The place in its plane of each window's largest element: (n, c, h' * w'). The first one of equals, or a NaN."""
     n, c, h, w = x.shape
-    tall, wide = _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation).shape[2:]
+    tall, wide = _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation, ceil).shape[2:]
     flat = x.reshape(n, c, h * w)
     best = value = None
     for i in range(kernel[0]):
@@ -137,15 +142,15 @@ most_take_op: OpDef = define(
 def _mean_extent(extent: Any, rule: tuple[Any, ...]) -> Any:
     if rule[0] == "bins":
         return extent if rule[1] is None else rule[1]
-    _, kernel, stride, padding, _ = rule
-    return _extent(extent, kernel, stride, padding, 1)
+    _, kernel, stride, padding, _, ceil = rule
+    return _extent(extent, kernel, stride, padding, 1, ceil)
 
 
 def windows(extent: int, rule: tuple[Any, ...]) -> list[tuple[int, int, int]]:
     """(first, last, divisor) of each window along an axis.
 
     rule: ("bins", count) cuts the axis into `count` parts that may share an element, as PyTorch's adaptive pooling;
-    ("step", kernel, stride, padding, whether zeros count) walks it.
+    ("step", kernel, stride, padding, whether zeros count, whether the last may reach out) walks it.
     """
     result = []
     if rule[0] == "bins":
@@ -154,8 +159,8 @@ def windows(extent: int, rule: tuple[Any, ...]) -> list[tuple[int, int, int]]:
             first, last = i * extent // count, -(-(i + 1) * extent // count)
             result.append((first, last, last - first))
         return result
-    _, kernel, stride, padding, zeros_count = rule
-    for i in range(_extent(extent, kernel, stride, padding, 1)):
+    _, kernel, stride, padding, zeros_count, ceil = rule
+    for i in range(_extent(extent, kernel, stride, padding, 1, ceil)):
         low = i * stride - padding
         high = min(low + kernel, extent + padding)
         first, last = max(low, 0), min(high, extent)
@@ -268,7 +273,9 @@ def _pooled(name: str, x: Any, axes: int, pool: Any) -> Any:
     return F.squeeze(pool(F.expand_dims(x, tuple(extra))), tuple(extra))
 
 
-def _max_pool(name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+def _max_pool(
+    name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
     kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
     spread = whole_numbers("dilation", dilation, axes)
     if any(d <= 0 for d in spread):
@@ -276,35 +283,42 @@ def _max_pool(name: str, x: Any, axes: int, kernel_size: Any, stride: Any, paddi
     _check_padding(kernel, pads, spread)
     if axes == 1:
         kernel, steps, pads, spread = (1, *kernel), (1, *steps), (0, *pads), (1, *spread)
-    attrs = {"kernel": kernel, "stride": steps, "padding": pads, "dilation": spread}
+    attrs = {"kernel": kernel, "stride": steps, "padding": pads, "dilation": spread, "ceil": bool(ceil_mode)}
 
     def pool(x: Any) -> Any:
-        _check(x.shape, tuple(map(_extent, x.shape[2:], kernel, steps, pads, spread)))
+        _check(x.shape, tuple(map(_extent, x.shape[2:], kernel, steps, pads, spread, (ceil_mode,) * 2)))
         return apply(most_op, x, **attrs)
 
     return _pooled(name, x, axes, pool)
 
 
-def max_pool2d(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Any:
+def max_pool2d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
     """The largest element of each window; the gradient goes to the first of equals.
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, h', w') with h' = (h + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
-    `stride`: the kernel's size when left out; what is padded never wins. Raises ShapeError, ArgumentError.
+    `stride`: the kernel's size when left out; what is padded never wins. ceil_mode: divided up instead of down, for a last
+    window that reaches out of x. Raises ShapeError, ArgumentError.
     """
-    return _max_pool("max_pool2d", x, 2, kernel_size, stride, padding, dilation)
+    return _max_pool("max_pool2d", x, 2, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool1d(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Any:
+def max_pool1d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
     """As `max_pool2d`, along one axis: (n, c, l) or (c, l)."""
-    return _max_pool("max_pool1d", x, 1, kernel_size, stride, padding, dilation)
+    return _max_pool("max_pool1d", x, 1, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def _avg_pool(name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, zeros_count: bool) -> Any:
+def _avg_pool(
+    name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, ceil: bool, zeros_count: bool
+) -> Any:
     kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
     _check_padding(kernel, pads, (1,) * axes)
-    rules = [("step", k, s, p, bool(zeros_count)) for k, s, p in zip(kernel, steps, pads, strict=True)]
+    rules = [("step", k, s, p, bool(zeros_count), bool(ceil)) for k, s, p in zip(kernel, steps, pads, strict=True)]
     if axes == 1:
-        rules = [("step", 1, 1, 0, False), *rules]
+        rules = [("step", 1, 1, 0, False, False), *rules]
 
     def pool(x: Any) -> Any:
         _check(x.shape, tuple(map(_mean_extent, x.shape[2:], rules)))
@@ -314,20 +328,21 @@ def _avg_pool(name: str, x: Any, axes: int, kernel_size: Any, stride: Any, paddi
 
 
 def avg_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Any:
     """The mean of each window. Shapes and settings as for `max_pool2d`.
 
-    Zeros of the padding count in the divisor unless `count_include_pad` is False. Raises ShapeError, ArgumentError.
+    Zeros of the padding (not what a window of `ceil_mode` reaches beyond it) count in the divisor unless `count_include_pad`
+    is False. Raises ShapeError, ArgumentError.
     """
-    return _avg_pool("avg_pool2d", x, 2, kernel_size, stride, padding, count_include_pad)
+    return _avg_pool("avg_pool2d", x, 2, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 def avg_pool1d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, count_include_pad: bool = True
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Any:
     """As `avg_pool2d`, along one axis: (n, c, l) or (c, l)."""
-    return _avg_pool("avg_pool1d", x, 1, kernel_size, stride, padding, count_include_pad)
+    return _avg_pool("avg_pool1d", x, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:

@@ -199,6 +199,18 @@ def test_accuracy_of_pow(dtype: type) -> None:
     assert error[worst] <= (0.6 if dtype is np.float32 else 1.5), f"at {x[worst]!r}, {y[worst]!r}"
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tanh_and_sigmoid_stay_within_their_bounds(dtype: type) -> None:
+    """Rounding takes neither beyond 1, where 1 - tanh(x)**2 and log(1 - sigmoid(x)) would have the wrong sign."""
+    x = np.linspace(0, 45, 400_000).astype(dtype)
+    y = run("tanh", x)
+    assert y.max() == 1
+    assert (run("tanh", -x) == -y).all()
+    for z in (run("sigmoid", x), run("sigmoid", -x)):
+        assert z.min() > 0
+        assert z.max() <= 1
+
+
 SMALL = 1e-310  # subnormal in float64, 0 in float32
 SPECIAL = [  # name, argument, exact result
     *(("exp", x, y) for x, y in [(-INF, 0), (INF, INF), (0, 1), (-0.0, 1), (1e4, INF), (-1e4, 0)]),

@@ -86,10 +86,17 @@ ROWS = [
     Row("conv1d same", lambda n: n.Conv1d(2, 3, 5, padding="same", dilation=2), ((2, 2, 9),)),
     Row("conv2d", lambda n: n.Conv2d(3, 17, (3, 2), (2, 1), (1, 0), (1, 2)), ((2, 3, 8, 9),)),
     Row("conv2d depthwise", lambda n: n.Conv2d(4, 8, 3, padding=1, groups=4, bias=False), ((2, 4, 6, 5),)),
+    Row("conv1d reflected", lambda n: n.Conv1d(2, 3, 5, 2, 3, padding_mode="reflect"), ((2, 2, 9),)),
+    Row("conv2d replicated", lambda n: n.Conv2d(2, 3, 3, padding=(1, 2), padding_mode="replicate"), ((2, 2, 5, 6),)),
+    Row("conv2d circular", lambda n: n.Conv2d(2, 3, (2, 4), padding="same", padding_mode="circular"), ((2, 5, 6),)),
     Row("conv2d one image", lambda n: n.Conv2d(3, 4, 3), ((3, 6, 5),)),
     Row("conv transposed", lambda n: n.ConvTranspose2d(4, 6, 3, 2, 1, 1, 2), ((2, 4, 5, 4),)),
     Row("conv transposed dilated", lambda n: n.ConvTranspose2d(2, 3, (2, 3), 3, 0, 2, dilation=2), ((2, 2, 3, 4),)),
     Row("max pool", lambda n: n.MaxPool2d(3, 2, 1, 2), ((2, 3, 9, 8),)),
+    Row("max pool, one more", lambda n: n.MaxPool2d(2, ceil_mode=True), ((2, 3, 9, 11),)),
+    Row("max pool, one more, spread", lambda n: n.MaxPool2d(3, 3, 1, 2, ceil_mode=True), ((2, 3, 9, 8),)),
+    Row("avg pool, one more", lambda n: n.AvgPool2d(3, 2, 1, True), ((2, 3, 8, 10),)),
+    Row("avg pool 1d, one more", lambda n: n.AvgPool1d(2, 3, 1, True, False), ((2, 3, 9),)),
     Row("max pool 1d", lambda n: n.MaxPool1d(2), ((2, 3, 9),)),
     Row("avg pool", lambda n: n.AvgPool2d(3, 2, 1), ((2, 3, 9, 8),)),
     Row("avg pool without zeros", lambda n: n.AvgPool2d(3, 2, 1, count_include_pad=False), ((2, 3, 9, 8),)),
@@ -128,6 +135,8 @@ ROWS = [
     Row("lstm", lambda n: n.LSTM(3, 4), ((5, 2, 3), (1, 2, 4), (1, 2, 4)), unrolled),
     Row("lstm both ways", lambda n: n.LSTM(3, 4, 2, batch_first=True, bidirectional=True), ((2, 5, 3),), unrolled),
     Row("lstm unbatched", lambda n: n.LSTM(3, 4), ((5, 3), (1, 4), (1, 4)), unrolled),
+    Row("lstm projected", lambda n: n.LSTM(3, 5, 2, proj_size=2), ((5, 2, 3), (2, 2, 2), (2, 2, 5)), unrolled),
+    Row("lstm projected both ways", lambda n: n.LSTM(3, 5, 2, True, True, 0.0, True, 4), ((2, 4, 3),), unrolled),
     Row("gru", lambda n: n.GRU(3, 4, 2), ((5, 2, 3), (2, 2, 4)), unrolled),
     Row("gru both ways", lambda n: n.GRU(3, 4, bidirectional=True, bias=False), ((5, 2, 3),), unrolled),
     Row("flatten", lambda n: n.Flatten(1, 2), ((2, 3, 4, 5),)),
@@ -143,6 +152,7 @@ def arrays(values: Any) -> list[np.ndarray]:
     return [np.asarray(v.detach().numpy()) for v in values]
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN:UserWarning")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_modules(torch, row: Row, dtype: str):

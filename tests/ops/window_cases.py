@@ -120,6 +120,30 @@ def rows(case: Any) -> list[Any]:
             ulps=0,
         ),
         case(
+            "pad",
+            lambda x: F.pad(x, (1, 2, -1, 3), value=0.5),
+            lambda x: np.pad(x[:, 1:], ((0, 0), (0, 3), (1, 2)), constant_values=0.5),
+            ((real(2, 3, 4),), (real(0, 2, 1),)),
+            ulps=0,
+        ),
+        *(
+            case(
+                f"pad {mode}",
+                lambda x, mode=mode: F.pad(x, (2, 1, 0, 2), mode),
+                lambda x, name=name: np.pad(x, ((0, 0), (0, 2), (2, 1)), name),
+                ((real(2, 3, 4),), (real(1, 3, 3),)),
+                ulps=0,
+            )
+            for mode, name in (("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap"))
+        ),
+        case(
+            "max_pool2d to the end",
+            lambda x: F.max_pool2d(x, 2, ceil_mode=True),
+            lambda x: pooled(np.pad(x, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=-np.inf), np.max, 2, 2),
+            ((real(1, 2, 5, 9),), (real(2, 1, 4, 8),)),
+            ulps=0,
+        ),
+        case(
             "max_pool2d overlapping",
             lambda x: F.max_pool2d(x, 3, 2, 1),
             lambda x: pooled(x, np.max, 3, 2, 1, -np.inf),

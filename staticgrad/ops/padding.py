@@ -1,0 +1,101 @@
+"""Padding with a value, or with what the tensor itself holds: slices of it, joined to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..operators import F
+from .convolution import operand, size_text, whole_numbers
+
+MODES = ("constant", "reflect", "replicate", "circular")
+
+
+def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+    """x with more elements at its ends, as PyTorch's `functional.pad`.
+
+    pad: (before, after) of the last axis, then of the one before it, and so on. mode: "constant" puts `value` there (0 when
+    left out; a negative number of elements is cut off), "reflect" the elements beside the border, mirrored at it,
+    "replicate" the one at the border, "circular" those of the other end. Raises ArgumentError, ShapeError.
+    """
+    x, ends = operand(x), whole_numbers("pad", tuple(pad), len(tuple(pad)))
+    if len(ends) % 2:
+        raise ArgumentError(f"Padding length must be divisible by 2, got {len(ends)}")
+    if len(ends) > 2 * len(x.shape):
+        raise ArgumentError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(ends)} and input of dimension {len(x.shape)}"
+        )
+    if mode not in MODES:
+        raise ArgumentError(f"Unrecognised padding mode {mode}", f"use one of {', '.join(MODES)}")
+    if mode != "constant" and value is not None:
+        raise ArgumentError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    for k in range(len(ends) // 2):
+        axis, before, after = len(x.shape) - 1 - k, ends[2 * k], ends[2 * k + 1]
+        if mode == "constant":
+            x = _constant(x, axis, before, after, 0 if value is None else value)
+        elif before or after:
+            x = _own(x, axis, before, after, mode)
+    return x
+
+
+def _cut(x: Any, axis: int, begin: int | None, end: int | None, step: int = 1) -> Any:
+    return F.getitem(x, (*((slice(None),) * axis), slice(begin, end, step)))
+
+
+def _constant(x: Any, axis: int, before: int, after: int, value: float) -> Any:
+    if before < 0 or after < 0:
+        extent = x.shape[axis]
+        if extent is not None and extent + before + after < 0:
+            raise ShapeError(
+                f"The input size {extent}, plus negative padding {before} and {after} resulted in a negative output size"
+            )
+        x = _cut(x, axis, max(-before, 0), min(after, 0) or None)
+    parts = [_filled(x, axis, before, value), x, _filled(x, axis, after, value)]
+    return F.concatenate([part for part in parts if part is not None], axis)
+
+
+def _filled(x: Any, axis: int, count: int, value: float) -> Any:
+    """`count` elements of `value` along an axis of x; None for none."""
+    if count <= 0:
+        return None
+    if None not in x.shape:
+        return np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), value, x.dtype)
+    column = np.full((count, *(1,) * (len(x.shape) - axis - 1)), value, x.dtype)
+    return F.zeros_like(_cut(x, axis, 0, 1)) + column
+
+
+def _own(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
+    extent = x.shape[axis]
+    if before < 0 or after < 0:
+        raise ArgumentError(f"negative padding needs mode 'constant', got ({before}, {after}) with mode {mode!r}")
+    if extent is not None:
+        _check_own(x.shape, axis, before, after, mode)
+    if mode == "replicate":
+        ones = [np.ones((n, *(1,) * (len(x.shape) - axis - 1)), x.dtype) for n in (before, after)]
+        first, last = _cut(x, axis, 0, 1) * ones[0], _cut(x, axis, -1, None) * ones[1]
+    elif mode == "circular":
+        first, last = _cut(x, axis, -before, None), _cut(x, axis, 0, after)
+    else:
+        first = F.flip(_cut(x, axis, 1, before + 1), axis)
+        last = F.flip(_cut(x, axis, -after - 1, -1), axis)
+    return F.concatenate([*([first] if before else []), x, *([last] if after else [])], axis)
+
+
+def _check_own(shape: Any, axis: int, before: int, after: int, mode: str) -> None:
+    extent, most = shape[axis], max(before, after)
+    if mode == "reflect" and most >= extent:
+        raise ShapeError(
+            "Padding size should be less than the corresponding input dimension, but got: padding "
+            f"({before}, {after}) at dimension {axis} of input {size_text(shape)}"
+        )
+    if mode == "circular" and most > extent:
+        raise ShapeError(
+            "Padding value causes wrapping around more than once.",
+            f"padding ({before}, {after}) at dimension {axis} of input {size_text(shape)}",
+        )
+    if mode == "replicate" and not extent:
+        raise ShapeError(f"Expected a non-empty axis to replicate, got dimension {axis} of input {size_text(shape)}")
