@@ -63,8 +63,7 @@ def _joined(b: Builder, row: Row) -> bool:
     """Run a product with the one before it, where threads share them: they meet once for both."""
     if b.outer is not None or not b.rows or b.rows[-1].kind != "gemm" or not row.stop or not b.rows[-1].stop:
         return False
-    last = b.rows[-1]
-    chunks = b._chunks(last.work + row.work, 2)
+    last, chunks = b.rows[-1], max(b.rows[-1].chunks, row.chunks)  # 1: they would meet only because they are joined
     if chunks == 1 or last.address != row.address or len(last.buffers) + 4 > MAX_BUFFERS or not _apart(last, row):
         return False
     at = len(b.rows) - 1
