@@ -55,5 +55,6 @@ def simplify(
         return settled(copy(new, node, inputs), new)
 
     graph, first = rebuild(graph, results, rewrite)
+    seen.clear()  # the functions refer to one another, and would keep all nodes until Python looks for cycles
     live, second = rebuild(graph, [first[r] for r in results], copy)  # without what the laws left behind
     return live, {old: second[new] for old, new in first.items() if new in second}
