@@ -118,7 +118,11 @@ class Builder(Regions):
         """The memory of a base; made at its first use."""
         node = self.schedule.place.get(node, node)
         if node not in self.slots:
-            if inlined(node):
+            if node in self.layouts.part:
+                at = self.layouts.at[node].offset * node.type.dtype.itemsize
+                whole = self.slot(self.layouts.base[node])
+                self.slots[node] = Slot("part", node.type.shape, node.type.dtype, offset=at, base=whole)
+            elif inlined(node):
                 array = np.ascontiguousarray(self._constant(node)).reshape(node.type.shape)
                 self.slots[node] = Slot("fixed", array.shape, array.dtype, memory=array)
             else:

@@ -25,9 +25,9 @@ from ..types import SHORT
 from .accumulate import Accumulation, indent
 from .arguments import BufferRef, KernelSource, real_extent
 from .dots import Dot
-from .layout import count
+from .layout import count, row_terms
 from .lookups import lookup_of
-from .space import COL, FULL, ROW, SCALAR, inlined, origin
+from .space import COL, FULL, ROW, SCALAR, inlined, origin, split_strides
 from .windows import window_of
 
 UNROLLED = 64
@@ -237,7 +237,7 @@ class Body(Accumulation):
         for node in sinks:
             self.full(node, level, inside)
             if node in self.outputs:
-                self.put(node, self.inner[node], "i * columns + j", inside)
+                self.put(node, self.inner[node], self._element(node), inside)
             if node in self.kept:
                 inside.append(f"{self.scratch[node]}[{self.kept_at}] = {self.stored(node, self.inner[node])}")
         return inside
@@ -276,7 +276,7 @@ class Body(Accumulation):
         if node in self.inner:
             return self.inner[node]
         if self.level[node] < level and node in self.outputs:
-            text = self.loaded(self.memory(node, "y"), "i * columns + j", node)
+            text = self.loaded(self.memory(node, "y"), self._element(node), node)
         elif self.level[node] < level and node in self.kept:
             text = self.loaded(self.scratch[node], self.kept_at, node)
         else:
@@ -403,6 +403,15 @@ class Body(Accumulation):
     def put(self, node: Node, text: str, index: str, lines: list[str]) -> None:
         """Store now; a variable that is written in place, when nothing here reads its old value any more."""
         (self.late if node in self.place else lines).append(self._store(node, text, index))
+
+    def _element(self, node: Node) -> str:
+        """Where a stored full value lies: rows of a part are further from each other than they are long."""
+        if self.layouts.at[node].is_contiguous:
+            return "i * columns + j"
+        found = split_strides(node, node.type.shape, FULL, self.group.space, self.layouts)
+        assert found is not None
+        row = " + ".join(self.row_term(t, (node, "to", n)) for n, t in enumerate(row_terms(*found[:2])))
+        return f"{self._row_offset(row) if '%' in row else row} + j"
 
     def _row_offset(self, row: str) -> str:
         if row not in self.here:

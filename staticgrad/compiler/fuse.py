@@ -109,7 +109,7 @@ class Fuser:
             members = sorted({*other.members, node}, key=self.position.__getitem__)  # type: ignore[union-attr]
             try:
                 space = classify(members, self.layouts)
-                _check_scalars(members, space)
+                check_scalars(members, space)
                 grown.append((other, members, space))
             except Misfit:
                 return
@@ -197,7 +197,7 @@ class Fuser:
             raise Misfit(f"more than {MAX_MEMBERS} operations in one kernel")
         members = sorted({*a.members, *b.members}, key=self.position.__getitem__)
         space = classify(members, self.layouts)
-        _check_scalars(members, space)
+        check_scalars(members, space)
         operands = {origin(i) for n in members for i in n.inputs} - set(members)
         if len(operands) > MAX_OPERANDS:
             raise Misfit(f"more than {MAX_OPERANDS} operands in one kernel")
@@ -263,7 +263,7 @@ class Fuser:
         return False
 
 
-def _check_scalars(members: Sequence[Node], space: Space) -> None:
+def check_scalars(members: Sequence[Node], space: Space) -> None:
     """Scalars stand apart from values per row or column, unless they are made of accumulated ones. Raises Misfit."""
     early = [n for n in members if space.kind[n] == SCALAR and n not in space.post]
     if early and len(early) != len(members):

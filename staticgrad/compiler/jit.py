@@ -41,7 +41,7 @@ SPECIAL = {
 }
 """Modules that few kernels need, by what their text has when it needs them."""
 
-IMPORTED = ("blas", "capsules", "code", "jit", "lang", "objects", "spans", "tiles", "vector", *SPECIAL)
+IMPORTED = ("capsules", "code", "jit", "lang", "objects", "spans", "vector", *SPECIAL)
 """The modules beside `elementary` that machine code depends on."""
 
 _lock = threading.RLock()

@@ -30,6 +30,8 @@ class Layouts:
         self.at: dict[Node, Layout] = {}
         self.copies: dict[Node, tuple[Node, Layout]] = {}
         """For each copied view, the base and the layout of the elements that it takes."""
+        self.part: dict[Node, Node] = {}
+        """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
         for node in graph.nodes:
             if isinstance(node.op.emit, View):
                 layout = node.op.emit.rule(node, self.at[node.inputs[0]])
@@ -38,6 +40,10 @@ class Layouts:
                     continue
                 self.copies[node] = self.base[node.inputs[0]], self.at[node.inputs[0]]
             self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
+
+    def source(self, node: Node) -> Node:
+        """The value whose computation writes what a node reads: its base, or the part of this that it is."""
+        return self.part.get(node, self.base[node])
 
     def copy(self, view: Node) -> None:
         """Give a view memory of its own, in row-major order."""

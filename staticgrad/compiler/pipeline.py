@@ -9,6 +9,7 @@ bodies       the same for the bodies of loops and branches, and what can leave t
 layouts      which values are views of which memory
 fuse         groups over one iteration space
 absorb       sums that products compute as they go
+parts        what is concatenated is computed in its place
 schedule     order, in-place writes of variables
 reuse        results written over operands that nobody needs any more
 build        emit and compile kernels, lay out memory, write the table
@@ -25,6 +26,7 @@ from .absorb import absorb
 from .builder import Builder
 from .fuse import Fuser
 from .layout import Layouts
+from .parts import Parts
 from .plan import Plan
 from .prepare import Prepared
 from .regions import has_regions, merge, settle
@@ -60,12 +62,14 @@ def compile_plan(
     fuser = Fuser(graph, results, layouts)
     groups = fuser.run()
     groups, sums, decisions = absorb(graph, groups, layouts, results)
+    parts = Parts(graph, groups, sums, layouts, results).place([value for _, value in assigns])
     order = schedule(graph, groups, sums, layouts, fetches, assigns)
     reuse(order, layouts, fetches)
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
         graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns],
-        fuser.decisions + decisions + builder.decisions, laws, order.notes + builder.notes, feeds, prepared.draws, strict,
+        fuser.decisions + decisions + builder.decisions, laws, order.notes + parts + builder.notes, feeds, prepared.draws,
+        strict,
     )  # fmt: skip
 
 

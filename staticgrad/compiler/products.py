@@ -1,4 +1,4 @@
-"""Rows of the table that are matrix products; `library/gemm.py` runs them."""
+"""Rows of the table that are matrix products; `tiles.py` says how they run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from ..ir import Layout, Node
 from ..types import SHORT
-from . import jit, pool
+from . import pool
 from .absorb import begins
+from .gemm import kernel
 from .rows import Row, Slot
 from .table import MAX_BUFFERS
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
 NOTHING, FORM = -1, 11
-"""See the sizes in `library/gemm.py`."""
+"""See the sizes in `tiles.py`."""
 
 
 def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | None = None, factor: float = 1.0) -> None:
@@ -33,22 +34,25 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
     y, ty, ldy = _matrix(b, right)
     m, k, n = left.type.shape[-2], left.type.shape[-1], right.type.shape[-1]
     batch: tuple[int, ...] = product.type.shape[:-2]
-    to, whole = (b.slot(node), 0), Layout.contiguous(product.type.shape)
-    begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, whole, NOTHING)
-    firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], whole, at)]
+    to, out = (b.slot(node), 0), b.layouts.at[node]
+    if out.is_contiguous:
+        out = Layout.contiguous(product.type.shape)
+    ldc = max(n, 1) if out.is_contiguous else out.strides[-2]
+    begin, at, lde = _begin(b, node, product, addend) if addend is not None else (to, out, NOTHING)
+    firsts = [_batch_offsets(layout, batch) for layout in (x[2], y[2], out, at)]
     batches = math.prod(batch)
-    if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * n, m * (n if lde == NOTHING else lde))):
+    if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * ldc, m * (ldc if lde == NOTHING else lde))):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
-    sizes = [tx, ty, m, n, k, ldx, ldy, max(n, 1), batches, _bits(factor), lde, *offsets]
-    kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
+    sizes = [tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, *offsets]
     span, work = m if batches == 1 else batches, batches * m * n * k
     chunks = b._chunks(work, span) if m else 1
     name = "" if factor == 1.0 else f"{factor:.3g} * "
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
+    address, stop = kernel(SHORT[node.type.dtype]), span if m and n else 0
     row = Row(
-        "gemm", name, node, [x[:2], y[:2], to, begin], [1, 1, *sizes], kernel.address, 0, span if m and n else 0, chunks,
+        "gemm", name, node, [x[:2], y[:2], to, begin], [1, 1, *sizes], address, 0, stop, chunks,
         nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
     )  # fmt: skip
     if not _joined(b, row):

@@ -22,6 +22,8 @@ def reuse(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -> None:
     made = {node for unit in order.units if unit.kind in ("kernel", "native", "copy") for node in unit.makes}
     last = {base: unit for unit in order.units for base in unit.reads}
     kept = {layouts.base[value] for value in [*fetches, *order.saved]} | set(order.place)
+    for part in layouts.part.values():  # others may read one of them when the last has read the other
+        kept |= {part, layouts.base[part]}
     kernels = [unit for unit in order.units if unit.kind == "kernel"]
     alike: dict[Hashable, list[tuple[Unit, dict[Node, int]]]] = {}
     for unit in kernels:

@@ -100,31 +100,32 @@ def _units(
     for group in groups:
         inside = set(group.members)
         reads = {
-            layouts.base[i]
+            layouts.source(i)
             for n in group.members
             for i in n.inputs
             if origin(i) not in inside and not inlined(origin(i))
         }
         units.append(Unit("kernel", list(group.outputs), reads, position[group.members[-1]], group))
     for node in graph.nodes:
-        if node in fused or node.op.leaf or layouts.base[node] is not node:
+        if node in fused or node.op.leaf or layouts.source(node) is not node:
             continue
         if inlined(node) or isinstance(node.op.emit, Result):
             continue
         if isinstance(node.op.emit, Region):
             makes = [node, *(n for n in graph.nodes if isinstance(n.op.emit, Result) and n.inputs[0] is node)]
             priority = CHECKED if may_fail(node) else ORDINARY
-            reads = {layouts.base[i] for i in node.inputs}
+            reads = {layouts.source(i) for i in node.inputs}
             units.append(Unit(node.op.emit.kind, makes, reads, position[node], priority=priority))
             continue
         if node in layouts.copies:
             units.append(Unit("copy", [node], {layouts.copies[node][0]}, position[node], source=node, target=node))
             continue
-        reads = {layouts.base[i] for p, i in enumerate(node.inputs) if p not in node.op.shape_only}
+        reads = {layouts.source(i) for p, i in enumerate(node.inputs) if p not in node.op.shape_only}
         emit = node.op.emit
         calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
         if calls is not None:
             assert isinstance(emit, Native)
+            calls = [call for call in calls if not _lies_there(node, call, layouts)]
             priority = CHECKED if emit.check is not None else ORDINARY
             unit = Unit("native", [node], reads, position[node], calls=calls, priority=priority)
             if emit.inplace is not None:
@@ -145,8 +146,14 @@ def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> Unit:
         calls.append((name, (product, addend, factor)))
         addend = found.out
     operands = [operand for product, _ in found.products for operand in product.inputs]
-    reads = {layouts.base[i] for i in (*operands, *([found.addend] if found.addend is not None else []))}
+    reads = {layouts.source(i) for i in (*operands, *([found.addend] if found.addend is not None else []))}
     return Unit("native", [found.out], reads, position[found.out], calls=calls, over=found.addend, beside=operands)
+
+
+def _lies_there(node: Node, call: tuple[str, Any], layouts: Layouts) -> bool:
+    """Whether a copy would take a part of the node from where it goes."""
+    name, what = call
+    return name == "copy" and layouts.base[node.inputs[what[0]]] is node and layouts.at[node.inputs[what[0]]].same(what[1])
 
 
 def may_fail(node: Node) -> bool:

@@ -102,6 +102,8 @@ def _block(node: Node, shape: tuple[int, ...], inside: set[Node], layouts: Layou
             if strides is None:
                 raise Misfit("an operand does not broadcast to the result")
             k = max(k, block_start(shape, strides), _mask_block(operand.type.shape, shape))
+    if layouts.base[node] is not node and shape == node.type.shape:  # a part, whose rows may lie apart
+        k = max(k, block_start(shape, layouts.at[node].strides))
     return k
 
 

@@ -69,6 +69,11 @@ class Layout:
             step *= extent
         return Layout(shape, tuple(reversed(strides)), 0)
 
+    def same(self, other: Layout) -> bool:
+        """Whether each element lies where the other has it: strides of extents of 1 don't matter."""
+        strides = zip(self.shape, self.strides, other.strides, strict=True)
+        return (self.shape, self.offset) == (other.shape, other.offset) and all(s == t or d == 1 for d, s, t in strides)
+
     @property
     def is_contiguous(self) -> bool:
         step = 1
