@@ -13,6 +13,7 @@ from types import FrameType
 from typing import NamedTuple
 
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+INTERNAL = (PACKAGE_DIR, "<frozen importlib")  # the machinery of imports runs between a user's line and a module loaded late
 
 
 class Where(NamedTuple):
@@ -39,7 +40,7 @@ def user_line() -> Where | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
-        if not filename.startswith(PACKAGE_DIR):
+        if not filename.startswith(INTERNAL):
             return Where(filename, frame.f_lineno)
         frame = frame.f_back
     return None

@@ -54,9 +54,16 @@ def load_file(path: Any) -> dict[str, Tensor]:
         header = json.loads(data[8 : 8 + length])
     except ValueError as error:
         raise SafetensorsError("Error while deserializing header: invalid header", f"{file}: {error}") from None
+    except RecursionError:
+        header = None
+    if not isinstance(header, dict):
+        raise SafetensorsError("Error while deserializing header: invalid header", f"{file}: no object of tensors by name")
     body = memoryview(data)[8 + length :]
     result, end = {}, 0
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    for name, entry in entries.items():
+        if not _well_formed(entry):
+            raise SafetensorsError(f"Error while deserializing header: invalid entry for tensor `{name}`", f"{file}: {entry!r}")
     for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
         result[name], end = _loaded(file, name, entry, body, end)
     if end != len(body):
@@ -65,6 +72,18 @@ def load_file(path: Any) -> dict[str, Tensor]:
             f"{file} has {len(body)} bytes of tensors, its header says {end}",
         )
     return {name: result[name] for name in entries}
+
+
+def _well_formed(entry: Any) -> bool:
+    """Whether this describes a tensor: a dtype, a shape that NumPy can have, and two places."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("dtype"), str):
+        return False
+    shape, places = entry.get("shape"), entry.get("data_offsets")
+    if not isinstance(shape, list) or not isinstance(places, list) or len(places) != 2:
+        return False
+    if not all(type(n) is int and n >= 0 for n in [*shape, *places]):
+        return False
+    return len(shape) <= 64 and math.prod(n for n in shape if n) < 2**60  # NumPy multiplies what is beside a 0, too
 
 
 def _loaded(file: Path, name: str, entry: Mapping[str, Any], body: memoryview, begin: int) -> tuple[Tensor, int]:
@@ -78,7 +97,10 @@ def _loaded(file: Path, name: str, entry: Mapping[str, Any], body: memoryview, b
             f"Error while deserializing header: invalid offset for tensor `{name}`",
             f"{file}: {kind} of shape {shape} at bytes {first} to {last}, after byte {begin} of {len(body)}",
         )
-    array = np.frombuffer(body[first:last], dtype).reshape(shape)
+    if kind == "BOOL":  # any byte but 0 is true, in NumPy's arrays only 1
+        array = np.frombuffer(body[first:last], np.uint8).reshape(shape) != 0
+    else:
+        array = np.frombuffer(body[first:last], dtype).reshape(shape)
     if kind == "BF16":  # the upper half of a float32
         array = (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
     elif kind == "F16":
@@ -89,11 +111,13 @@ def _loaded(file: Path, name: str, entry: Mapping[str, Any], body: memoryview, b
 def save_file(tensors: Mapping[str, Any], path: Any, metadata: Mapping[str, str] | None = None) -> None:
     """Write tensors by name, such as a `state_dict()`; a former file is replaced at once, or not at all.
 
-    Raises SafetensorsError for a dtype that the format lacks.
+    Raises SafetensorsError for a dtype that the format lacks, and for a name that is no string or the format's own.
     """
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
     arrays, end = [], 0
     for name, value in tensors.items():
+        if not isinstance(name, str) or name == "__metadata__":
+            raise SafetensorsError(f"{name!r} can't be the name of a tensor", "names are strings, '__metadata__' is reserved")
         array = np.asarray(value._data if isinstance(value, Tensor) else as_array(value), order="C")
         if array.dtype not in NAMES:
             raise SafetensorsError(f"{name}: dtype {array.dtype} is not supported")

@@ -46,6 +46,14 @@ def test_lines_of_strings_have_no_text():
     assert str(where["it"]) == "<string>:2"
 
 
+def test_the_machinery_of_imports_is_nobodys_line():
+    where = {}
+    code = compile("where['it'] = user_line()", "<frozen importlib._bootstrap>", "exec")
+    line = this_line() + 1
+    exec(code, {"user_line": user_line, "where": where})
+    assert where["it"] == Where(__file__, line)
+
+
 def test_text():
     error = sg.ShapeError("matmul: inner sizes differ", "h (32, 784)", "w (128, 10)", where=Where("gone.py", 12))
     assert str(error) == "matmul: inner sizes differ\n  gone.py:12\n  h (32, 784)\n  w (128, 10)"

@@ -66,6 +66,7 @@ DAMAGED = [
     (b"", "Error while deserializing header: header too small"),
     (struct.pack("<Q", 1 << 40), "Error while deserializing header: header too large"),
     (struct.pack("<Q", 2) + b"{]", "Error while deserializing header: invalid header"),
+    (struct.pack("<Q", 100_000) + b"[" * 100_000, "Error while deserializing header: invalid header"),
 ]
 
 
@@ -84,6 +85,16 @@ WRONG = [
     ({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)}, 4, "invalid offset for tensor `b`"),
     ({"a": entry("F32", [1], 0, 4)}, 8, "incomplete metadata, file not fully covered"),
     ({"a": entry("C64", [1], 0, 8)}, 8, "a: dtype C64 is not supported"),
+    ([], 0, "invalid header"),
+    ({"a": []}, 0, "invalid entry for tensor `a`"),
+    ({"a": {}}, 0, "invalid entry for tensor `a`"),
+    ({"a": entry("F32", [-1, -1], 0, 4)}, 4, "invalid entry for tensor `a`"),
+    ({"a": {**entry("F32", [1], 0, 4), "shape": [1.0]}}, 4, "invalid entry for tensor `a`"),
+    ({"a": {**entry("F32", [1], 0, 4), "dtype": []}}, 4, "invalid entry for tensor `a`"),
+    ({"a": {**entry("F32", [1], 0, 4), "data_offsets": [0, 4, 8]}}, 4, "invalid entry for tensor `a`"),
+    ({"a": entry("F32", [1], 0, 4), "b": {**entry("F32", [1], 0, 4), "data_offsets": "48"}}, 8, "invalid entry for tensor `b`"),
+    ({"a": entry("F32", [1 << 62, 0], 0, 0)}, 0, "invalid entry for tensor `a`"),
+    ({"a": entry("F32", [0] * 65, 0, 0)}, 0, "invalid entry for tensor `a`"),
 ]
 
 
@@ -91,6 +102,18 @@ WRONG = [
 def test_headers_that_lie(tmp_path, header, size, text):
     with pytest.raises(SafetensorsError, match=text):
         load_file(written(tmp_path / "x.safetensors", header, bytes(size)))
+
+
+def test_booleans_are_0_or_1_in_memory(tmp_path):
+    found = load_file(written(tmp_path / "x.safetensors", {"a": entry("BOOL", [3], 0, 3)}, bytes([0, 1, 255])))["a"].numpy()
+    assert found.tobytes() == bytes([0, 1, 1])
+
+
+@pytest.mark.parametrize("name", ["__metadata__", 1])
+def test_names_that_a_file_cannot_have(tmp_path, name):
+    with pytest.raises(SafetensorsError, match="can't be the name of a tensor"):
+        save_file({name: np.ones(2)}, tmp_path / "x.safetensors")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_failed_save_leaves_the_former_file(tmp_path):

@@ -1,4 +1,4 @@
-"""BLAS routines for kernels; `capsules.py` binds them."""
+"""Calls of BLAS routines in LLVM code; `capsules.py` binds them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from .capsules import bind, symbol
+from .capsules import symbol
 from .code import I32, Int, function
-
-bind()  # Numba links each kernel that it compiles
 
 SYMBOLS = {"f32": symbol("sgemm"), "f64": symbol("dgemm")}
 

@@ -1,4 +1,4 @@
-"""Integers, loops and functions in LLVM code that is written by hand, so that it reads much like Python.
+"""Integers, loops, functions and vectors in LLVM code that is written by hand, so that it reads much like Python.
 
 Numba takes some milliseconds for each line of a kernel. Long routines that are compiled in every fresh installation are
 written here instead, which costs only what LLVM takes.
@@ -13,6 +13,7 @@ from typing import Any
 from llvmlite import ir
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
+EIGHT = 8
 
 
 Write = Callable[..., None]
@@ -141,3 +142,28 @@ def _written(builder: ir.IRBuilder, name: str, write: Write, values: Sequence[An
         write(inner, *(Int(inner, arg) if arg.type == I64 else arg for arg in made.args))
         inner.ret_void()
     return made
+
+
+def _mask(lanes: list[int]) -> Any:
+    return ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
+
+
+def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
+    return builder.shuffle_vector(a, b, _mask(lanes))
+
+
+def _place(builder: Any, address: Any, llvm: Any) -> Any:
+    return builder.inttoptr(address, llvm.as_pointer())
+
+
+def _transposed_block(builder: Any, rows: list[Any]) -> list[Any]:
+    for width in (1, 2, 4):
+        low = [k + (EIGHT if k // width % 2 else 0) - (width if k // width % 2 else 0) for k in range(EIGHT)]
+        high = [k + width for k in low]
+        swapped = list(rows)
+        for i in range(EIGHT):
+            if not i & width:
+                swapped[i] = _shuffle(builder, rows[i], rows[i + width], low)
+                swapped[i + width] = _shuffle(builder, rows[i], rows[i + width], high)
+        rows = swapped
+    return rows

@@ -41,7 +41,7 @@ SPECIAL = {
 }
 """Modules that few kernels need, by what their text has when it needs them."""
 
-IMPORTED = ("blas", "capsules", "code", "jit", "lang", "objects", "spans", "tiles", "vector", *SPECIAL)
+IMPORTED = ("capsules", "code", "jit", "lang", "objects", "spans", "vector", *SPECIAL)
 """The modules beside `elementary` that machine code depends on."""
 
 _lock = threading.RLock()
@@ -56,10 +56,15 @@ class Counters:
 
 
 def cache_dir() -> Path:
-    """The folder of generated kernels, private to this user. Raises CompileError when it belongs to somebody else."""
+    """The folder of generated kernels, private to this user. Raises CompileError when it can't be one."""
     root = os.environ.get("STATICGRAD_CACHE_DIR")
     path = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "staticgrad"
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CompileError(
+            f"the kernel cache {path} can't be made: {error.strerror}", "set STATICGRAD_CACHE_DIR to a folder of yours"
+        ) from None
     info = path.stat()
     if info.st_uid != os.getuid():
         raise CompileError(

@@ -15,8 +15,8 @@ from .layout import Layouts, count, merged
 
 MOST_USERS = 2
 """Beyond, other kernels would read it where the first one stored it, and gain nothing."""
-LEAST = 8
-"""Elements of a row from which on a loop over them pays; single numbers need none."""
+LEAST = 16
+"""Elements of a row from which on a loop over them pays: a vector of float32. Single numbers need none."""
 
 
 def lookup_of(node: Node) -> Lookup | None:

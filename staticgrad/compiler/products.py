@@ -1,4 +1,4 @@
-"""Rows of the table that are matrix products; `library/gemm.py` runs them."""
+"""Rows of the table that are matrix products; `tiles.py` says how they run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from ..ir import Layout, Node
 from ..types import SHORT
-from . import jit, pool
+from . import pool
 from .absorb import begins
+from .gemm import kernel
 from .rows import Row, Slot
 from .table import MAX_BUFFERS
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
 NOTHING, FORM = -1, 11
-"""See the sizes in `library/gemm.py`."""
+"""See the sizes in `tiles.py`."""
 
 
 def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | None = None, factor: float = 1.0) -> None:
@@ -44,14 +45,14 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
     sizes = [tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, *offsets]
-    kernel = jit.library("gemm", f"gemm_{SHORT[node.type.dtype]}")
     span, work = m if batches == 1 else batches, batches * m * n * k
     chunks = b._chunks(work, span) if m else 1
     name = "" if factor == 1.0 else f"{factor:.3g} * "
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
     name += "" if addend is None else f" + {addend.name if addend.name else addend.op.name}"
+    address, stop = kernel(SHORT[node.type.dtype]), span if m and n else 0
     row = Row(
-        "gemm", name, node, [x[:2], y[:2], to, begin], [1, 1, *sizes], kernel.address, 0, span if m and n else 0, chunks,
+        "gemm", name, node, [x[:2], y[:2], to, begin], [1, 1, *sizes], address, 0, stop, chunks,
         nodes=[node] if product is node else [product, node], work=work, large_gemm=m * n * k >= LARGE,
     )  # fmt: skip
     if not _joined(b, row):
@@ -62,8 +63,7 @@ def _joined(b: Builder, row: Row) -> bool:
     """Run a product with the one before it, where threads share them: they meet once for both."""
     if b.outer is not None or not b.rows or b.rows[-1].kind != "gemm" or not row.stop or not b.rows[-1].stop:
         return False
-    last = b.rows[-1]
-    chunks = b._chunks(last.work + row.work, 2)
+    last, chunks = b.rows[-1], max(b.rows[-1].chunks, row.chunks)  # 1: they would meet only because they are joined
     if chunks == 1 or last.address != row.address or len(last.buffers) + 4 > MAX_BUFFERS or not _apart(last, row):
         return False
     at = len(b.rows) - 1

@@ -2,7 +2,13 @@
 of A a step; and BLAS for what they leave over, where it is good at that.
 
 For the sizes of small and medium networks this beats BLAS, which packs both operands before it computes: A is read where
-it lies, transposed or not, and B too unless its rows are columns. Addresses are plain integers, see `vector.py`.
+it lies, transposed or not, and B too unless its rows are columns. Addresses are plain integers.
+
+sizes: how many products, chunks, then for each product: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, the bits of
+alpha (float64), lde (-1: nothing is added, 0: one row for all), then for each batch the offsets of A, B, C and E in elements.
+buffers: for each product A, B, C, E. E is C, or shares nothing with it.
+The range of one product is over rows of C for a single batch, else over batches; that of several over chunks, each of which
+takes its share of every product.
 """
 
 from __future__ import annotations
@@ -11,13 +17,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from .blas import gemm
-from .code import I32, I64, Int, call, call_one_of, function, steps, where
-from .lang import BUFFERS, SIZES
-from .vector import EIGHT, _mask, _place, _transposed_block
+from .code import EIGHT, I32, I64, Int, _mask, _place, _transposed_block, call, call_one_of, function, steps, where
 
 BYTES = 64
 """Of a vector."""
@@ -200,7 +202,7 @@ def _rest(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) ->
 
 
 def _multiply(of: Elements, builder: Any, buffers: Any, sizes: Any, start: Int, stop: Int) -> None:
-    """The range of the products whose forms are in `sizes`, see `library/gemm.py`."""
+    """The range of the products whose forms are in `sizes`, see the top of this file."""
 
     def size(i: Int) -> Int:
         return Int(builder, builder.load(builder.gep(sizes, [i.value])))
@@ -245,20 +247,12 @@ def _matrix(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) 
         call(builder, f"rest_{of.name}", partial(_rest, of), (high, broad, k, *p.moved(of, top, left)))
 
 
-def _routine(name: str) -> Any:
-    @intrinsic
-    def routine(typingctx, buffers, sizes, start, stop):
-        of = Elements(name)
-
-        def codegen(context, builder, sig, args):
-            call(builder, f"multiply_{of.name}", partial(_multiply, of), args)
-            return context.get_dummy_value()
-
-        return types.void(BUFFERS, SIZES, types.int64, types.int64), codegen
-
-    return routine
-
-
-multiply_f32 = _routine("f32")
-multiply_f64 = _routine("f64")
-"""multiply(buffers, sizes, start, stop): see `library/gemm.py`."""
+def module(element: str) -> str:
+    """An LLVM module with the kernel `gemm_f32` or `gemm_f64`; see the top of this file."""
+    made = ir.Module("gemm")
+    pointers = ir.IntType(8).as_pointer().as_pointer(), I64.as_pointer()
+    kernel = ir.Function(made, ir.FunctionType(ir.VoidType(), [*pointers, I64, I64]), f"gemm_{element}")
+    builder = ir.IRBuilder(kernel.append_basic_block("entry"))
+    call(builder, f"multiply_{element}", partial(_multiply, Elements(element)), kernel.args)
+    builder.ret_void()
+    return str(made)

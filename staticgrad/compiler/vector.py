@@ -14,9 +14,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-EIGHT, SIXTEEN = 8, 16
-I64 = ir.IntType(64)
-I32 = ir.IntType(32)
+from .code import EIGHT, I32, I64, _mask, _place, _shuffle, _transposed_block
+
+SIXTEEN = 16
 
 
 @intrinsic
@@ -29,18 +29,6 @@ def at(typingctx, pointer, i):
         return builder.ptrtoint(builder.gep(args[0], [args[1]]), I64)
 
     return types.int64(pointer, types.int64), codegen
-
-
-def _mask(lanes: list[int]) -> Any:
-    return ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
-
-
-def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
-    return builder.shuffle_vector(a, b, _mask(lanes))
-
-
-def _place(builder: Any, address: Any, llvm: Any) -> Any:
-    return builder.inttoptr(address, llvm.as_pointer())
 
 
 def _load(builder: Any, address: Any, llvm: Any, align: int) -> Any:
@@ -99,19 +87,6 @@ def _transposed(builder: Any, rows: list[Any], lanes: int) -> list[Any]:
             block = [_shuffle(builder, row, row, list(range(part, part + EIGHT))) for row in rows]
         result += _transposed_block(builder, block)
     return result
-
-
-def _transposed_block(builder: Any, rows: list[Any]) -> list[Any]:
-    for width in (1, 2, 4):
-        low = [k + (EIGHT if k // width % 2 else 0) - (width if k // width % 2 else 0) for k in range(EIGHT)]
-        high = [k + width for k in low]
-        swapped = list(rows)
-        for i in range(EIGHT):
-            if not i & width:
-                swapped[i] = _shuffle(builder, rows[i], rows[i + width], low)
-                swapped[i + width] = _shuffle(builder, rows[i], rows[i + width], high)
-        rows = swapped
-    return rows
 
 
 def _element(like: Any) -> tuple[Any, int]:

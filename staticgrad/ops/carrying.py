@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,18 @@ def check_carries(what: str, names: Sequence[str], before: Sequence[Any], after:
                 f"dtype {b.dtype} after one iteration.",
                 f"cast it in the body: {name.split('[')[0]}.astype(sg.{a.dtype}), or let it enter as {b.dtype}",
             )
+
+
+def iterations(value: Any, what: str, least: int) -> int:
+    """A number of iterations. Raises ArgumentError for what is no whole number, and for one below `least`."""
+    try:
+        number = least - 1 if isinstance(value, (bool, np.bool_, Symbol)) else index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        got = type(value).__name__ if isinstance(value, Symbol) else repr(value)
+        raise ArgumentError(f"{what} is a number of iterations, at least {least}, got {got}")
+    return min(number, np.iinfo(np.int64).max)
 
 
 def check_scalar(value: Any, what: str) -> Any:

@@ -6,7 +6,7 @@ For weights w, y = conv(x, w) is bilinear, so with any g the three contractions 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -270,7 +270,7 @@ conv_weight_op = define(
 
 def whole_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
     """One integer for each axis, from an integer or a sequence. Raises ArgumentError."""
-    values = (value,) * axes if isinstance(value, (int, np.integer)) else tuple(value)
+    values = tuple(value) if isinstance(value, Iterable) else (value,)
     if len(values) == 1:
         values *= axes
     if len(values) != axes or any(isinstance(v, bool) or not isinstance(v, (int, np.integer)) for v in values):

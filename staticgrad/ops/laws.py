@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import REGISTRY, Node, Pointwise, Region
+from ..ir import REGISTRY, Native, Node, Pointwise, Region, View
 from ..operators import F, Symbol, append
 from ..operators import apply as apply_op
 from .law import Law
@@ -127,6 +127,31 @@ def _transposed_product(node: Node, x: Any) -> Any:
         return None
     a, b = (F.swapaxes(Symbol(x.graph, i), -1, -2) for i in x.node.inputs)
     return apply_op(REGISTRY["matmul"], b, a)
+
+
+def _scaled_operand(node: Node, a: Any, b: Any) -> Any:
+    """(c A) B = c (A B) where A lies in memory: a product scales in passing, a pass over A does nothing else. It assumes that
+    A B does not overflow where c A B does not."""
+    for i, x in enumerate((a, b)):
+        turned = x.node.op is REGISTRY["permute"]
+        scaled = x.node.inputs[0] if turned else x.node
+        if scaled.op is not REGISTRY["mul"] or node.type.dtype.kind != "f":
+            continue
+        for source, factor in (scaled.inputs, scaled.inputs[::-1]):
+            value = value_of(factor)
+            if value is None or source.type.shape != scaled.type.shape or not _in_memory(source):
+                continue
+            operand = Symbol(x.graph, source)
+            whole = F.permute(operand, x.node.attrs["axes"]) if turned else operand
+            return F.mul(apply_op(node.op, *((whole, b) if i == 0 else (a, whole))), _scalar(operand, value))
+    return None
+
+
+def _in_memory(node: Node) -> bool:
+    """Not computed by a kernel, which could scale it too."""
+    while isinstance(node.op.emit, View):
+        node = node.inputs[0]
+    return node.op.leaf in ("placeholder", "variable") or isinstance(node.op.emit, Native)
 
 
 def _transposed_sum(node: Node, x: Any) -> Any:
@@ -261,6 +286,7 @@ ALGEBRA = (
     Law("permute", "two permutations are one, the identity none", ("permute",), _permute_twice),
     Law("transposed product", "(A B)' = B' A'", ("permute",), _transposed_product),
     Law("transposed sum", "(A B + C D)' = (A B)' + (C D)'", ("permute",), _transposed_sum),
+    Law("scaled operand", "(c A) B = c (A B), for A in memory", ("matmul",), _scaled_operand),
     Law("outer product", "a column times a row is a product by broadcasting", ("matmul",), outer_product),
     Law("times a column", "A b = sum over columns of A * b'", ("matmul",), times_column),
     Law("row times", "a' B = sum over rows of a * B", ("matmul",), row_times),

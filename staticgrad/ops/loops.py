@@ -12,10 +12,10 @@ from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import TensorType
 from .bodies import COUNTER, Draws, Traced, outputs, symbol
-from .carrying import InGraph, check_carries, check_structure, eager_tensors, graph_for
+from .carrying import InGraph, check_carries, check_structure, eager_tensors, graph_for, iterations
 from .random import stream
 from .roles import trip_count
-from .trees import flatten, paths, unflatten
+from .trees import flatten, paths, text, unflatten
 
 
 @public
@@ -40,9 +40,11 @@ def scan(
     carries, and for xs of different lengths.
     """
     (carry, spec), (items, item_spec) = flatten(init), flatten(xs)
-    if checkpoint_every is not None and (isinstance(checkpoint_every, bool) or checkpoint_every < 1):
-        raise ArgumentError(f"scan: checkpoint_every is a number of iterations, at least 1, got {checkpoint_every!r}")
-    if length is None and not items:
+    if checkpoint_every is not None:
+        checkpoint_every = iterations(checkpoint_every, "scan: checkpoint_every", 1)
+    if length is not None:
+        length = iterations(length, "scan: length", 0)
+    elif not items:
         raise ArgumentError("scan: with no xs the number of iterations has to be given", "pass length=n")
     job = _Scan(fn, spec, item_spec, reverse)
     graph = graph_for([*carry, *items])
@@ -64,7 +66,7 @@ def scan(
         if checkpoint_every is None:
             last, ys = job.symbolic(graph, carry, items, length)
         else:
-            last, ys = job.checkpointed(graph, carry, items, n, int(checkpoint_every))
+            last, ys = job.checkpointed(graph, carry, items, n, checkpoint_every)
     return unflatten(spec, last), unflatten(job.y_spec, ys)
 
 
@@ -120,6 +122,11 @@ class _Scan:
         ys, y_spec = flatten(y)
         if self.y_spec is None:
             self.y_spec = y_spec
+        elif self.y_spec != y_spec:
+            raise ArgumentError(
+                "The two structures don't have the same nested structure.",
+                f"scan: y was {text(self.y_spec)} in the iterations before, and is {text(y_spec)} now",
+            )
         return following, eager_tensors(ys)
 
     # in a graph

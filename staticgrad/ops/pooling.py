@@ -70,7 +70,7 @@ def _most_eval(x: np.ndarray, **attrs: Any) -> np.ndarray:
 
 def _most_take_eval(h: np.ndarray, x: np.ndarray, **attrs: Any) -> np.ndarray:
     kind = _most_infer(TensorType(x.shape, x.dtype), **attrs)
-    flat = h.reshape(*h.shape[:2], -1)
+    flat = h.reshape(*h.shape[:2], h.shape[2] * h.shape[3])
     return np.take_along_axis(flat, _winners(x, **attrs), 2).reshape(kind.shape)
 
 

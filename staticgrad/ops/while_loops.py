@@ -13,7 +13,7 @@ from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import bool_
 from .bodies import COUNTER, Draws, Traced, outputs, symbol
-from .carrying import InGraph, check_carries, check_scalar, check_structure, eager_tensors, graph_for
+from .carrying import InGraph, check_carries, check_scalar, check_structure, eager_tensors, graph_for, iterations
 from .random import stream
 from .trees import flatten, paths, unflatten
 
@@ -38,6 +38,10 @@ def while_loop(
     """
     bare = not isinstance(loop_vars, (list, tuple))
     given = (loop_vars,) if bare else loop_vars
+    if max_steps is not None and not isinstance(max_steps, Symbol):
+        max_steps = iterations(max_steps, "while_loop: max_steps", 0)
+    if checkpoint_every is not None:
+        checkpoint_every = iterations(checkpoint_every, "while_loop: checkpoint_every", 1)
     leaves, spec = flatten(given)
     job = _While(cond, body, spec, max_steps)
     graph = graph_for(leaves)

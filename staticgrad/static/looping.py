@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -22,9 +22,13 @@ def run_steps(step_of: Callable[[Mapping[Any, Any]], Step], batches: Any) -> Any
 
 
 def _listed(step_of: Callable[[Mapping[Any, Any]], Step], batches: Iterable[Any]) -> list[Any]:
+    listed = isinstance(batches, Sequence)
+
     def prepare(feed_dict: Any) -> tuple[Batch, int]:
         step = step_of(feed_dict)
         arrays = step.accept(feed_dict.values())
+        if not listed:  # an iterator may write its next batch into the same arrays before this one is used
+            arrays = [array.copy() for array in arrays]
         return (step, arrays), sum(array.nbytes for array in arrays)
 
     results: list[Any] = []

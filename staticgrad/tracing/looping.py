@@ -74,7 +74,7 @@ def _rows(arrays: Sequence[np.ndarray], done: int, entry: Entry) -> Feeds:
 
 def _listed(function: CompiledFunction, batches: Iterable[Any]) -> list[Any]:
     results: list[Any] = []
-    for group in groups(batches, _arguments):
+    for group in groups(batches, _arguments if isinstance(batches, Sequence) else _kept):
         at = 0
         while at < len(group):
             found = function.together(group[at], partial(_probed, group[at:]), len(results))
@@ -93,6 +93,12 @@ def _arguments(batch: Any) -> tuple[tuple[Any, ...], int]:
     """The arguments of a step, and their bytes."""
     args = batch if isinstance(batch, tuple) else (batch,)
     return args, sum(getattr(arg, "nbytes", 0) for arg in args)
+
+
+def _kept(batch: Any) -> tuple[tuple[Any, ...], int]:
+    """The same, of what an iterator made, which may write its next batch into the same arrays before this one is used."""
+    args, size = _arguments(batch)
+    return tuple([arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]), size
 
 
 def _probed(group: Sequence[tuple[Any, ...]], entry: Entry) -> Feeds | None:

@@ -34,6 +34,8 @@ CASES: dict[str, tuple[Callable[[Bench], list[Any]], list[str]]] = {
     "a matrix": (lambda b: [product(b, 20, 40) + b.feed(20, 40)], ["20x6x40 + x2"]),
     "a difference": (lambda b: [b.feed(20, 40) - product(b, 20, 40)], ["-1 * 20x6x40 + x0"]),
     "a factor": (lambda b: [product(b, 20, 40) * 0.5], ["0.5 * 20x6x40"]),
+    "a factor of an operand": (lambda b: [(b.feed(4, 6) * 0.5) @ b.feed(6, 5)], ["0.5 * 4x6x5"]),
+    "factors of both operands": (lambda b: [(b.feed(4, 6) * 0.5) @ (b.feed(5, 6) * 3.0).mT], ["1.5 * 4x6x5"]),
     "a factor on the way": (lambda b: [b.feed(20, 40) + 0.5 * -product(b, 20, 40)], ["-0.5 * 20x6x40 + x0"]),
     "twice the same": (lambda b: [(x := product(b, 4, 5)) + x], ["2 * 4x6x5"]),
     "two products": (lambda b: [product(b, 4, 5) + product(b, 4, 5)], ["4x6x5", "4x6x5 + add"]),

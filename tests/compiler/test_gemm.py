@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler import jit
+from staticgrad.compiler.gemm import kernel as kernel_of
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 from tests.helpers import rng_of
@@ -29,7 +33,7 @@ def operand(rng: np.random.Generator, shape: tuple[int, int], turned: int, dtype
 
 def run(c: np.ndarray, a: np.ndarray, b: np.ndarray, e: np.ndarray, sizes: list[int], ranges: list[tuple[int, int]]):
     """Call the kernel on ranges of rows, as threads do."""
-    kernel = ENTRY(jit.library("gemm", f"gemm_f{8 * c.dtype.itemsize}").address)
+    kernel = ENTRY(kernel_of(f"f{8 * c.dtype.itemsize}"))
     numbers = np.array([1, 1, *sizes], np.int64)
     places = np.array([x.ctypes.data for x in (a, b, c, e)], np.int64)
     for begin, end in ranges:
@@ -174,3 +178,21 @@ def test_threads_meet_once_for_products_that_are_apart(name: str, threads: int):
         sg.set_num_threads(before)
     found = [row.name for row in plan.rows if row.kind == "gemm"]
     assert found == (expected if threads > 1 else [name for names in expected for name in names.split(", ")])
+
+
+def test_products_need_no_numba(tmp_path: Path):
+    """Not even where nothing is in the kernel cache yet."""
+    code = """
+import sys
+import numpy as np
+import staticgrad as sg
+
+for dtype in (np.float32, np.float64):
+    a, b, c = np.ones((3, 4), dtype), np.ones((4, 5), dtype), np.ones(5, dtype)
+    step = sg.compile(lambda a, b, c: a @ b + c)
+    assert (step(a, b, c).numpy() == 5).all()
+    assert [row.name for row in step.plan.rows] == ["3x4x5 + c"], step.plan.explain()
+assert "numba" not in sys.modules
+"""
+    environment = {**os.environ, "STATICGRAD_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -63,6 +63,8 @@ ROWS: dict[str, Row] = {
     ),
     "identity permutation": Row("permute", lambda x: F.permute(x, (0, 1)), ()),
     "two permutations": Row("permute", lambda x: x.T.T, ()),
+    "scaled operand": Row("scaled operand", lambda x: (x * 0.5) @ x.T, ("permute", "matmul", "mul"), special=False),
+    "scaled operand, turned": Row("scaled operand", lambda x: x @ (2.0 * x).T, ("permute", "matmul", "mul"), special=False),
     "transposed sum": Row("transposed sum", lambda x: (x @ x.T + (x[::-1] @ x.T).T).T, None, special=False),
     "transposed product": Row("transposed product", lambda x: (x @ x.T).T, ("permute", "matmul"), special=False),
     "sum of repeats": Row(

@@ -70,6 +70,39 @@ def nonsense(c, x):
     return sg.scan(lambda h, v: (h, None), c, x, checkpoint_every=0)
 
 
+def backwards(c, x):
+    return sg.scan(lambda h, _: (h + x[0], None), c, length=-1)
+
+
+def half(c, x):
+    return sg.scan(lambda h, _: (h + x[0], None), c, length=2.5)
+
+
+def yes(c, x):
+    return sg.scan(lambda h, _: (h + x[0], None), c, length=True)
+
+
+def worded(c, x):
+    return sg.scan(lambda h, v: (h, None), c, x, checkpoint_every="2")
+
+
+def halved(c, x):
+    return sg.scan(lambda h, v: (h, None), c, x, checkpoint_every=2.5)
+
+
+def while_half(c, x):
+    return sg.while_loop(lambda h: h.sum() < 0, lambda h: h, c, max_steps=2.5)
+
+
+def while_below(c, x):
+    return sg.while_loop(lambda h: h.sum() < 0, lambda h: h, c, max_steps=-1)
+
+
+def standing(c, x):
+    """A block of no iterations would be repeated for ever."""
+    return sg.while_loop(lambda h: h.sum() < 0, lambda h: h, c, checkpoint_every=0)
+
+
 EVERYWHERE = {
     grows: (sg.ShapeError, "The shape for carry is not an invariant for the loop. It enters the loop with shape (2, 3), but "
                            "has shape (4, 3) after one iteration."),
@@ -88,6 +121,14 @@ EVERYWHERE = {
     lengths: (sg.ShapeError, "scan got values with different leading axis sizes: (5, 2, 3), (2, 2, 3)"),
     scalar_items: (sg.ShapeError, "scan: xs need a leading axis to walk along, got a 0-d tensor"),
     nonsense: (sg.ArgumentError, "scan: checkpoint_every is a number of iterations, at least 1, got 0"),
+    backwards: (sg.ArgumentError, "scan: length is a number of iterations, at least 0, got -1"),
+    half: (sg.ArgumentError, "scan: length is a number of iterations, at least 0, got 2.5"),
+    yes: (sg.ArgumentError, "scan: length is a number of iterations, at least 0, got True"),
+    worded: (sg.ArgumentError, "scan: checkpoint_every is a number of iterations, at least 1, got '2'"),
+    halved: (sg.ArgumentError, "scan: checkpoint_every is a number of iterations, at least 1, got 2.5"),
+    while_half: (sg.ArgumentError, "while_loop: max_steps is a number of iterations, at least 0, got 2.5"),
+    while_below: (sg.ArgumentError, "while_loop: max_steps is a number of iterations, at least 0, got -1"),
+    standing: (sg.ArgumentError, "while_loop: checkpoint_every is a number of iterations, at least 1, got 0"),
 }  # fmt: skip
 
 
@@ -144,6 +185,13 @@ IN_GRAPHS = {
 @pytest.mark.parametrize("program", IN_GRAPHS)
 def test_bad_programs_in_graphs(program, mode):
     refused(program, *IN_GRAPHS[program], mode)
+
+
+def test_a_y_that_changes_its_structure():
+    kinds = iter([lambda v: v, lambda v: (v,)])
+    error = refused(lambda c, x: sg.scan(lambda h, v: (h, next(kinds)(v)), c, x[:2]), sg.ArgumentError,
+                    "The two structures don't have the same nested structure.", eager)  # fmt: skip
+    assert "scan: y was * in the iterations before, and is (*,) now" in str(error)
 
 
 def test_a_body_that_assigns():

@@ -132,6 +132,7 @@ ERRORS = [
      "Expected hidden[0] size (1, 2, 4), got [1, 1, 4]"),
     (lambda: nn.GRU(3, 4, 2)(X, np.zeros((1, 2, 4))), ShapeError, "Expected hidden size (2, 2, 4), got [1, 2, 4]"),
     (lambda: nn.LSTM(3, 4)(X, (np.zeros((1, 2, 4)),)), ShapeError, "LSTM: expected 2 hidden states, got 1"),
+    (lambda: nn.GRU(3, 4)(X, (np.zeros((1, 2, 4)),) * 2), ShapeError, "GRU: expected 1 hidden states, got 2"),
     (lambda: nn.LSTM(3, 0), ArgumentError, "hidden_size must be greater than zero"),
     (lambda: nn.GRU(3, 4, 0), ArgumentError, "num_layers must be greater than zero"),
     (lambda: nn.RNN(3, 4, nonlinearity="sin"), ArgumentError,

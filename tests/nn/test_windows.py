@@ -40,6 +40,9 @@ ERRORS = [
     (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), stride=(1, 2, 3)), ArgumentError,
      "expected stride to be a single integer value or a list of 2 values to match the convolution dimensions, but got "
      "stride=[1, 2, 3]"),
+    (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), stride=1.5), ArgumentError,
+     "expected stride to be a single integer value or a list of 2 values to match the convolution dimensions, but got "
+     "stride=[1.5, 1.5]"),
     (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), padding="all"), ArgumentError,
      "Invalid padding string: 'all'"),
     (lambda: F.conv2d(zeros(2, 1, 9, 9), zeros(8, 1, 5, 5), padding="same", stride=2), ArgumentError,

@@ -116,7 +116,7 @@ def rows(case: Any) -> list[Any]:
             "max_pool2d",
             lambda x: F.max_pool2d(x, 2),
             lambda x: pooled(x, np.max, 2, 2),
-            ((real(2, 3, 4, 6),), (real(1, 1, 5, 3),)),
+            ((real(2, 3, 4, 6),), (real(1, 1, 5, 3),), (real(0, 3, 4, 6),)),
             ulps=0,
         ),
         case(

@@ -123,6 +123,20 @@ def test_results_are_apart():
     assert second.tolist() == [6, 8]
 
 
+def test_an_iterator_that_reuses_its_arrays():
+    """Feeds are taken ahead: each is kept as it was when it came."""
+    fed = np.empty(3, np.float32)
+
+    def batches():
+        for i in range(5):
+            fed[:] = i
+            yield {x: fed}
+
+    with sg.Graph().as_default(), Session() as sess:
+        x = placeholder(np.float32, [3])
+        assert sess.run_steps(sg.sum(x), batches()) == [0, 3, 6, 9, 12]
+
+
 def test_no_steps():
     x, v = placeholder(np.float32, [None, 5]), Variable(0.0)
     with Session() as sess:

@@ -347,6 +347,19 @@ def test_an_iterable_that_raises():
     np.testing.assert_allclose(program.tensors["total"], 3 * XS[0].sum(0), rtol=1e-5)
 
 
+def test_an_iterator_that_reuses_its_arrays():
+    """Batches are taken ahead: each is kept as it was when it came."""
+    step = sg.compile(lambda x: x.sum())
+    x = np.empty(3, np.float32)
+
+    def batches():
+        for i in range(5):
+            x[:] = i
+            yield x
+
+    assert [r.item() for r in step.loop(batches())] == [0, 3, 6, 9, 12]
+
+
 def test_long_iterables_are_taken_in_parts():
     taken = []
     step = sg.compile(lambda x: x.sum())

@@ -14,7 +14,6 @@ from .primitives import (
     copysign,
     fma,
     horner,
-    power_of_two,
     rint,
     select,
 )
@@ -124,9 +123,9 @@ def expm1(x: Real) -> Real:
     2**n (e**r - 1) + (2**n - 1) in one fma, plus what rounding left of e**r - 1. All is computed at half its size, for
     2**n may be just outside the format. Error: 1.40 ULP (float32), 1.45 ULP (float64).
     """
-    n, r = reduce(clamp(x, PerFormat(-18.0, -38.0), OVERFLOW))
+    t, r = reduce_biased(clamp(x, PerFormat(-18.0, -38.0), OVERFLOW), -1)
     p, p_low = expm1_pair(r)
-    s = power_of_two(n - 1.0)
+    s = power(t)
     y = fma(p_low, s, fma(p, s, s - 0.5)) * 2.0
     return select(abs(x) < TINY, x, y)
 
