@@ -19,6 +19,7 @@ from .region_rows import Regions
 from .rows import PER_RUN, Row, Slot
 from .schedule import Schedule, Unit
 from .space import inlined
+from .table import STATUS_WORDS
 from .threads import get_num_threads
 
 PARALLEL_WORK = 150_000
@@ -64,7 +65,7 @@ class Builder(Regions):
             self.rows, self.made, self.loops, self.homes = [], [], [], {}
             self.cells: list[Cell] = []
             self.cell_slots: dict[Cell, Slot] = {}
-            self.status = Slot("fixed", (4,), np.dtype(np.int64))
+            self.status = Slot("fixed", (STATUS_WORDS,), np.dtype(np.int64))
             self.threads = get_num_threads()
             self.decisions: list[Any] = []
             self.notes: list[str] = []

@@ -48,4 +48,4 @@ step = _function("step")
 """step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows; see `runtime/driver.py`."""
 
 steps = _function("steps")
-"""steps(plan, table, width, ids, first, last, copies, count, random, draws): many runs; see `runtime/loop.py`."""
+"""steps(plan, table, width, ids, first, last, copies, count, random, draws, resume): many runs; see `runtime/loop.py`."""

@@ -131,30 +131,36 @@ class Profile:
         return "\n".join(lines)
 
 
+LEAST, MOST, LONG = 10, 1000, 100.0
+"""Runs of a row in one native call, and the microseconds that are enough for one."""
+
+
 def profile(plan: Plan, repeats: int = 200) -> Profile:
     """Time each native row by itself, on feeds of zeros; variables are restored afterwards.
 
-    A row is called `repeats` times in batches of ten. All rows have their turn in each round, so that what else the machine
-    does meets them alike; the median round counts. Host calls are not timed. Raises UninitializedError when the plan has
-    not run yet, and so has no variables to run on.
+    A row runs `repeats` times at least, in native calls of ten and more. All rows have their turn in each round, so that
+    what else the machine does meets them alike; the median round counts. Host calls are not timed. Raises
+    UninitializedError when the plan has not run yet, and so has no variables to run on.
     """
     with plan.alone():
         if len(plan.bound) < len(plan.builder.cells):
             raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
         saved = [(array, array.copy()) for array in plan.bound.values()]
         kept = plan.stage([np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds])
-        rounds = np.array([_round(plan) for _ in range(max(1, repeats // 10))])
+        rows = list(zip([0, *_timed(plan)], [0, *_counts(plan)], strict=True))
+        rounds = np.array([[_repeated(plan, *row) for row in rows] for _ in range(max(1, repeats // LEAST))])
         del kept
-        plan.status[:] = 0
+        plan.status[:4] = 0
         for array, before in saved:
             array[...] = before
     often = trips(plan)
-    times = np.maximum(np.median(rounds[:, 1:] - rounds[:, :1], axis=0), 0.0)
-    rows = []
+    counts = np.maximum([count for _, count in rows[1:]], 1)
+    times = np.maximum(np.median((rounds[:, 1:] - rounds[:, :1]) / counts, axis=0), 0.0)
+    found = []
     for us, i in zip(times.tolist(), _timed(plan), strict=True):
         row, n = plan.rows[i], often[i]
-        rows.append((row.kind, row.name if n == 1 else f"{row.name}, {n:,d} times", us * n))
-    return Profile(rows, sum(us for _, _, us in rows))
+        found.append((row.kind, row.name if n == 1 else f"{row.name}, {n:,d} times", us * n))
+    return Profile(found, sum(us for _, _, us in found))
 
 
 def _timed(plan: Plan) -> list[int]:
@@ -162,14 +168,17 @@ def _timed(plan: Plan) -> list[int]:
     return [i for i, row in enumerate(plan.rows) if row.kind not in ("host", "lanes") and not row.turn]
 
 
-def _round(plan: Plan) -> list[float]:
-    """Microseconds of a driver call that runs no row, and of one that runs each row: none in a loop that made no iteration,
-    whose rows point nowhere."""
-    times = []
+def _repeated(plan: Plan, i: int, count: int) -> float:
+    """Microseconds of one native call that runs a row so many times."""
+    copies = np.repeat(plan.table[i : i + 1], count + 1, axis=0)
+    begin = time.perf_counter_ns()
+    driver.step(0, 0, 0, copies.ctypes.data, 1, count + 1, plan.call[6], plan.hold)  # not from 0: it is no run of the plan
+    return (time.perf_counter_ns() - begin) / 1e3
+
+
+def _counts(plan: Plan) -> list[int]:
+    """How often to run each row in one call: some ten times, and short ones oftener, as the call itself takes time. Not at
+    all in a loop that made no iteration, whose rows point nowhere."""
     often = trips(plan)
-    for first, last in [(0, 0), *((i, i + (often[i] > 0)) for i in _timed(plan))]:
-        begin = time.perf_counter_ns()
-        for _ in range(10):
-            driver.step(0, 0, 0, plan.call[3], first, last, plan.call[6], plan.hold)
-        times.append((time.perf_counter_ns() - begin) / 1e4)
-    return times
+    rows = [(i, LEAST * (often[i] > 0)) for i in _timed(plan)]
+    return [int(np.clip(LEAST * LONG / max(_repeated(plan, i, n), 1e-3), n, MOST)) if n else 0 for i, n in rows]

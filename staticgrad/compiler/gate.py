@@ -68,6 +68,7 @@ def api() -> np.ndarray:
         t.DECREF: _address(python.Py_DecRef),
         t.SAVE_THREAD: _address(python.PyEval_SaveThread),
         t.RESTORE_THREAD: _address(python.PyEval_RestoreThread),
+        t.CHECK_SIGNALS: _address(python.PyErr_CheckSignals),
         t.NONE: id(None),
         t.NDARRAY: id(np.ndarray),
         t.NEW_ARRAY: table[NEW_FROM_DESCR],

@@ -53,7 +53,7 @@ class Plan:
         for row in self.rows:
             if row.kind == "lanes":
                 row.size_array[0] = self.table.ctypes.data
-        self.status = np.zeros(4, np.int64)
+        self.status = np.zeros(t.STATUS_WORDS, np.int64)
         b.bind_fixed("status", self.status)
         self.kept: dict[Node, np.ndarray] = {}
         """Values of a strict run, as they are."""
@@ -70,6 +70,7 @@ class Plan:
         self.drawn = 0
         """Where the generator was left when numbers were last taken."""
         self.parallel = any(row.chunks > 1 for row in self.rows)
+        self.status[t.SHARES // 8] = self.parallel
         self.blas = any(row.large_gemm for row in self.rows)
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data
@@ -206,17 +207,27 @@ class Plan:
         self.kept.clear()  # of a run that failed
         patches, count, objects, table, at, last, status, hold = self.call
         while (stopped := driver.step(patches, count, objects, table, at, last, status, hold)) >= 0:
+            count = 0  # arrays were bound at first
+            at = stopped
+            if self.paused(stopped):
+                continue
             row = self.rows[stopped]
             if row.kind != "host":
                 self.fail(stopped)
             self._host(row, arrays)
-            at, count = stopped + 1, 0  # arrays were bound at first
+            at += 1
         self.kept.clear()
 
     def run_row(self, number: int) -> None:
         """One native row, on what is bound."""
-        if driver.step(0, 0, 0, self.call[3], number, number + 1, self.call[6], self.hold) >= 0:
-            self.fail(number)
+        while driver.step(0, 0, 0, self.call[3], number, number + 1, self.call[6], self.hold) >= 0:
+            if not self.paused(number):
+                self.fail(number)
+
+    def paused(self, number: int) -> bool:
+        """Whether the driver stopped at a row because its loop takes long: Python looks at its signals, and goes on there."""
+        row = self.rows[number]
+        return row.turn == t.REPEAT and row.size_array[t.PAUSED // 8] != 0
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """`run` with the generated kernels as plain Python, for debuggers and tests; every other row runs natively."""

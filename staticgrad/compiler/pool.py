@@ -55,11 +55,11 @@ def ensure(threads: int) -> int:
 
 def _prepare(library: ctypes.CDLL) -> None:
     """The functions that the pool calls, a mutex and a condition."""
-    addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in (*FUNCTIONS, "clock_gettime")]
+    addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS]
     mutex, condition = address + LOCKS, address + LOCKS + 64
     library.pthread_mutex_init(ctypes.c_void_p(mutex), None)
     library.pthread_cond_init(ctypes.c_void_p(condition), None)
-    _words[CALLS // 8 : CALLS // 8 + 8] = [*addresses[:5], mutex, condition, addresses[5]]
+    _words[CALLS // 8 : CALLS // 8 + 7] = [*addresses, mutex, condition]
     _words[SHUN // 8] = 0
 
 

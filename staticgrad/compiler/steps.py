@@ -67,16 +67,19 @@ class Steps:
         plan, last = self.plan, self.done + size
         plan.take_draws(size)
         state = address(plan.builder.generator_state)
-        self.done = driver.steps(
-            address(plan.control), address(self.table), self.table.shape[1], self.ids, self.done, last,
-            address(copies), len(plan.results.copies), state, plan.draws,
-        )  # fmt: skip
-        if self.done < last:
-            plan.give_back()
-            try:
-                plan.fail(int(plan.control[t.FAILED]))
-            except StaticgradError as error:
-                raise numbered(error, before + self.done) from None
+        row = 0
+        while self.done < last:
+            self.done = driver.steps(
+                address(plan.control), address(self.table), self.table.shape[1], self.ids, self.done, last,
+                address(copies), len(plan.results.copies), state, plan.draws, row,
+            )  # fmt: skip
+            row = int(plan.control[t.FAILED])
+            if self.done < last and not plan.paused(row):
+                plan.give_back()
+                try:
+                    plan.fail(row)
+                except StaticgradError as error:
+                    raise numbered(error, before + self.done) from None
 
 
 def numbered(error: StaticgradError, step: int) -> StaticgradError:

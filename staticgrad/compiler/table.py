@@ -58,7 +58,9 @@ MAX_BUFFERS = 48
 ) = range(6)  # fmt: skip
 
 # Addresses of functions of Python and NumPy.
-INCREF, DECREF, SAVE_THREAD, RESTORE_THREAD, NONE, NDARRAY, NEW_ARRAY, COPY_ARRAY, API_BLOCK = range(9)
+(
+    INCREF, DECREF, SAVE_THREAD, RESTORE_THREAD, CHECK_SIGNALS, NONE, NDARRAY, NEW_ARRAY, COPY_ARRAY, API_BLOCK,
+) = range(10)  # fmt: skip
 
 # Python's objects. NumPy's header is part of its ABI: extension modules read these fields by macros.
 HEADER = object.__basicsize__
@@ -100,7 +102,7 @@ def _extents_fit(array: np.ndarray) -> bool:
 
 check_headers()
 
-TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, TIME, STOP, CALLS = (64 * line for line in range(9))
+TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, STOP, CALLS = (64 * line for line in range(8))
 """Places in a pool, in bytes: each on a cache line of its own; `runtime/pool.py` says what they are."""
 POOL_BYTES = 64 * 12
 LOCKS = 64 * 10
@@ -114,8 +116,14 @@ GRACE = 20_000
 SHUNNED, LONGEST = 20, 500_000_000
 """For how many times as long workers are shunned then, and nanoseconds at the most."""
 
+SHARES, ALONE, STREAK, SHARED_TIME, ALONE_TIME = (8 * word for word in range(4, 9))
+"""Places behind the error in a plan's status, in bytes; `runtime/driver.py` says what they are."""
+STATUS_WORDS = 9
+
 ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
 """What rows without chunks do; `runtime/turns.py` says how."""
-T, N, COUNT, REVERSE, BEHIND, HEAD, MOVES, GROWING = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8))
+T, N, COUNT, REVERSE, BEHIND, HEAD, MOVES, GROWING, PAUSED, SINCE = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8, 10, 11))
 """Places in the state of a loop, in bytes."""
-LOOP_WORDS = 10
+LOOP_WORDS = 12
+LOOKS, PAUSE = 64, 100_000_000
+"""Every how many iterations a loop looks at the clock, and after how many nanoseconds it lets Python look at its signals."""

@@ -88,6 +88,8 @@ def iterations(value: Any, what: str, least: int) -> int:
 
 
 def check_scalar(value: Any, what: str) -> Any:
+    if not hasattr(value, "dtype") and not isinstance(value, (bool, int, float)):
+        raise ArgumentError(f"{what} has to be a boolean, got {type(value).__name__}", "compare: x > 0")
     if getattr(value, "shape", ()) != ():
         raise ShapeError(f"{what} has to be a scalar, got shape {shape_text(value.shape)}", "reduce it: .any() or .all()")
     return value

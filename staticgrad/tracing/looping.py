@@ -32,6 +32,10 @@ def loop(function: CompiledFunction, batches: Any) -> Any:
     parts = batches if type(batches) is tuple else (batches,)
     if parts and all(isinstance(part, (np.ndarray, Tensor)) for part in parts):
         return _stacked(function, parts)
+    if isinstance(batches, (str, bytes, dict)) or not isinstance(batches, Iterable):
+        raise ArgumentError(
+            f"loop: batches are arrays that are stacked, or an iterable of each step's arguments, got {type(batches).__name__}"
+        )
     return _listed(function, batches)
 
 

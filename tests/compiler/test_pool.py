@@ -14,7 +14,7 @@ import pytest
 
 from staticgrad.compiler import pool
 from staticgrad.compiler.plan import Plan
-from staticgrad.compiler.table import ASLEEP, OWNER, SHUN
+from staticgrad.compiler.table import ALONE, ALONE_TIME, ASLEEP, OWNER, SHARED_TIME, SHARES, SHUN, STREAK
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
 
@@ -65,6 +65,43 @@ def test_values_do_not_depend_on_who_runs_the_chunks(threads: None, shunned: Non
     b, plan, alone = example()
     pool._words[SHUN // 8] = 0
     assert (plan.run(b.arrays, {})[0] == alone).all()
+
+
+def test_a_plan_goes_the_way_that_took_less(threads: None):
+    """Alone where that was faster, together where that was; each is measured again in time."""
+    b, plan, first = example()
+
+    def run(shared: int, alone: int) -> bool:
+        plan.status[[SHARED_TIME // 8, ALONE_TIME // 8]] = shared, alone
+        plan.status[STREAK // 8] = 5
+        assert (plan.run(b.arrays, {})[0] == first).all()
+        return bool(plan.status[ALONE // 8])
+
+    assert plan.status[SHARES // 8]
+    long = 10**12  # nanoseconds
+    assert run(long, long // 2)
+    assert not run(long // 2, long)
+    assert run(long, long // 2)
+    assert plan.status[SHARED_TIME // 8] < long, "what was not taken is thought of better after each run"
+    plan.run(b.arrays, {})  # the second run of a kind is measured
+    assert 0 < plan.status[ALONE_TIME // 8] < 10**11
+
+
+def test_both_ways_are_tried_at_first(threads: None):
+    b, plan, _ = example()
+    ways = set()
+    for _ in range(6):
+        plan.run(b.arrays, {})
+        ways.add(int(plan.status[ALONE // 8]))
+    assert ways == {0, 1}
+    assert (plan.status[[SHARED_TIME // 8, ALONE_TIME // 8]] > 0).all()
+
+
+def test_one_thread_learns_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("staticgrad.compiler.builder.get_num_threads", lambda: 1)
+    b, plan, _ = example()
+    plan.run(b.arrays, {})
+    assert not plan.status.any()
 
 
 def test_two_plans_at_once(threads: None):

@@ -2,13 +2,16 @@
 
 A row of the table is ROW int64 numbers: kernel address, address of its buffer list, address of its sizes, start,
 stop, number of chunks to cut the range into, whether to look at the status afterwards, and the pool of threads that
-shares the chunks. A row without chunks is a part of a loop or branch (`turns.py`), or stops the driver for the host. The
-functions of `pool.py` precede these in one module.
+shares the chunks. A row without chunks is a part of a loop or branch (`turns.py`), or stops the driver for the host.
+
+Behind the error, the status has what is known of how the plan runs best: SHARES whether any row has several chunks, ALONE
+whether the last run left all to one thread, STREAK how many runs did as it did, SHARED_TIME and ALONE_TIME how many
+nanoseconds a run takes either way.
 """
 
-from ..table import DATA_OFFSET, HOST, ROW
-from ..words import atomic_add, call_2, call_get, call_kernel, call_set, entry, peek, poke
-from .pool import share
+from ..table import ALONE, ALONE_TIME, DATA_OFFSET, HOST, ROW, SHARED_TIME, SHARES, STREAK
+from ..words import atomic_add, call_2, call_get, call_kernel, call_set, entry, nanoseconds, peek, poke
+from .pool import alone, share
 
 
 def hold_blas(hold):
@@ -24,6 +27,34 @@ def release_blas(hold):
         call_set(peek(hold + 24), peek(hold + 8))
 
 
+def goes_alone(status):
+    """Whether the rows of this run are left to one thread, as seems faster. Where other processes want the CPUs, or rows are
+    short, threads that meet after each row may take longer than one."""
+    alone_now = peek(status + ALONE)
+    if peek(status + STREAK) != 1:  # what was tried is measured at the second run: threads wake up, data moves
+        faster = 1 if peek(status + ALONE_TIME) < peek(status + SHARED_TIME) else 0
+        if faster != alone_now:
+            poke(status + ALONE, faster)
+            poke(status + STREAK, 0)
+        alone_now = faster
+    poke(status + STREAK, peek(status + STREAK) + 1)
+    return alone_now
+
+
+def learn(status, alone_now, took):
+    """Remember how long a run took: a mean of late, which believes good news sooner. The other way is thought of a little
+    better after each run, until it is tried again: that costs some 1 %."""
+    place, other = status + SHARED_TIME, status + ALONE_TIME
+    if alone_now != 0:
+        place, other = other, place
+    if peek(status + STREAK) >= 2:
+        before = peek(place)
+        if peek(status + STREAK) > 2:
+            took = before + (took - before) // (2 if took < before else 8)
+        poke(place, took)
+    poke(other, peek(other) - peek(other) // 256)
+
+
 @entry
 def step(patches, count, objects, table, first, last, status, hold):
     """Bind the caller's arrays, then run rows [first, last). Returns the row that reported an error, or that the host has
@@ -36,6 +67,9 @@ def step(patches, count, objects, table, first, last, status, hold):
         which, to, add = peek(patches + 24 * p), peek(patches + 24 * p + 8), peek(patches + 24 * p + 16)
         poke(to, peek(peek(objects + 8 * which) + DATA_OFFSET) + add)
     hold_blas(hold)
+    tried = 1 if first == 0 and last > 0 and peek(status + SHARES) != 0 else 0
+    alone_now = goes_alone(status) if tried != 0 else 0
+    begun = nanoseconds() if tried != 0 else 0
     failed = -1
     r = first
     while r < last:
@@ -50,6 +84,8 @@ def step(patches, count, objects, table, first, last, status, hold):
             continue
         if chunks == 1:
             call_kernel(kernel, buffers, sizes, start, stop)
+        elif alone_now != 0:
+            alone(kernel, buffers, sizes, start, stop, chunks)
         else:
             share(peek(row + 56), kernel, buffers, sizes, start, stop, chunks)
         if peek(row + 48) != 0 and peek(status) != 0:
@@ -57,4 +93,6 @@ def step(patches, count, objects, table, first, last, status, hold):
             break
         r += 1
     release_blas(hold)
+    if tried != 0 and failed < 0:
+        learn(status, alone_now, nanoseconds() - begun)
     return failed

@@ -4,7 +4,7 @@ The blocks that it reads are described in `table.py`.
 """
 
 from .. import table as t
-from ..words import call_0, call_1, call_2, call_3, call_8, entry, peek, poke
+from ..words import call_0, call_1, call_2, call_3, call_8, call_get, entry, peek, poke
 from .driver import step
 
 
@@ -182,17 +182,34 @@ def copied(gate, plan, api, whole):
     return 1
 
 
-def run(plan, api):
-    """The whole plan, on what is in place."""
+def part(plan, api, patched, first):
+    """The rows of a plan from one on."""
     thread = 0
     if get(plan, t.RELEASES) != 0:
         thread = call_0(get(api, t.SAVE_THREAD))
     failed = step(
-        get(plan, t.PATCHES), get(plan, t.PATCHED), get(plan, t.OBJECTS), get(plan, t.TABLE), 0, get(plan, t.ROWS),
+        get(plan, t.PATCHES), patched, get(plan, t.OBJECTS), get(plan, t.TABLE), first, get(plan, t.ROWS),
         get(plan, t.STATUS), get(plan, t.HOLD),
     )  # fmt: skip
     if thread != 0:
         call_1(get(api, t.RESTORE_THREAD), thread)
+    return failed
+
+
+def pauses(plan, r):
+    """Whether a row that stopped the driver is that of a loop which goes on there."""
+    row = get(plan, t.TABLE) + 8 * t.ROW * r
+    return 1 if peek(row + 40) == 0 and peek(row + 24) == t.REPEAT and peek(peek(row + 16) + t.PAUSED) != 0 else 0
+
+
+def run(plan, api):
+    """The whole plan, on what is in place. Returns the row that reported an error, -1, or -2 where the handler of a signal
+    raised (as Ctrl-C does)."""
+    failed = part(plan, api, get(plan, t.PATCHED), 0)
+    while failed >= 0 and pauses(plan, failed) != 0:
+        if call_get(get(api, t.CHECK_SIGNALS)) != 0:
+            return -2
+        failed = part(plan, api, 0, failed)
     poke(plan + 8 * t.FAILED, failed)
     return failed
 
@@ -225,7 +242,11 @@ def call(self, args, count):
         return refused(api, whole)
     direct(gate, plan, whole)
     if get(plan, t.RUNS) != 0:
-        if run(plan, api) >= 0:
+        failed = run(plan, api)
+        if failed == -2:
+            call_1(get(api, t.DECREF), whole)
+            return 0
+        if failed >= 0:
             if not trusted:
                 poke(get(plan, t.STATUS), 0)  # the long way runs it again, and tells
             return refused(api, whole)

@@ -17,7 +17,8 @@ def lanes(buffers, sizes, start, stop):
         while r < last:
             row = table + 8 * ROW * r
             if peek(row + 40) == 0:
-                r = call_2(peek(row + 56), row, r)
+                to = call_2(peek(row + 56), row, r)
+                r = to if to >= 0 else r  # a lane does not pause: it comes back to the row, which goes on
             else:
                 call_kernel(peek(row), peek(row + 8), peek(row + 16), peek(row + 24), peek(row + 32))
                 r += 1

@@ -13,9 +13,7 @@ A pool is a block of int64 words, hot ones on cache lines of their own:
     ASLEEP   workers that sleep
     SHUN     until when jobs are run alone, because workers were set aside for long; whether they were in the last job
     STOP     1 when the workers have to end
-    TIME ..  where the clock writes its seconds and nanoseconds
-    CALLS .. addresses of pthread_mutex_lock, _unlock, pthread_cond_wait, _broadcast, sched_yield, a mutex, a condition,
-             clock_gettime
+    CALLS .. addresses of pthread_mutex_lock, _unlock, pthread_cond_wait, _broadcast, sched_yield, a mutex, a condition
 """
 
 from ..table import (
@@ -30,7 +28,6 @@ from ..table import (
     SHUN,
     SHUNNED,
     TICKET,
-    TIME,
 )
 from ..words import (
     atomic_add,
@@ -38,6 +35,7 @@ from ..words import (
     call_kernel,
     call_with,
     exchange,
+    nanoseconds,
     pause,
     peek,
     peek_shared,
@@ -79,25 +77,19 @@ def alone(kernel, buffers, sizes, start, stop, chunks):
         )  # fmt: skip
 
 
-def clock(pool):
-    """Nanoseconds."""
-    call_with(peek(pool + CALLS + 56), 1, pool + TIME)
-    return peek(pool + TIME) * 1_000_000_000 + peek(pool + TIME + 8)
-
-
 def join(pool, chunks, begun):
     """Wait for the chunks that others have begun. Where they take longer than all that this thread has done since
     `begun`, and the next time again, other processes want the CPUs: for many times as long, jobs are run alone."""
     if peek_shared(pool + DONE) >= chunks:
         return
-    through = clock(pool)
+    through = nanoseconds()
     waited = 0
     while peek_shared(pool + DONE) < chunks:
         pause()
         waited += 1
         if waited % PATIENCE == 0:
             call_get(peek(pool + CALLS + 32))  # a worker that was set aside gets this CPU
-    now = clock(pool) if waited >= PATIENCE else through
+    now = nanoseconds() if waited >= PATIENCE else through
     if now - through <= through - begun + GRACE:
         poke(pool + SHUN + 8, 0)
     elif peek(pool + SHUN + 8) == 0:
@@ -108,7 +100,7 @@ def join(pool, chunks, begun):
 
 def share(pool, kernel, buffers, sizes, start, stop, chunks):
     """Run a kernel over [start, stop) in chunks."""
-    begun = clock(pool)
+    begun = nanoseconds()
     if begun < peek(pool + SHUN) or exchange(pool + OWNER, 1) != 0:
         alone(kernel, buffers, sizes, start, stop, chunks)
     else:

@@ -16,12 +16,30 @@ ENTER and REPEAT share their buffers (where a loop's stacks begin) and sizes, wh
     BEHIND   the row behind the loop; HEAD the one behind ENTER
     MOVES    their number and address: (where to write, which buffer, bytes per place, bytes to add), the pointers that
              go along the stacks
+    PAUSED   whether the loop stopped the driver at its REPEAT row, for Python to look at its signals; SINCE when it last did
     GROWING  their number and address: (which buffer, its home, bytes per place, whether this loop fills it): stacks
              whose home is (address, capacity in bytes), as nobody knows in advance how long they get
 """
 
-from ..table import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, REPEAT, REVERSE, UNLESS, N, T
-from ..words import entry, peek, peek_byte, poke, resize
+from ..table import (
+    BEHIND,
+    COUNT,
+    ENTER,
+    GO,
+    GROWING,
+    HEAD,
+    LOOKS,
+    MOVES,
+    PAUSE,
+    PAUSED,
+    REPEAT,
+    REVERSE,
+    SINCE,
+    UNLESS,
+    N,
+    T,
+)
+from ..words import entry, nanoseconds, peek, peek_byte, poke, resize
 
 
 def room(loop, buffers, places):
@@ -57,6 +75,17 @@ def begin(loop, buffers, r, t, n):
     return peek(loop + HEAD)
 
 
+def tired(loop, t):
+    """Whether it is time for a pause."""
+    if t % LOOKS != 0:
+        return 0
+    now = nanoseconds()
+    if now - peek(loop + SINCE) < PAUSE:
+        return 0
+    poke(loop + SINCE, now)
+    return 1
+
+
 @entry
 def turn(row, r):
     """What a row of a loop or branch does; returns the row to go on with, -1 - r to stop."""
@@ -66,6 +95,7 @@ def turn(row, r):
     if what == GO:
         return peek(sizes)
     if what == ENTER:
+        poke(sizes + PAUSED, 0)
         if peek(sizes + COUNT) >= 0:
             poke(sizes + N, peek(peek(buffers + 8 * peek(sizes + COUNT))))
         n = peek(sizes + N)
@@ -73,5 +103,10 @@ def turn(row, r):
             return -1 - r
         return begin(sizes, buffers, r, 0, n)
     if what == REPEAT:
-        return begin(sizes, buffers, r, peek(sizes + T) + 1, peek(sizes + N))
+        t = peek(sizes + T) + 1
+        if peek(sizes + PAUSED) == 0 and tired(sizes, t) != 0:
+            poke(sizes + PAUSED, 1)
+            return -1 - r
+        poke(sizes + PAUSED, 0)
+        return begin(sizes, buffers, r, t, peek(sizes + N))
     return -1 - r
