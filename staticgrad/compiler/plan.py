@@ -25,6 +25,9 @@ from .rows import Row, Slot
 
 LONG = 1_000_000
 """Cost units (some 0.02 ns) from which a plan lets other threads run meanwhile, which itself costs 0.1 us."""
+SHORT = 20_000_000
+"""Cost units up to which a plan tries whether threads are of use. In longer ones they don't meet often, and each try would
+cost more than a pause of one of them."""
 UNINTERRUPTED = 256
 """Elements up to which NumPy surely copies without letting other threads run."""
 
@@ -70,7 +73,8 @@ class Plan:
         self.drawn = 0
         """Where the generator was left when numbers were last taken."""
         self.parallel = any(row.chunks > 1 for row in self.rows)
-        self.status[t.SHARES // 8] = self.parallel
+        short = not self.builder.loops and sum(row.work for row in self.rows) < SHORT
+        self.status[t.SHARES // 8] = self.parallel and short
         self.blas = any(row.large_gemm for row in self.rows)
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data

@@ -90,7 +90,7 @@ def test_a_plan_goes_the_way_that_took_less(threads: None):
 def test_both_ways_are_tried_at_first(threads: None):
     b, plan, _ = example()
     ways = set()
-    for _ in range(6):
+    for _ in range(12):
         plan.run(b.arrays, {})
         ways.add(int(plan.status[ALONE // 8]))
     assert ways == {0, 1}

@@ -4,7 +4,7 @@ A row of the table is ROW int64 numbers: kernel address, address of its buffer l
 stop, number of chunks to cut the range into, whether to look at the status afterwards, and the pool of threads that
 shares the chunks. A row without chunks is a part of a loop or branch (`turns.py`), or stops the driver for the host.
 
-Behind the error, the status has what is known of how the plan runs best: SHARES whether any row has several chunks, ALONE
+Behind the error, the status has what is known of how the plan runs best: SHARES whether it has to be found out, ALONE
 whether the last run left all to one thread, STREAK how many runs did as it did, SHARED_TIME and ALONE_TIME how many
 nanoseconds a run takes either way.
 """
@@ -31,7 +31,8 @@ def goes_alone(status):
     """Whether the rows of this run are left to one thread, as seems faster. Where other processes want the CPUs, or rows are
     short, threads that meet after each row may take longer than one."""
     alone_now = peek(status + ALONE)
-    if peek(status + STREAK) != 1:  # what was tried is measured at the second run: threads wake up, data moves
+    # What is tried is measured at the second run: threads wake up, data moves. The very first runs take longer than others.
+    if peek(status + STREAK) != 1 and (peek(status + ALONE_TIME) != 0 or peek(status + STREAK) >= 6):
         faster = 1 if peek(status + ALONE_TIME) < peek(status + SHARED_TIME) else 0
         if faster != alone_now:
             poke(status + ALONE, faster)
