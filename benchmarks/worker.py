@@ -23,6 +23,9 @@ from .phases import Phases  # noqa: E402
 from .registry import BACKENDS, CASES, IMPLEMENTATIONS, Arrays  # noqa: E402
 from .timing import time_steps  # noqa: E402
 
+REST = 0.3
+"""Seconds: the threads of NumPy's BLAS, which the figures take, spin for 0.1 s and more before they sleep."""
+
 
 def main(name: str, backend: str, variant: str, file: str, began: str, seconds: str) -> None:
     case = CASES[name]
@@ -48,6 +51,7 @@ def main(name: str, backend: str, variant: str, file: str, began: str, seconds: 
         result = job.step()
     high = peak()
     figures = figures_of(result, job.state(), data)
+    time.sleep(REST)
     report: dict[str, Any] = {
         "figures": figures,
         "total": first - float(began) - phases.seconds.pop("data"),
