@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,10 +22,8 @@ MADE_BY = ("objects", "table", "translate", "words")
 
 def _addresses() -> dict[str, int]:
     folder = Path(__file__).parent
-    digest = hashlib.sha256(objects.cpu().encode())
-    for file in (*sorted((folder / "runtime").glob("*.py")), *(folder / f"{name}.py" for name in MADE_BY)):
-        digest.update(file.read_bytes())
-    code, _ = objects.kept(jit.cache_dir() / f"r{digest.hexdigest()[:24]}.o", _compiled)
+    files = (*sorted((folder / "runtime").glob("*.py")), *(folder / f"{name}.py" for name in MADE_BY))
+    code, _ = objects.kept_for(jit.cache_dir(), "runtime-", files, _compiled)
     return objects.loaded([code], ENTRIES)
 
 

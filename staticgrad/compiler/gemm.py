@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
 
@@ -14,15 +13,13 @@ MADE_BY = ("blas", "capsules", "code", "objects", "tiles")
 @cache
 def kernel(element: str) -> int:
     """The address of the kernel for f32 or f64."""
-    digest = hashlib.sha256((objects.cpu() + element).encode())
-    for name in MADE_BY:
-        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
-    code, found = objects.kept(jit.cache_dir() / f"g{digest.hexdigest()[:24]}.o", lambda: _compiled(element))
+    name = f"gemm_{element}"
+    files = (Path(__file__).with_name(f"{file}.py") for file in MADE_BY)
+    code, found = objects.kept_for(jit.cache_dir(), f"{name}-", files, lambda: _compiled(element))
     if found:
         jit.Counters.from_disk += 1
     else:
         jit.Counters.compiled += 1
-    name = f"gemm_{element}"
     return objects.loaded([code], [name])[name]
 
 

@@ -71,6 +71,14 @@ def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
     return {name: engine.get_function_address(name) for name in names}
 
 
+def kept_for(folder: Path, kind: str, files: Iterable[Path], make: Callable[[], bytes]) -> tuple[bytes, bool]:
+    """The object code of one kind that the library's own files make, as `kept` has it: named by what is in them."""
+    digest = hashlib.sha256((cpu() + kind).encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return kept(folder / f"{kind}{digest.hexdigest()[:24]}.o", make)
+
+
 def kept(file: Path, make: Callable[[], bytes]) -> tuple[bytes, bool]:
     """The content of a file of the cache, made where it is missing or damaged; whether it was there."""
     try:
