@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ArgumentError
 from ..operators import F
-from .checks import at_least_zero, below_one
+from .checks import at_least_zero, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
 
@@ -32,10 +31,7 @@ class Adam(Optimizer):
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])
         at_least_zero("epsilon value", group["eps"])
-        if len(group["betas"]) != 2:
-            raise ArgumentError(f"betas are two numbers, got {group['betas']}")
-        for i, beta in enumerate(group["betas"]):
-            below_one(f"beta parameter at index {i}", beta)
+        two_below_one(group["betas"])
         at_least_zero("weight_decay value", group["weight_decay"])
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:

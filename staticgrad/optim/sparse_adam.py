@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..eager import Tensor
-from ..errors import ArgumentError, GradientError
+from ..errors import GradientError
 from ..ir import REGISTRY
 from ..operators import F, Symbol, apply
 from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.repeats import first_of_op
 from ..ops.touched import rows_of
 from ..types import shape_text
-from .checks import above_zero, below_one
+from .checks import above_zero, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
 
@@ -44,10 +44,7 @@ class SparseAdam(Optimizer):
     def check(self, group: ParamGroup) -> None:
         above_zero("learning rate", group["lr"])
         above_zero("epsilon value", group["eps"])
-        if len(group["betas"]) != 2:
-            raise ArgumentError(f"betas are two numbers, got {group['betas']}")
-        for i, beta in enumerate(group["betas"]):
-            below_one(f"beta parameter at index {i}", beta)
+        two_below_one(group["betas"])
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
