@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor, wrap
-from ..operators import Symbol
+from ..operators import F, Symbol, frontends, state
 from .tracer import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
@@ -85,9 +85,11 @@ def stacked(ones: Sequence[Any], rest: Any = None) -> Any:
     """Results of single steps, and stacked ones of those that followed, in one structure: tensors and arrays stacked; what
     is the same object in every step, and other values, as they are."""
     part = ones[0]
-    if isinstance(part, (Tensor, np.ndarray)):
+    if isinstance(part, (Tensor, Traced, np.ndarray)):
         if all(one is part for one in ones) and (rest is part or (rest is None and len(ones) > 1)):
             return part
+        if not isinstance(part, np.ndarray) and frontends.tracing and state.tracer is not None:
+            return F.stack(ones)
         arrays = [one._data if isinstance(one, Tensor) else one for one in (*ones, *([] if rest is None else [rest]))]
         whole = np.stack(arrays) if rest is None else np.concatenate([np.stack(arrays[:-1]), arrays[-1]])
         return wrap(whole) if isinstance(part, Tensor) else whole

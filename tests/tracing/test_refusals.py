@@ -19,6 +19,27 @@ from tests.tracing.helpers import Program, batch, labels, of, same, state
 X, Y = batch(4, 5), labels(4, 3)
 
 
+def test_a_recursion_without_end():
+    @sg.compile
+    def step(x):
+        return sg.cond(x.sum() > 3, lambda: x, lambda: step(x + 1))
+
+    with pytest.raises(sg.TraceError, match="step calls itself without end") as caught:
+        step(X)
+    assert caught.value.where.file == __file__
+    assert "sg.while_loop" in str(caught.value)
+    assert not frontends.tracing
+
+
+def test_a_recursion_of_something_else():
+    def deep(x):
+        return deep(x) + 1
+
+    inner = sg.compile(deep)
+    with pytest.raises(RecursionError):
+        sg.compile(lambda x: inner(x))(X)
+
+
 def training():
     """A model, its optimizer with some steps behind it, and a step that runs `inside(x, loss)` before the update."""
     sg.manual_seed(7)
