@@ -75,6 +75,11 @@ def check_carries(what: str, names: Sequence[str], before: Sequence[Any], after:
             )
 
 
+def check_callable(what: str, fn: Any) -> None:
+    if not callable(fn):
+        raise ArgumentError(f"{what} must be callable.", f"got {type(fn).__name__}: pass a function, or a lambda")
+
+
 def iterations(value: Any, what: str, least: int) -> int:
     """A number of iterations. Raises ArgumentError for what is no whole number, and for one below `least`."""
     try:

@@ -12,7 +12,7 @@ from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import TensorType
 from .bodies import COUNTER, Draws, Traced, outputs, symbol
-from .carrying import InGraph, check_carries, check_structure, eager_tensors, graph_for, iterations
+from .carrying import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations
 from .random import stream
 from .roles import trip_count
 from .trees import flatten, paths, text, unflatten
@@ -39,6 +39,7 @@ def scan(
     iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and ArgumentError for a body that changes what it
     carries, and for xs of different lengths.
     """
+    check_callable("scan: fn", fn)
     (carry, spec), (items, item_spec) = flatten(init), flatten(xs)
     if checkpoint_every is not None:
         checkpoint_every = iterations(checkpoint_every, "scan: checkpoint_every", 1)

@@ -13,7 +13,16 @@ from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import bool_
 from .bodies import COUNTER, Draws, Traced, outputs, symbol
-from .carrying import InGraph, check_carries, check_scalar, check_structure, eager_tensors, graph_for, iterations
+from .carrying import (
+    InGraph,
+    check_callable,
+    check_carries,
+    check_scalar,
+    check_structure,
+    eager_tensors,
+    graph_for,
+    iterations,
+)
 from .random import stream
 from .trees import flatten, paths, unflatten
 
@@ -36,6 +45,8 @@ def while_loop(
     In a graph it is one node, and differentiable to any order: its gradient keeps what it needs on a stack that grows
     with the number of iterations. Eagerly, a Python loop.
     """
+    check_callable("while_loop: cond", cond)
+    check_callable("while_loop: body", body)
     bare = not isinstance(loop_vars, (list, tuple))
     given = (loop_vars,) if bare else loop_vars
     if max_steps is not None and not isinstance(max_steps, Symbol):

@@ -54,9 +54,9 @@ class ParamGroup(dict[str, Any]):
             return
         if is_number(old) and not is_number(value):
             raise ArgumentError(f"the hyper-parameter {key!r} is a number, got {value!r}")
-        if type(old) is tuple and all(map(is_number, old)):
-            if not isinstance(value, (tuple, list)) or len(value) != len(old) or not all(map(is_number, value)):
-                raise ArgumentError(f"the hyper-parameter {key!r} has {len(old)} numbers, got {value!r}")
+        several = isinstance(value, (tuple, list)) and all(map(is_number, value))
+        if type(old) is tuple and all(map(is_number, old)) and not (several and len(value) == len(old)):
+            raise ArgumentError(f"the hyper-parameter {key!r} has {len(old)} numbers, got {value!r}")
 
     def __ior__(self, other: Any) -> ParamGroup:  # type: ignore[override,misc]
         self.update(other)

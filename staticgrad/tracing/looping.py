@@ -135,4 +135,5 @@ def _one(function: CompiledFunction, args: Sequence[Any], step: int) -> Any:
     if tracer is None:
         return result
     results = Results(result, {})
-    return results.build([tracer.own(x) if x.is_view else x for x in results.fetches], ())
+    values: list[Any] = [tracer.own(x) if x.is_view else x for x in results.fetches]
+    return results.build(values, ())

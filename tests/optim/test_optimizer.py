@@ -88,7 +88,7 @@ NUMBERS = [
 @pytest.mark.parametrize("value", NOT_NUMBERS, ids=repr)
 @pytest.mark.parametrize(("make", "name"), NUMBERS, ids=lambda x: getattr(x, "__name__", x))
 def test_what_is_no_number_is_refused_when_it_is_written(make, name, value):
-    with pytest.raises(ArgumentError, match="Invalid .*") as caught:
+    with pytest.raises(ArgumentError, match="Invalid ") as caught:
         make([leaf], **{name: value})
     assert caught.value.where.file == __file__
     for group in (opt := make([leaf])).param_groups:
@@ -103,7 +103,7 @@ def test_what_is_no_number_is_refused_when_it_is_written(make, name, value):
 @pytest.mark.parametrize("value", ["ab", None, 0.9, (0.9,), ("a", "b"), sg.ones(3), sg.tensor(0.5)], ids=repr)
 @pytest.mark.parametrize("make", [optim.Adam, optim.AdamW, optim.SparseAdam])
 def test_betas_are_two_numbers(make, value):
-    with pytest.raises(ArgumentError, match="betas are two numbers, got |Invalid beta parameter at index 0: "):
+    with pytest.raises(ArgumentError, match=r"betas are two numbers, got |Invalid beta parameter at index 0: "):
         make([leaf], betas=value)
     opt = make([leaf])
     with pytest.raises(ArgumentError, match="the hyper-parameter 'betas' has 2 numbers, got "):
