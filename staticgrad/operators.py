@@ -117,6 +117,7 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
             as_node(graph, operand, dtype, where) for operand, dtype in zip(operands, targets, strict=True)
         )
         result = op.infer(*(node.type for node in nodes), **attrs)
+        result.check_size()
     except StaticgradError as error:
         raise located(error, op, operands, where) from None
     after = control_of(graph) if op.leaf in ("", "constant") else ()

@@ -88,6 +88,10 @@ def scalar_dtype(value: Any) -> np.dtype:
     return _default_float
 
 
+ADDRESSES = 2**47
+"""Bytes that a process can have."""
+
+
 class TensorType:
     """The static type of a value: `shape` (None for an extent that is known only at run time) and `dtype`."""
 
@@ -119,6 +123,14 @@ class TensorType:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    def check_size(self) -> None:
+        """Raises ShapeError for more bytes than there are addresses."""
+        if None not in self.shape and self.nbytes >= ADDRESSES:
+            raise ShapeError(
+                f"Storage size calculation overflowed with sizes={list(self.shape)}",
+                f"{self.nbytes:.1e} bytes are more than there are addresses",
+            )
 
     def with_shape(self, shape: Shape) -> TensorType:
         return TensorType(shape, self.dtype)

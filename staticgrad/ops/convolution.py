@@ -6,15 +6,16 @@ For weights w, y = conv(x, w) is bilinear, so with any g the three contractions 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, Operators, apply, as_array
-from ..types import Shape, TensorType
+from ..types import ADDRESSES, Shape, TensorType
 from . import planes, taps
 from .rules import numeric
 
@@ -85,6 +86,11 @@ def _input_infer(
     extents = []
     for d, k, s, p, a, e in zip(g.shape[2:], w.shape[2:], stride, padding, dilation, extra, strict=True):
         extents.append(None if d is None or k is None else (d - 1) * s - sum(p) + _reach(k, a) + e)
+    if any(d is not None and d < 1 for d in extents):
+        raise ShapeError(
+            f"Given input size per channel: ({_by(g.shape[2:])}). Calculated output size per channel: ({_by(extents)}). "
+            "Output size is too small"
+        )
     channels = None if w.shape[1] is None else w.shape[1] * groups
     return g.with_shape((g.shape[0], channels, *extents))
 
@@ -93,7 +99,12 @@ def _input_infer(
 
 
 def _padded(x: np.ndarray, padding: tuple[Pair, Pair]) -> np.ndarray:
-    return np.pad(x, ((0, 0), (0, 0), *padding)) if padding != ((0, 0), (0, 0)) else x
+    if padding == ((0, 0), (0, 0)):
+        return x
+    try:
+        return np.pad(x, ((0, 0), (0, 0), *padding))
+    except (MemoryError, ValueError):  # ValueError: more than there are addresses
+        raise OutOfMemoryError("there is no memory for its padded input") from None
 
 
 def _columns(x: np.ndarray, kernel: Shape, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
@@ -109,6 +120,7 @@ def _columns(x: np.ndarray, kernel: Shape, stride: Pair, padding: Any, dilation:
 
 def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
     kind = _conv_infer(_type(x), _type(w), stride, padding, dilation, groups)
+    kind.check_size()
     columns = _columns(x, w.shape[2:], stride, padding, dilation, groups)
     return np.matmul(w.reshape(groups, w.shape[0] // groups, columns.shape[2]), columns).reshape(kind.shape)
 
@@ -156,25 +168,27 @@ def _weight_eval(
 
 def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> taps.Spec:
     a = node.attrs
+    spans = [max(d + sum(p), 1) for d, p in zip(x.shape[2:], a["padding"], strict=True)]
+    strides = tuple(map(min, a["stride"], spans))  # a longer one has one pixel, too
     return taps.Spec(
-        x.shape[0], x.shape[1], y.shape[1], a["groups"], x.shape[2:], w.shape[2:], y.shape[2:], a["stride"],
+        x.shape[0], x.shape[1], y.shape[1], a["groups"], x.shape[2:], w.shape[2:], y.shape[2:], strides,
         a["padding"], a["dilation"],
     )  # fmt: skip
 
 
 def _conv_plan(node: Node, layouts: Any) -> Any:
     x, w = (i.type for i in node.inputs)
-    return _native(node, lambda: _gather(_spec(x, w, node.type, node), node.type.dtype, False))
+    return _native(node, lambda: _spec(x, w, node.type, node), lambda spec: _gather(spec, node.type.dtype, False))
 
 
 def _input_plan(node: Node, layouts: Any) -> Any:
     g, w = (i.type for i in node.inputs[:2])
-    return _native(node, lambda: _gather(_spec(node.type, w, g, node), node.type.dtype, True))
+    return _native(node, lambda: _spec(node.type, w, g, node), lambda spec: _gather(spec, node.type.dtype, True))
 
 
 def _weight_plan(node: Node, layouts: Any) -> Any:
     g, x = (i.type for i in node.inputs[:2])
-    return _native(node, lambda: _weights(_spec(x, node.type, g, node), node.type.dtype))
+    return _native(node, lambda: _spec(x, node.type, g, node), lambda spec: _weights(spec, node.type.dtype))
 
 
 def _gather(spec: taps.Spec, dtype: np.dtype, gradient: bool) -> Routine:
@@ -190,13 +204,17 @@ def _weights(spec: taps.Spec, dtype: np.dtype) -> Routine:
     return taps.weights(spec, dtype)
 
 
-def _native(node: Node, routine: Callable[[], Routine]) -> Any:
+def _native(node: Node, describe: Callable[[], taps.Spec], routine: Callable[[taps.Spec], Routine]) -> Any:
     """The call; zeros where there is nothing to sum; the host for integers."""
     if node.type.dtype.kind != "f":
         return None
     if not node.type.size or any(not i.type.size for i in node.inputs[:2]):
         return [("zero", ())]
-    return [("routine", (routine(),))]
+    spec = describe()
+    padded = spec.c * math.prod(d + sum(p) for d, p in zip(spec.source, spec.padding, strict=True))
+    if padded * node.type.dtype.itemsize >= ADDRESSES:
+        raise OutOfMemoryError(f"{node.op.name}: there is no memory for its padded input", where=node.where)
+    return [("routine", (routine(spec),))]
 
 
 # records --------------------------------------------------------------------------------------------------------------
@@ -268,6 +286,10 @@ conv_weight_op = define(
 # public functions -----------------------------------------------------------------------------------------------------
 
 
+LARGE = 2**31
+"""Settings are below this: places of windows are sums and products of two of them, in 64 bits."""
+
+
 def whole_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
     """One integer for each axis, from an integer or a sequence. Raises ArgumentError."""
     values = tuple(value) if isinstance(value, Iterable) else (value,)
@@ -278,6 +300,8 @@ def whole_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
             f"expected {name} to be a single integer value or a list of {axes} values to match the convolution "
             f"dimensions, but got {name}={list(values)}"
         )
+    if any(abs(v) >= LARGE for v in values):
+        raise ArgumentError(f"{name} has to be below 2**31, got {list(values)}")
     return tuple(int(v) for v in values)
 
 

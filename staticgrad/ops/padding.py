@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..operators import F
+from ..types import TensorType
 from .convolution import operand, size_text, whole_numbers
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -63,7 +64,12 @@ def _filled(x: Any, axis: int, count: int, value: float) -> Any:
     if count <= 0:
         return None
     if None not in x.shape:
-        return np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), value, x.dtype)
+        kind = TensorType((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
+        kind.check_size()
+        try:
+            return np.full(kind.shape, value, kind.dtype)
+        except MemoryError:
+            raise OutOfMemoryError(f"pad: there is no memory for {kind.nbytes:.1e} bytes of padding") from None
     column = np.full((count, *(1,) * (len(x.shape) - axis - 1)), value, x.dtype)
     return F.zeros_like(_cut(x, axis, 0, 1)) + column
 
