@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .attention import scaled_dot_product_attention
-from .errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from .normalization import batch_norm, group_norm, rms_norm
-from .operators import F, Operators, Symbol, apply, as_array
+from .errors import ArgumentError, DTypeError, ShapeError
+from .normalization import batch_norm, check_eps, group_norm, rms_norm
+from .operators import F, Operators, apply, as_array
 from .ops.convolution import conv1d, conv2d, conv_transpose2d
 from .ops.gathering import along_op, bounded, gather_op
 from .ops.indexing import one_hot
@@ -160,20 +160,8 @@ def _picked(name: str, scores: Any, target: Any, axis: int) -> Any:
             else f"expected target size {shape_text(samples)}, got {shape_text(target.shape)}"
         )
         raise ShapeError(text, f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}")
-    try:
-        index = bounded(target, scores, axis, negative=False)
-    except IndexRangeError as error:
-        raise _out_of_bounds(name, error, target, scores.shape[axis]) from None
+    index = bounded(target, scores, axis, negative=False, loss=name)
     return apply(along_op, scores, F.expand_dims(index, axis), axis=axis)
-
-
-def _out_of_bounds(name: str, error: IndexRangeError, target: Any, classes: Any) -> IndexRangeError:
-    """PyTorch's text, where the values are known now."""
-    if isinstance(target, Symbol):
-        return error
-    values = np.asarray(target)
-    wrong = values[(values < 0) | (values >= classes)][0]
-    return IndexRangeError(f"Target {wrong} is out of bounds.", f"{name}: the classes are 0 to {classes - 1}")
 
 
 def nll_loss(log_probabilities: Any, target: Any, reduction: str = "mean") -> Any:
@@ -308,6 +296,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
         if given is not None and not _fits(given.shape, extents):
             raise ShapeError(f"layer_norm: the {role} has shape {shape_text(given.shape)}, not {shape_text(extents)}")
     _floating("layer_norm", "input", x)
+    check_eps("layer_norm", eps)
     axes = tuple(range(-n, 0))
     centred = x - F.mean(x, axes, keepdims=True)
     out = centred * F.rsqrt(F.mean(F.square(centred), axes, keepdims=True) + eps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .eager import no_grad
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
-from .operators import F, Symbol, apply, frontends, state
+from .operators import F, Operators, Symbol, apply, frontends, state
 from .ops.convolution import operand, size_text
 from .ops.shaping import reshape_like
 
@@ -18,6 +19,13 @@ from .ops.shaping import reshape_like
 def _floating(name: str, x: Any) -> None:
     if x.dtype.kind != "f":
         raise DTypeError(f"{name}: the input must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
+
+
+def check_eps(name: str, eps: Any) -> Any:
+    """Raises ArgumentError for what is added to a variance unless it is a finite number >= 0; a tensor may be anything."""
+    if not isinstance(eps, Operators) and not (isinstance(eps, numbers.Real) and 0 <= float(eps) < math.inf):
+        raise ArgumentError(f"{name}: eps has to be a finite number >= 0, got {eps!r}")
+    return eps
 
 
 def _per_channel(values: Any, axes: int) -> Any:
@@ -63,6 +71,7 @@ def batch_norm(
     """
     x = operand(x)
     _floating("batch_norm", x)
+    check_eps("batch_norm", eps)
     n = len(x.shape)
     if n < 2:
         raise ShapeError(f"batch_norm: expected at least 2D input (got {n}D input)")
@@ -111,6 +120,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     """
     x = operand(x)
     _floating("group_norm", x)
+    check_eps("group_norm", eps)
     if isinstance(num_groups, bool) or not isinstance(num_groups, (int, np.integer)) or num_groups < 1:
         raise ArgumentError(f"Expected num groups to be greater than 0, got {num_groups}")
     if len(x.shape) < 2:
@@ -141,6 +151,8 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     """
     x = operand(x)
     _floating("rms_norm", x)
+    if eps is not None:
+        check_eps("rms_norm", eps)
     extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
     n = len(extents)
     end = x.shape[len(x.shape) - n :] if 0 < n <= len(x.shape) else ()

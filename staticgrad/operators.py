@@ -204,7 +204,7 @@ def located(error: StaticgradError, op: OpDef, operands: Sequence[Any], where: W
     """The same error, with the op's name, the user's line and where each operand comes from."""
     shapes = [_shape(o) for o in operands]
     summary = error.summary
-    if not summary.startswith(op.name):
+    if not summary.startswith(op.name) and getattr(op.emit, "check", None) is None:  # a check says the same in a plan
         summary = f"{op.name}: {summary}"
     details = []
     for position, (operand, shape) in enumerate(zip(operands, shapes, strict=True)):

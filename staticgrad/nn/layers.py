@@ -10,6 +10,7 @@ import numpy as np
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
+from ..normalization import check_eps
 from ..operators import F
 from ..types import as_dtype, get_default_dtype, normalize_axis, shape_text
 from . import init
@@ -155,7 +156,7 @@ class LayerNorm(Module):
         super().__init__()
         extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
         self.normalized_shape = tuple(_extent("LayerNorm", "normalized_shape", d) for d in extents)
-        self.eps = float(eps)
+        self.eps = float(check_eps("LayerNorm", eps))
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         ones, zeros = np.ones(self.normalized_shape, kind), np.zeros(self.normalized_shape, kind)
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
