@@ -12,7 +12,7 @@ from ..ir import REGISTRY
 from ..operators import F, Symbol, apply, public
 from ..types import bool_, shape_text
 from .bodies import Draws, Traced, outputs, symbol
-from .carrying import check_callable, check_scalar, eager_tensors, graph_for
+from .carrying import check_callable, check_scalar, eager_tensors, graph_for, own
 from .leaves import fits
 from .random import stream
 from .trees import flatten, paths, text, unflatten
@@ -38,7 +38,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
             return chosen(*operands)
         with stream(always=True):
             leaves, structure = flatten(chosen(*operands))
-        return unflatten(structure, [x if isinstance(x, Symbol) else eager_tensors([x])[0] for x in leaves])
+        return unflatten(structure, [x if isinstance(x, Symbol) else own(eager_tensors([x]))[0] for x in leaves])
     pred = check_scalar(symbol(graph, pred), "cond: pred")
     pred = pred if pred.dtype == bool_ else F.ne(pred, 0)
     branches: list[Traced] = []

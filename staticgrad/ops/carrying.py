@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Graph
-from ..operators import Symbol, as_array, frontends, state
+from ..operators import F, Symbol, as_array, frontends, state
 from ..types import shape_text
 from .leaves import fits
 from .trees import text
@@ -45,6 +45,11 @@ def eager_tensors(leaves: Sequence[Any], likes: Sequence[Any] = ()) -> list[Any]
         else:
             found.append(frontends.tensor_class(as_array(leaf)))
     return found
+
+
+def own(results: Sequence[Any]) -> list[Any]:
+    """Results in memory of their own, as they are in a graph, also where a function returns what was there before."""
+    return [F.clone(x) for x in results]
 
 
 # what a body has to keep ---------------------------------------------------------------------------------------------

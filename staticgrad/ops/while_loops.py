@@ -22,6 +22,7 @@ from .carrying import (
     eager_tensors,
     graph_for,
     iterations,
+    own,
 )
 from .random import stream
 from .trees import flatten, paths, unflatten
@@ -103,7 +104,7 @@ class _While:
             after = eager_tensors(self.next(carry), carry)
             check_carries("while_loop", self.names, carry, after)
             carry, steps = after, steps + 1
-        return unflatten(self.spec, carry)
+        return unflatten(self.spec, own(carry))
 
     def symbolic(self, graph: Graph, carry: list[Any], *, remat: bool = False, step: Any = None) -> list[Any]:
         """step: how many random numbers were drawn before, if that is a carry of the caller's; it comes back as the last."""

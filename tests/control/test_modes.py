@@ -65,6 +65,31 @@ def test_a_python_decision(pred):
     assert runs == ["yes" if pred else "no"] * 3
 
 
+RETURNED = {
+    "cond": lambda y: sg.cond(y.sum() > -100, lambda: y, lambda: y * 2),
+    "while_loop without iterations": lambda y: sg.while_loop(lambda h: h.sum() > 100, lambda h: h + 1, y),
+    "while_loop that returns something else": lambda y: sg.while_loop(lambda h: h.sum() < 1, lambda h: y, y * 0),
+    "scan that carries": lambda y: sg.scan(lambda c, _: (c, None), y, length=2)[0],
+    "scan without iterations": lambda y: sg.scan(lambda c, v: (c + 1, v), y, y[:0])[0],
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_results_have_memory_of_their_own(name):
+    """A change in place of what a function returned is no change of what it had from outside."""
+    values = np.array([1.0, 2.0])
+
+    def step(x):
+        y = x * 1
+        result = RETURNED[name](y)
+        result.mul_(3)
+        return y, result
+
+    for found in (step(sg.tensor(values)), sg.compile(step)(values)):
+        for part, right in zip(found, (values, values * 3), strict=True):
+            np.testing.assert_array_equal(part.numpy(), right)
+
+
 @pytest.mark.parametrize("value", [1.0, -1.0])
 def test_results_of_a_branch_are_tensors(value):
     """Also where a function returns numbers and arrays, and where the decision is an array's."""
