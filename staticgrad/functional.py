@@ -23,7 +23,7 @@ from .ops.pointwise import logistic_loss, softplus
 from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from .ops.reductions import log_softmax, softmax
 from .ops.shaping import flatten
-from .types import Shape, shape_text
+from .types import Shape, as_shape, is_number, shape_text
 
 erf, exp, log, relu, sigmoid, tanh = F.erf, F.exp, F.log, F.relu, F.sigmoid, F.tanh
 logsumexp = F.logsumexp
@@ -189,7 +189,7 @@ def cross_entropy(logits: Any, target: Any, reduction: str = "mean", label_smoot
     Source of label smoothing: Szegedy et al., "Rethinking the Inception Architecture", 2016, section 7.
     """
     check_reduction(reduction)
-    if not 0.0 <= label_smoothing <= 1.0:
+    if not is_number(label_smoothing) or not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     logits, target = _operand(logits), _operand(target)
     axis = _class_axis("cross_entropy", logits)
@@ -284,8 +284,8 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     weight, bias: of that shape, or None. The variance is the biased one. Raises ShapeError when the axes don't fit.
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016; eps as in PyTorch.
     """
-    x = _operand(x)
-    extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
+    x, extents = _operand(x), as_shape(normalized_shape)
+    weight, bias = (None if given is None else _operand(given) for given in (weight, bias))
     n = len(extents)
     if not n or n > len(x.shape) or not _fits(x.shape[len(x.shape) - n :], extents):
         raise ShapeError(
@@ -328,6 +328,7 @@ def embedding(index: Any, weight: Any) -> Any:
 
     Raises DTypeError for an index that is not integer, IndexRangeError for one outside [0, entries).
     """
+    weight = _operand(weight)
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: the weight needs two axes, got {shape_text(weight.shape)}")
     return apply(gather_op, weight, bounded(_operand(index), weight, 0, negative=False), axis=0)

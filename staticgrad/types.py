@@ -70,6 +70,11 @@ def category(dtype: np.dtype) -> int:
     return 2 if kind == "f" else 0 if kind == "b" else 1
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a real number, or has a dtype of numbers."""
+    return isinstance(value, numbers.Real) or getattr(getattr(value, "dtype", None), "kind", "none") in "biuf"
+
+
 def is_scalar(value: Any) -> bool:
     """A Python or NumPy number: weak in promotion."""
     return isinstance(value, (bool, int, float, np.generic)) or (

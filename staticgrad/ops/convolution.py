@@ -361,7 +361,7 @@ def _conv(
     (groups,) = positive_numbers("groups", groups, 1)
     pads = padding_of(padding, weight.shape[2:], stride, dilation)
     check_conv(x.shape, weight.shape, pads, dilation, groups)
-    check_bias(weight.shape, weight.shape[0], bias)
+    bias = check_bias(weight.shape, weight.shape[0], bias)
     if axes == 1:
         x, weight = F.expand_dims(x, 2), F.expand_dims(weight, 2)
         stride, dilation, pads = (1, *stride), (1, *dilation), ((0, 0), *pads)
@@ -369,12 +369,15 @@ def _conv(
     return _finished(out, bias, axes, lacked)
 
 
-def check_bias(weight: Shape, channels: Any, bias: Any) -> None:
+def check_bias(weight: Shape, channels: Any, bias: Any) -> Any:
+    """The bias as an operand, or None. Raises ShapeError."""
+    bias = None if bias is None else operand(bias)
     if bias is not None and (len(bias.shape) != 1 or (None not in (channels, *bias.shape) and bias.shape[0] != channels)):
         raise ShapeError(
             f"Given weight of size {size_text(weight)}, expected bias to be 1-dimensional with {channels} elements, "
             f"but got bias of size {size_text(bias.shape)} instead"
         )
+    return bias
 
 
 def _finished(out: Any, bias: Any, axes: int, lacked: bool) -> Any:
@@ -443,6 +446,6 @@ def conv_transpose2d(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
             f"[{size_text(weight.shape)}] instead"
         )
-    check_bias(weight.shape, None if weight.shape[1] is None else weight.shape[1] * groups, bias)
+    bias = check_bias(weight.shape, None if weight.shape[1] is None else weight.shape[1] * groups, bias)
     settings = {"stride": stride, "padding": pads, "dilation": dilation, "groups": groups, "extra": extra}
     return _finished(apply(conv_input_op, x, weight, **settings), bias, 2, lacked)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..operators import F
-from ..types import TensorType
+from ..types import TensorType, is_number
 from .convolution import operand, size_text, whole_numbers
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -22,6 +22,10 @@ def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float | None 
     left out; a negative number of elements is cut off), "reflect" the elements beside the border, mirrored at it,
     "replicate" the one at the border, "circular" those of the other end. Raises ArgumentError, ShapeError.
     """
+    if not isinstance(pad, Iterable):
+        raise ArgumentError(f"pad: expected numbers of elements (before, after) of axes, got {pad!r}")
+    if value is not None and not is_number(value):
+        raise ArgumentError(f"pad: value has to be a number, got {value!r}")
     x, ends = operand(x), whole_numbers("pad", tuple(pad), len(tuple(pad)))
     if len(ends) % 2:
         raise ArgumentError(f"Padding length must be divisible by 2, got {len(ends)}")

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import ArgumentError
 from ..operators import Symbol
+from ..types import is_number
 
 
-def is_number(value: Any) -> bool:
+def is_one_number(value: Any) -> bool:
     """Whether this is a real number, or a tensor, array or symbol of one."""
-    if isinstance(value, numbers.Real):
-        return True
-    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
-    return getattr(dtype, "kind", "") in "biuf" and shape is not None and all(d in (1, None) for d in shape)
+    return is_number(value) and all(d in (1, None) for d in getattr(value, "shape", ()))
 
 
 def _check(what: str, value: Any, holds: Callable[[Any], Any]) -> None:
-    if not is_number(value):
+    if not is_one_number(value):
         raise ArgumentError(f"Invalid {what}: {value!r}", "it has to be a number, or a tensor of one element")
     if not isinstance(value, Symbol) and not holds(value):
         raise ArgumentError(f"Invalid {what}: {value}")

@@ -12,7 +12,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError
 from ..operators import F, Operators, Symbol, frontends, state
 from ..ops.leaves import hyper
-from .checks import is_number
+from .checks import is_one_number
 
 BOOKKEEPING = frozenset({"initial_lr"})
 """What schedulers keep in a group: no step reads it."""
@@ -52,10 +52,10 @@ class ParamGroup(dict[str, Any]):
         old = self[key]
         if isinstance(old, (bool, np.bool_)):
             return
-        if is_number(old) and not is_number(value):
+        if is_one_number(old) and not is_one_number(value):
             raise ArgumentError(f"the hyper-parameter {key!r} is a number, got {value!r}")
-        several = isinstance(value, (tuple, list)) and all(map(is_number, value))
-        if type(old) is tuple and all(map(is_number, old)) and not (several and len(value) == len(old)):
+        several = isinstance(value, (tuple, list)) and all(map(is_one_number, value))
+        if type(old) is tuple and all(map(is_one_number, old)) and not (several and len(value) == len(old)):
             raise ArgumentError(f"the hyper-parameter {key!r} has {len(old)} numbers, got {value!r}")
 
     def __ior__(self, other: Any) -> ParamGroup:  # type: ignore[override,misc]

@@ -297,3 +297,24 @@ def test_kinds_of_eps(name, eps):
     expected = X / np.sqrt((X**2).mean(-1, keepdims=True) + float(eps)) if name == "rms_norm" else scaled(X, axes, float(eps))
     np.testing.assert_allclose(NORMS[name](sg.tensor(X), eps).numpy(), expected, rtol=1e-12)
     np.testing.assert_allclose(sg.compile(lambda x: NORMS[name](x, eps))(X).numpy(), expected, rtol=1e-12)
+
+
+PLAIN = {
+    "layer_norm": lambda x, w, b: F.layer_norm(x, 3, w, b),
+    "rms_norm": lambda x, w, b: F.rms_norm(x, 3, w),
+    "group_norm": lambda x, w, b: F.group_norm(x, 1, w, b),
+    "batch_norm": lambda x, w, b: F.batch_norm(x, b, w, w, b),
+    "conv1d": lambda x, w, b: F.conv1d(sg.expand_dims(x, 2), np.ones((3, 3, 1)), b),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_weights_may_be_lists(name):
+    x, w, b = X[:, :, 0], [1.0, 2.0, 3.0], [0.5, 0.25, 0.125]
+    call = PLAIN[name]
+    expected = call(sg.tensor(x), sg.tensor(w), sg.tensor(b)).numpy()
+    np.testing.assert_array_equal(call(sg.tensor(x), w, b).numpy(), expected)
+    np.testing.assert_allclose(sg.compile(lambda x: call(x, w, b))(x).numpy(), expected, rtol=1e-12)
+    with sg.Graph().as_default(), sg.Session() as sess:
+        place = sg.placeholder(x.dtype, x.shape)
+        np.testing.assert_allclose(sess.run(call(place, w, b), {place: x}), expected, rtol=1e-12)
