@@ -12,7 +12,7 @@ from ..errors import ArgumentError, ShapeError
 from ..normalization import check_eps, kept, renew
 from ..types import as_dtype, get_default_dtype
 from . import init
-from .layers import _extent
+from .layers import _extent, _extents
 from .module import Module
 from .parameter import Parameter
 
@@ -130,8 +130,7 @@ class RMSNorm(Module):
         self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, dtype: Any = None
     ):
         super().__init__()
-        extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
-        self.normalized_shape = tuple(_extent("RMSNorm", "normalized_shape", d) for d in extents)
+        self.normalized_shape = _extents("RMSNorm", "normalized_shape", normalized_shape)
         self.eps = None if eps is None else check_eps("RMSNorm", eps)
         self.elementwise_affine = bool(elementwise_affine)
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)

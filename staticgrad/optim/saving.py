@@ -42,6 +42,10 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
             f"an optimizer's state dict has 'state' and 'param_groups', got {_names(saved)}", "save optimizer.state_dict()"
         )
     groups = saved["param_groups"]
+    if not isinstance(groups, (list, tuple)) or not all(isinstance(g, Mapping) and "params" in g for g in groups):
+        raise ArgumentError("loaded state dict: 'param_groups' has to be a list of dicts with 'params'")
+    if not isinstance(saved["state"], Mapping) or not all(isinstance(slots, Mapping) for slots in saved["state"].values()):
+        raise ArgumentError("loaded state dict: 'state' has to be a dict of dicts, by the position of each parameter")
     if len(groups) != len(optimizer.param_groups):
         raise ArgumentError("loaded state dict has a different number of parameter groups")
     if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, optimizer.param_groups, strict=True)):

@@ -361,6 +361,10 @@ def test_a_state_dict_that_does_not_fit_changes_nothing():
         bad["param_groups"][0] |= {"lr": 5.0, name: value}
         with pytest.raises(ArgumentError, match=f"the hyper-parameter '{name}' "):
             opt.load_state_dict(bad)
+    groups = [None, [None], [{}]]
+    for change in ({"state": None}, {"state": {0: 3}}, *({"param_groups": part} for part in groups)):
+        with pytest.raises(ArgumentError, match=r"loaded state dict: '(state|param_groups)' has to be "):
+            opt.load_state_dict(opt.state_dict() | change)
     for bad, got in (({"model": 1}, "'model'"), ({}, "nothing"), ([1], "list")):
         with pytest.raises(ArgumentError, match=f"state dict has 'state' and 'param_groups', got {got}"):
             opt.load_state_dict(bad)
