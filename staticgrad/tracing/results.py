@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor, wrap
+from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
 from .tracer import Traced
 
@@ -54,6 +55,12 @@ class Results:
             fields = {f.name: self._walk(getattr(part, f.name)) for f in dataclasses.fields(part)}
             blank = _record(part, dict.fromkeys(fields))
             return lambda tensors, given: _record(blank, {k: p(tensors, given) for k, p in fields.items()})
+        held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
+        if any(isinstance(value, Traced) for value in held):
+            raise TraceError(
+                f"a compiled function returns a {type(part).__name__} that holds what it computed, and has no value",
+                "return tensors, and tuples, lists, dicts or dataclasses of them",
+            )
         return lambda tensors, given: part
 
     def _tensor(self, x: Any) -> Build:

@@ -170,3 +170,9 @@ def test_identity():
     assert y.name == "y"
     np.testing.assert_array_equal(Session().run("y", {"x": [1, 2]}), np.float32([1, 2]))
     assert Session().run(identity(3)) == 3
+
+
+@pytest.mark.parametrize("wrong", [3, 1.5])
+def test_what_can_not_be_waited_for(wrong):
+    with pytest.raises(GraphError, match="control_dependencies: expected a list of tensors and operations, got "):
+        control_dependencies(wrong).__enter__()

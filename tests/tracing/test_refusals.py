@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -17,6 +19,46 @@ from staticgrad.operators import state as dispatch_state
 from tests.tracing.helpers import Program, batch, labels, of, same, state
 
 X, Y = batch(4, 5), labels(4, 3)
+
+
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+
+@pytest.mark.parametrize("kind", [lambda y: {y}, lambda y: frozenset([y]), Holder], ids=["set", "frozenset", "object"])
+def test_results_that_can_not_be_put_together(kind):
+    with pytest.raises(sg.TraceError, match="that holds what it computed") as caught:
+        sg.compile(lambda x: kind(x * 2))(X)
+    assert caught.value.where.file == __file__
+    assert sg.compile(lambda x: kind(3))(X) is not None
+
+
+@pytest.mark.parametrize("ask", [copy.deepcopy, pickle.dumps, "{:.2f}".format])
+def test_symbols_are_not_copied_saved_or_formatted(ask):
+    for run in (lambda: sg.compile(ask)(X), lambda: ask(sg.placeholder(sg.float32, []))):
+        with sg.Graph().as_default(), pytest.raises(sg.TraceError, match="Python can't have"):
+            run()
+    assert sg.compile(lambda x: copy.copy(x) is x)(X)
+
+
+def test_an_argument_that_can_not_be_written():
+    """Nothing is done, also not to what else the step changes."""
+    total = sg.zeros(())
+
+    @sg.compile
+    def step(x):
+        total.add_(x.sum())
+        x.mul_(2)
+
+    x = np.ones(3, np.float32)
+    step(x)
+    x.flags.writeable = False
+    for argument in (x, np.broadcast_to(np.float32(1), (3,)), sg.from_numpy(x)):
+        with pytest.raises(sg.TraceError, match=r"can't change an argument of shape \(3,\) whose memory is read-only"):
+            step(argument)
+    assert total.item() == 3
+    np.testing.assert_array_equal(x, 2)
 
 
 def test_a_recursion_without_end():
