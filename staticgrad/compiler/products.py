@@ -61,7 +61,9 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
 
 def _joined(b: Builder, row: Row) -> bool:
     """Run a product with the one before it, where threads share them: they meet once for both."""
-    if b.outer is not None or not b.rows or b.rows[-1].kind != "gemm" or not row.stop or not b.rows[-1].stop:
+    if b.outer is not None or not b.rows or b.landing == len(b.rows):
+        return False
+    if b.rows[-1].kind != "gemm" or not row.stop or not b.rows[-1].stop:
         return False
     last, chunks = b.rows[-1], max(b.rows[-1].chunks, row.chunks)  # 1: they would meet only because they are joined
     if chunks == 1 or last.address != row.address or len(last.buffers) + 4 > MAX_BUFFERS or not _apart(last, row):
