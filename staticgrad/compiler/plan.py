@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import OutOfMemoryError, StaticgradError
+from ..errors import GraphError, OutOfMemoryError, StaticgradError
 from ..ir import Cell, Graph, Node
 from ..ops.random import generator
 from . import driver, jit, threads
@@ -125,8 +125,14 @@ class Plan:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """In this context, no other thread runs the plan."""
+        """In this context, nobody else runs the plan. Raises GraphError in the middle of a run of this very thread."""
         with self.lock:
+            if self.busy[0]:
+                raise GraphError(
+                    "a run of this plan is under way, and can't begin anew within itself",
+                    "the handler of a signal called it, which came during the run",
+                    "let the handler take a note, and act on it when the run is over",
+                )
             self.busy[0] += 1
             try:
                 yield
