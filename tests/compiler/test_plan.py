@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler import threads
+from staticgrad.compiler import driver, explain, threads
 from staticgrad.compiler.grad import gradients
 from staticgrad.compiler.jit import Counters
 from staticgrad.compiler.plan import Plan
@@ -340,6 +340,41 @@ def test_profile_times_every_native_row_and_changes_nothing():
     assert str(profile).splitlines()[0].split() == ["kind", "what", "us", "share"]
     for cell, array in b.store.items():
         np.testing.assert_array_equal(array, before[cell])
+
+
+def test_profile_stays_in_range():
+    """Rows run out of turn, and often: numbers of rows that are changed in place get ever larger."""
+    b = Bench()
+    table, i = b.feed(50, 64), b.feed(value=np.arange(100) // 3)
+    picked = table[F.cumsum(F.cast(i > 98, np.int64), 0) + 1]
+    plan = b.plan(F.tanh(b.feed(100, 100) @ F.sin(picked @ b.feed(64, 64))))
+    assert any("written over cumsum" in note for note in plan.notes)
+    expected = plan.run(b.arrays, b.store)
+    [check] = [row for row in plan.rows if row.check]
+    numbers = check.buffers[1][0].memory
+    for _ in range(3):
+        plan.profile(10)
+        numbers[...] = 1 << 40  # as other values that lie there may be
+    for value, before in zip(plan.run(b.arrays, b.store), expected, strict=True):
+        np.testing.assert_array_equal(value, before)
+
+
+def test_profile_gives_variables_back_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch):
+    b = Bench()
+    w = b.variable(4)
+    b.assign(w, w * 2)
+    plan = b.plan()
+    plan.run([], b.store)
+    before = b.value_of(w).copy()
+
+    def interrupted(plan: Plan) -> list[int]:
+        driver.step(0, 0, 0, plan.call[3], 0, 1, plan.call[6], 0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explain, "_counts", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        plan.profile()
+    np.testing.assert_array_equal(b.value_of(w), before)
 
 
 def test_profile_needs_variables():
