@@ -15,13 +15,13 @@ import re
 import shutil
 import stat
 import sys
-import threading
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import CompileError
+from ..locks import rlock
 from . import objects
 
 HEADER = """\
@@ -44,7 +44,7 @@ SPECIAL = {
 IMPORTED = ("capsules", "code", "jit", "lang", "objects", "spans", "vector", *SPECIAL)
 """The modules beside `elementary` that machine code depends on."""
 
-_lock = threading.RLock()
+_lock = rlock()
 _loaded: dict[str, dict[str, Kernel]] = {}
 
 
