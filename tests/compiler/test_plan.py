@@ -15,6 +15,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler import driver, explain, threads
+from staticgrad.compiler.direct import direct
+from staticgrad.compiler.gate import Spec
 from staticgrad.compiler.grad import gradients
 from staticgrad.compiler.jit import Counters
 from staticgrad.compiler.plan import Plan
@@ -261,6 +263,21 @@ def test_parent_and_child_go_on_after_a_fork():
     subprocess.run(
         [sys.executable, "-c", FORK], check=True, timeout=60, cwd=folder, env={**os.environ, "PYTHONPATH": folder}
     )
+
+
+def test_a_call_that_has_to_wait_draws_nothing():
+    """The run that is under way goes on with the numbers that it drew."""
+    with sg.Graph().as_default(), sg.Session() as sess:
+        x = sg.placeholder("float32", (3,))
+        y = x * sg.rand(3)
+        first = sess.run(y, {x: np.ones(3)})
+        plan = sess.plan(y, {x: np.ones(3)})
+    call = direct(plan, [Spec(np.dtype(np.float32), (3,))])
+    before = plan.builder.generator_state.copy()
+    with plan.alone():
+        assert call(np.ones(3, np.float32)) is None
+    assert (plan.builder.generator_state == before).all()
+    assert (call(np.ones(3, np.float32))[0] != first).any()
 
 
 def test_two_threads_run_one_program_at_once():
