@@ -142,7 +142,10 @@ def _load(source: str) -> dict[str, Kernel]:
 def compiled(source: str) -> dict[str, Any]:
     """The kernels of a source, compiled by Numba, by name. The source goes to a file, which tracebacks show."""
     folder = path_of(source)
-    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise objects.unwritable(folder.parent, error) from None
     file = folder / f"{folder.name}.py"
     objects.written(file, source.encode())
     return {k: v for k, v in vars(_import(file)).items() if type(v).__name__ == "Compiled"}
