@@ -83,7 +83,6 @@ class Arguments:
     value: dict[Node, str] = field(default_factory=dict)
     level: dict[Node, int] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
-    flops: int = 0
 
     def next(self, letter: str) -> int:
         """Numbers values of one kind: v0, v1, ..."""
