@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.processes import ended, start
 
 BEGIN = """
 import os, signal, sys, threading, time
@@ -75,7 +72,6 @@ with own:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("program", [PLANS, OWN], ids=["plans", "own"])
 def test_a_child_of_fork_waits_for_no_thread_of_its_parent(program: str):
-    subprocess.run(
-        [sys.executable, "-c", BEGIN + program], check=True, timeout=100, cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    process = start(BEGIN + program)
+    _, err = ended(process)
+    assert process.returncode == 0, err

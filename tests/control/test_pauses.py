@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from tests.processes import interrupted
+from tests.processes import ended, interrupted, start
 
 COUNT = 3_000_000
 """Iterations: some tenths of a second."""
@@ -121,8 +121,6 @@ assert np.array_equal(sess.run(y, {**feeds, n: np.int64(5)}), feeds[x] + 5)
 @pytest.mark.parametrize("mode", ["run", "steps"])
 def test_a_handler_of_a_signal_can_not_run_what_is_running(mode: str):
     """It would write over the state of the loop."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", f"MODE = {mode!r}\n{WITHIN}"], cwd=ROOT, text=True, capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=100, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    process = start(f"MODE = {mode!r}\n{WITHIN}")
+    _, err = ended(process)
+    assert process.returncode == 0, err
