@@ -17,6 +17,7 @@ from .ops.branches import cond
 from .ops.einsum import einsum
 from .ops.gathering import index_along
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
+from .ops.joining import concatenate, split, stack
 from .ops.linear import dot, matmul, outer
 from .ops.loops import scan
 from .ops.pointwise import (
@@ -39,7 +40,6 @@ from .ops.reductions import any_ as any
 from .ops.reductions import broadcast_like, cumsum, log_softmax, norm, softmax, std, var
 from .ops.shaping import (
     broadcast_to,
-    concatenate,
     expand,
     expand_dims,
     flatten,
@@ -47,9 +47,7 @@ from .ops.shaping import (
     ones_like,
     permute,
     reshape,
-    split,
     squeeze,
-    stack,
     swapaxes,
     transpose,
     unsqueeze,

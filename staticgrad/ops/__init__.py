@@ -8,6 +8,7 @@ from . import (
     convolution,
     einsum,
     indexing,
+    joining,
     laws,
     leaves,
     linear,
@@ -18,6 +19,7 @@ from . import (
     reductions,
     repeats,
     shaping,
+    slicing,
     while_loops,
 )
 
@@ -28,6 +30,7 @@ __all__ = [
     "convolution",
     "einsum",
     "indexing",
+    "joining",
     "laws",
     "leaves",
     "linear",
@@ -38,6 +41,7 @@ __all__ = [
     "reductions",
     "repeats",
     "shaping",
+    "slicing",
     "while_loops",
 ]
 
