@@ -37,7 +37,7 @@ from .ops.pointwise import isfinite_ as isfinite
 from .ops.pointwise import isnan_ as isnan
 from .ops.reductions import all_ as all
 from .ops.reductions import any_ as any
-from .ops.reductions import broadcast_like, cumsum, log_softmax, norm, softmax, std, var
+from .ops.reductions import broadcast_like, cumsum, norm, std, var
 from .ops.shaping import (
     broadcast_to,
     expand,
@@ -53,6 +53,7 @@ from .ops.shaping import (
     unsqueeze,
     zeros_like,
 )
+from .ops.softmax import log_softmax, softmax
 from .ops.while_loops import while_loop
 from .types import as_dtype
 

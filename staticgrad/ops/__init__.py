@@ -20,6 +20,7 @@ from . import (
     repeats,
     shaping,
     slicing,
+    softmax,
     while_loops,
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "repeats",
     "shaping",
     "slicing",
+    "softmax",
     "while_loops",
 ]
 
