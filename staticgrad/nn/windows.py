@@ -10,7 +10,7 @@ import numpy as np
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError
-from ..ops.convolution import padding_of, positive_numbers, whole_numbers
+from ..ops.settings import padding_of, positive_numbers, whole_numbers
 from ..types import as_dtype, get_default_dtype
 from . import init
 from .layers import _extent
