@@ -123,18 +123,8 @@ def gather(x, w, y, scratch, sizes, start, stop, lanes):
 
 
 @kernel
-def gather_f32_8(buffers, sizes, start, stop):
-    gather(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 8)
-
-
-@kernel
-def gather_f32_16(buffers, sizes, start, stop):
-    gather(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 16)
-
-
-@kernel
-def gather_f64_8(buffers, sizes, start, stop):
-    gather(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)
+def gather_T_N(buffers, sizes, start, stop):
+    gather(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)
 
 
 @merged
@@ -238,45 +228,15 @@ def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
 
 
 @kernel
-def weights_f32_8(buffers, sizes, start, stop):
-    weights(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 3), sizes, start, stop, 8)
+def weights_T_N(buffers, sizes, start, stop):
+    weights(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 3), sizes, start, stop, N)
 
 
 @kernel
-def weights_f32_16(buffers, sizes, start, stop):
-    weights(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 3), sizes, start, stop, 16)
+def weight_sum_T_N(buffers, sizes, start, stop):
+    weight_sum(T_at(buffers, 2), T_at(buffers, 3), sizes, N)
 
 
 @kernel
-def weights_f64_8(buffers, sizes, start, stop):
-    weights(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 3), sizes, start, stop, 8)
-
-
-@kernel
-def weight_sum_f32_8(buffers, sizes, start, stop):
-    weight_sum(f32_at(buffers, 2), f32_at(buffers, 3), sizes, 8)
-
-
-@kernel
-def weight_sum_f32_16(buffers, sizes, start, stop):
-    weight_sum(f32_at(buffers, 2), f32_at(buffers, 3), sizes, 16)
-
-
-@kernel
-def weight_sum_f64_8(buffers, sizes, start, stop):
-    weight_sum(f64_at(buffers, 2), f64_at(buffers, 3), sizes, 8)
-
-
-@kernel
-def weight_tiles_f32_8(buffers, sizes, start, stop):
-    weight_tiles(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 8)
-
-
-@kernel
-def weight_tiles_f32_16(buffers, sizes, start, stop):
-    weight_tiles(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 16)
-
-
-@kernel
-def weight_tiles_f64_8(buffers, sizes, start, stop):
-    weight_tiles(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)
+def weight_tiles_T_N(buffers, sizes, start, stop):
+    weight_tiles(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)
