@@ -2,6 +2,11 @@
 
 Numba takes some milliseconds for each line of a kernel. Long routines that are compiled in every fresh installation are
 written here instead, which costs only what LLVM takes.
+
+This is for code that Python makes: one text for several types and widths, lines that a loop in Python repeats, vectors.
+The runtime has none of that, but `while`, `break`, early returns and `and` that computes no more than it needs, which calls
+of a builder say badly: it is written as plain functions of integers, which `translate.py` reads. A translator for both would
+need types and templates, and so become a second Numba.
 """
 
 from __future__ import annotations
