@@ -167,40 +167,38 @@ class _Pool(Module):
         return text + (", ceil_mode=True" if self.ceil_mode else "")
 
 
-class MaxPool1d(_Pool):
-    """`functional.max_pool1d`."""
-
+class _MaxPool(_Pool):
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *, ceil_mode: bool = False
     ):
         super().__init__(kernel_size, stride, padding, ceil_mode)
         self.dilation = dilation
+
+
+class MaxPool1d(_MaxPool):
+    """`functional.max_pool1d`."""
 
     def forward(self, x: Any) -> Any:
         return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
-class MaxPool2d(_Pool):
+class MaxPool2d(_MaxPool):
     """`functional.max_pool2d`."""
-
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *, ceil_mode: bool = False
-    ):
-        super().__init__(kernel_size, stride, padding, ceil_mode)
-        self.dilation = dilation
 
     def forward(self, x: Any) -> Any:
         return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
-class AvgPool1d(_Pool):
-    """`functional.avg_pool1d`."""
-
+class _AvgPool(_Pool):
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
     ):
         super().__init__(kernel_size, stride, padding, ceil_mode)
         self.count_include_pad = count_include_pad
+
+
+class AvgPool1d(_AvgPool):
+    """`functional.avg_pool1d`."""
 
     def forward(self, x: Any) -> Any:
         return functional.avg_pool1d(
@@ -208,14 +206,8 @@ class AvgPool1d(_Pool):
         )
 
 
-class AvgPool2d(_Pool):
+class AvgPool2d(_AvgPool):
     """`functional.avg_pool2d`."""
-
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-    ):
-        super().__init__(kernel_size, stride, padding, ceil_mode)
-        self.count_include_pad = count_include_pad
 
     def forward(self, x: Any) -> Any:
         return functional.avg_pool2d(
