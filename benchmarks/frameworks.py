@@ -50,6 +50,53 @@ def mode(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
     return lambda *arrays: function(*map(sg.from_numpy, arrays))
 
 
+def values_of(call: Any, batch: Any) -> Any:
+    """A step that passes the next vector to `call` and reads the value and the gradient as float and array."""
+
+    def step() -> Any:
+        value, gradient = call(*batch())
+        return float(value), np.asarray(gradient)
+
+    return step
+
+
+def value_and_gradient(value_of: Callable[[Any], Any], backend: str) -> Callable[..., Any]:
+    """Our function of a NumPy vector: what `value_of` a tensor is, and its gradient."""
+    import staticgrad as sg
+
+    def function(x: Any) -> Any:
+        x.requires_grad_()
+        value = value_of(x)
+        return value, sg.grad(value, x)[0]
+
+    return mode(function, backend)
+
+
+def torch_value_and_gradient(value_of: Callable[[Any], Any]) -> Callable[[np.ndarray], Any]:
+    """The same of PyTorch's."""
+    import torch
+
+    def call(vector: np.ndarray) -> Any:
+        x = torch.from_numpy(vector).requires_grad_()
+        value = value_of(x)
+        return value.item(), torch.autograd.grad(value, x)[0].numpy()
+
+    return call
+
+
+def torch_compiled_value_and_gradient(value_of: Callable[[Any], Any]) -> Callable[[np.ndarray], Any]:
+    """The same in one graph of torch.compile."""
+    import torch
+
+    compiled = torch_compiled(torch.func.grad_and_value(value_of))
+
+    def call(vector: np.ndarray) -> Any:
+        gradient, value = compiled(torch.from_numpy(vector))
+        return value.item(), gradient.numpy()
+
+    return call
+
+
 def our_training(
     parameters: Mapping[str, Any], optimizer: Any, loss_of: Callable[..., Any], batch: Callable[[], Any], backend: str
 ) -> Job:
@@ -97,6 +144,19 @@ def session(graph: Any, fetches: Any, feeds: list[Any], variant: str) -> tuple[A
     return sess, lambda *values: sess.run(fetches, dict(zip(feeds, values, strict=True)))
 
 
+def session_training(
+    graph: Any, loss: Any, train: Any, feeds: list[Any], variables: Mapping[str, Any], batch: Callable[[], Any], variant: str
+) -> Job:
+    """A step of a session on the next batch. variables: what the step changes, by name."""
+    sess, step = session(graph, [loss, train], feeds, variant)
+    return Job(lambda: float(step(*batch())[0]), lambda: sess.run(variables))
+
+
+def variables_of(graph: Any, model: Any) -> dict[str, Any]:
+    """The variables of the graph that stand for the parameters of a module."""
+    return {name: graph.variable_of[graph.standing_for(p)] for name, p in model.named_parameters()}
+
+
 def jax_for(variant: str, *, float64: bool = False) -> tuple[Any, Any]:
     """(jax, jax.numpy) with settings made before anything runs."""
     import jax
@@ -105,6 +165,26 @@ def jax_for(variant: str, *, float64: bool = False) -> tuple[Any, Any]:
     jax.config.update("jax_cpu_enable_async_dispatch", "async" in variant)
     jax.config.update("jax_enable_x64", float64)
     return jax, jnp
+
+
+def jax_batches(variant: str, data: Arrays, *names: str) -> Callable[[], tuple[Any, ...]]:
+    """As `batches`; variants with "placed" have them in JAX's memory beforehand."""
+    import jax.numpy as jnp
+
+    return batches(data, *names, place=jnp.asarray if "placed" in variant else np.asarray)
+
+
+def jax_steps(
+    update: Callable[..., Any], state: Any, batch: Callable[[], Any], parameters: Callable[[Any], Any] = lambda state: state
+) -> Job:
+    """Steps of JAX's: update(state, *batch) -> (state, loss). parameters(state): those in it, by name."""
+
+    def step() -> float:
+        nonlocal state
+        state, loss = update(state, *batch())
+        return float(loss)
+
+    return Job(step, lambda: parameters(state))
 
 
 def torch_for(variant: str) -> Any:
@@ -122,6 +202,19 @@ def torch_compiled(function: Any) -> Any:
     return torch.compile(function, fullgraph=True, dynamic=False)
 
 
+def torch_compiled_training(parameters: Mapping[str, Any], train: Callable[..., Any], batch: Callable[[], Any]) -> Job:
+    """Steps in one graph of torch.compile: train(*batch) -> loss, which changes `parameters` in place."""
+    import torch
+
+    compiled = torch_compiled(train)
+
+    def step() -> float:
+        with torch.no_grad():
+            return compiled(*batch()).item()
+
+    return Job(step, lambda: {name: p.numpy() for name, p in parameters.items()})
+
+
 def pytensor_function(inputs: list[Any], outputs: Any, **options: Any) -> Any:
     """A function compiled by Numba: inputs not checked or copied, outputs not copied."""
     import pytensor
@@ -134,12 +227,10 @@ def pytensor_function(inputs: list[Any], outputs: Any, **options: Any) -> Any:
 
 
 def pytensor_training(
-    data: Arrays, names: tuple[str, ...], inputs: list[Any], loss_of: Callable[..., Any], rate: float
-) -> tuple[Callable[..., Any], Callable[[], Arrays]]:
-    """Adam in PyTensor: parameters and moments are shared variables. loss_of(parameters, *inputs), parameters by name.
-
-    Returns the step and the parameters as they are.
-    """
+    data: Arrays, names: tuple[str, ...], inputs: list[Any], loss_of: Callable[..., Any], rate: float,
+    batch: Callable[[], Any],
+) -> Job:  # fmt: skip
+    """Adam in PyTensor: parameters and moments are shared variables. loss_of(parameters, *inputs), parameters by name."""
     import pytensor
     import pytensor.tensor as pt
 
@@ -158,16 +249,16 @@ def pytensor_training(
         updates[v] = scalar(BETA2) * v + scalar(1 - BETA2) * g * g
         updates[p] = p - size * updates[m] / (pt.sqrt(updates[v]) * scale + scalar(EPSILON))
     step = pytensor_function(inputs, loss, updates=updates)
-    return step, lambda: {name: p.get_value() for name, p in w.items()}
+    return Job(lambda: float(step(*batch())), lambda: {name: p.get_value() for name, p in w.items()})
 
 
 def jax_training(
-    data: Arrays, names: tuple[str, ...], loss_of: Callable[..., Any], rate: float, variant: str
-) -> tuple[Callable[..., float], Callable[[], Any]]:
+    data: Arrays, names: tuple[str, ...], loss_of: Callable[..., Any], rate: float, batch: Callable[[], Any], variant: str
+) -> Job:
     """Adam in JAX, the state donated. loss_of(parameters, *batch), parameters by name.
 
     All parameters lie in one vector, as a call takes less with fewer buffers to pass; variants with "tree" keep them
-    apart, as large products take less without the cuts. Returns the step and the parameters as they are.
+    apart, as large products take less without the cuts.
     """
     jax, jnp = jax_for(variant)
     shapes, ends = [data[n].shape for n in names], np.cumsum([data[n].size for n in names])
@@ -195,16 +286,12 @@ def jax_training(
     if not tree:
         first = jnp.concatenate([p.ravel() for p in first.values()])
     state: Any = (first, jax.tree.map(jnp.zeros_like, first), jax.tree.map(jnp.zeros_like, first), jnp.float32(0))
-
-    def step(*batch: Any) -> float:
-        nonlocal state
-        state, loss = jitted(state, *batch)
-        return float(loss)
-
-    return step, lambda: parts(state[0])
+    return jax_steps(jitted, state, batch, lambda state: parts(state[0]))
 
 
-def torch_compiled_adam(parameters: dict[str, Any], loss_of: Callable[..., Any], rate: float) -> Callable[..., Any]:
+def torch_compiled_adam(
+    parameters: dict[str, Any], loss_of: Callable[..., Any], rate: float, batch: Callable[[], Any]
+) -> Job:
     """A training step in one graph of torch.compile, the optimiser included; it changes `parameters` in place.
 
     loss_of(parameters, *batch). All moments lie in one vector each.
@@ -228,13 +315,7 @@ def torch_compiled_adam(parameters: dict[str, Any], loss_of: Callable[..., Any],
             p.sub_(size * m[name] / (v[name].sqrt() * scale + EPSILON))
         return loss
 
-    compiled = torch_compiled(train)
-
-    def step(*batch: Any) -> float:
-        with torch.no_grad():
-            return compiled(*batch).item()
-
-    return step
+    return torch_compiled_training(parameters, train, batch)
 
 
 class NumpyAdam:

@@ -12,12 +12,13 @@ from ..frameworks import (
     OURS,
     batches,
     jax_for,
+    jax_steps,
     labels_long,
     our_training,
     pytensor_function,
-    session,
+    session_training,
     session_variants,
-    torch_compiled,
+    torch_compiled_training,
     torch_for,
     torch_variants,
 )
@@ -77,9 +78,7 @@ def in_session(data: Arrays, backend: str, variant: str) -> Job:
         table, w, b = variables.values()
         loss = F.cross_entropy(sg.mean(F.embedding(bags, table), 1) @ w + b, y)
         train = sg.optim.SGD(lr=RATE).minimize(loss)
-    sess, step = session(graph, [loss, train], [bags, y], variant)
-    batch = batches(data, "bags", "y")
-    return Job(lambda: float(step(*batch())[0]), lambda: sess.run(variables))
+    return session_training(graph, loss, train, [bags, y], variables, batches(data, "bags", "y"), variant)
 
 
 @implements(CASES, "jax", variants=(*JAX, "sync, dense"))
@@ -103,14 +102,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
 
     call = jax.jit(update, donate_argnums=0)
     state = tuple(jnp.array(data[name]) for name in PARAMETERS)
-    batch = batches(data, "bags", "y")
-
-    def step() -> float:
-        nonlocal state
-        state, loss = call(state, *batch())
-        return float(loss)
-
-    return Job(step, lambda: dict(zip(PARAMETERS, state, strict=True)))
+    return jax_steps(call, state, batches(data, "bags", "y"), lambda state: dict(zip(PARAMETERS, state, strict=True)))
 
 
 @implements(CASES, "torch", variants=torch_variants)
@@ -148,7 +140,8 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
 @implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
-    table, w, b = parameters = [torch.from_numpy(data[name].copy()) for name in PARAMETERS]
+    parameters = {name: torch.from_numpy(data[name].copy()) for name in PARAMETERS}
+    table, w, b = parameters.values()
 
     def loss_of(rows: Any, w: Any, b: Any, y: Any) -> Any:
         return torch.nn.functional.cross_entropy(rows.mean(1) @ w + b, y)
@@ -162,14 +155,8 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
         b.sub_(RATE * db)
         return loss
 
-    compiled = torch_compiled(train)
     batch = batches(labels_long(data, "y"), "bags", "y", place=torch.from_numpy)
-
-    def step() -> float:
-        with torch.no_grad():
-            return compiled(*batch()).item()
-
-    return Job(step, lambda: dict(zip(PARAMETERS, (p.numpy() for p in parameters), strict=True)))
+    return torch_compiled_training(parameters, train, batch)
 
 
 @implements(CASES, "pytensor")
