@@ -108,6 +108,29 @@ def steps(start: Int | int, stop: Int, step: Int | int) -> Iterator[Int]:
     builder.position_at_end(after)
 
 
+def folded(builder: ir.IRBuilder, count: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
+    """`body(step, values) -> values` for each step below `count`: the last values, `start` where there is no step."""
+    entry = builder.block
+    test, inner, done = (builder.append_basic_block(name) for name in ("test", "body", "done"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    step = builder.phi(I64)
+    step.add_incoming(I64(0), entry)
+    phis = []
+    for value in start:
+        phi = builder.phi(value.type)
+        phi.add_incoming(value, entry)
+        phis.append(phi)
+    builder.cbranch(builder.icmp_signed("<", step, count), inner, done)
+    builder.position_at_end(inner)
+    for phi, value in zip(phis, body(step, phis), strict=True):
+        phi.add_incoming(value, builder.block)
+    step.add_incoming(builder.add(step, I64(1)), builder.block)
+    builder.branch(test)
+    builder.position_at_end(done)
+    return phis
+
+
 @contextmanager
 def where(condition: Int) -> Iterator[None]:
     """`if condition:`"""
@@ -155,6 +178,12 @@ def _mask(lanes: list[int]) -> Any:
 
 def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(a, b, _mask(lanes))
+
+
+def spread(builder: Any, scalar: Any, lanes: int) -> Any:
+    """A vector of one value."""
+    empty = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
+    return builder.shuffle_vector(builder.insert_element(empty, scalar, I32(0)), empty, _mask([0] * lanes))
 
 
 def _place(builder: Any, address: Any, llvm: Any) -> Any:
