@@ -134,8 +134,8 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
         places = outer_sum(r.pixels * plane[1], c.pixels)
         consecutive = bool(places.size) and bool((np.diff(places) == 1).all())
         headers += [at, offsets.size, at + 3 * offsets.size, bases.size, int(consecutive)]
-        parts = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
-        table = [*offsets.tolist(), *weights[order].tolist(), *order.tolist(), *filled(bases), *filled(places), *parts]
+        passes = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
+        table = [*offsets.tolist(), *weights[order].tolist(), *order.tolist(), *filled(bases), *filled(places), *passes]
         tables += table
         at += len(table)
         taps_in_all += offsets.size
