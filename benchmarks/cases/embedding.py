@@ -12,18 +12,14 @@ from ..frameworks import (
     OURS,
     batches,
     jax_for,
-    jax_steps,
     labels_long,
-    numpy_cross_entropy,
-    our_training,
     pytensor_function,
-    session_training,
     session_variants,
-    torch_compiled_training,
     torch_for,
     torch_variants,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_steps, numpy_cross_entropy, our_training, session_training, torch_compiled_training
 
 WORDS, WIDTH, BAG, BATCH, CLASSES, RATE = 10_000, 64, 32, 64, 10, 0.1
 PARAMETERS = ("table", "w", "b")

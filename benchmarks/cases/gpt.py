@@ -17,16 +17,13 @@ from ..frameworks import (
     batches,
     jax_batches,
     jax_for,
-    jax_steps,
     labels_long,
-    our_training,
-    session_training,
     session_variants,
     torch_compiled,
     torch_for,
-    torch_training,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_steps, our_training, session_training, torch_training
 
 VOCABULARY, WIDTH, HEADS, LENGTH, LAYERS = 65, 64, 4, 64, 2
 RATE, BETA1, BETA2, EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01

@@ -7,23 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import (
-    JAX,
-    OURS,
-    THREADS,
-    batches,
-    jax_batches,
-    jax_for,
-    jax_steps,
-    our_training,
-    session_training,
-    session_variants,
-    torch_compiled_training,
-    torch_for,
-    torch_training,
-    variables_of,
-)
+from ..frameworks import JAX, OURS, THREADS, batches, jax_batches, jax_for, session_variants, torch_for
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_steps, our_training, session_training, torch_compiled_training, torch_training, variables_of
 
 RATE, STEPS, INPUTS, HIDDEN = 0.1, 100, 32, 64
 SHAPES = {

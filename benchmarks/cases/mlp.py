@@ -7,26 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import (
-    JAX,
-    OURS,
-    THREADS,
+from ..frameworks import JAX, OURS, THREADS, batches, jax_batches, jax_for, labels_long, session_variants, torch_for
+from ..registry import Arrays, Case, Job, Product, add_cases, implements
+from ..training import (
     NumpyAdam,
-    batches,
-    jax_batches,
-    jax_for,
     jax_training,
-    labels_long,
     numpy_cross_entropy,
     our_training,
     pytensor_training,
     session_training,
-    session_variants,
     torch_compiled_adam,
-    torch_for,
     torch_training,
 )
-from ..registry import Arrays, Case, Job, Product, add_cases, implements
 
 RATE = 1e-3
 PARAMETERS = ("0.weight", "0.bias", "2.weight", "2.bias")

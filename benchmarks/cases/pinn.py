@@ -8,22 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import (
-    JAX,
-    OURS,
-    batches,
-    jax_for,
-    jax_training,
-    our_training,
-    pytensor_training,
-    session_training,
-    session_variants,
-    torch_compiled_adam,
-    torch_for,
-    torch_training,
-    torch_variants,
-)
+from ..frameworks import JAX, OURS, batches, jax_for, session_variants, torch_for, torch_variants
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_training, our_training, pytensor_training, session_training, torch_compiled_adam, torch_training
 
 SIZES, POINTS, RATE = (1, 32, 32, 1), 256, 1e-3
 LAYERS = (0, 2, 4)
