@@ -30,8 +30,8 @@ class _Conv(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-        groups: int, bias: bool, padding_mode: str, dtype: Any,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -96,14 +96,6 @@ class Conv1d(_Conv):
 
     axes = 1
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
-    ):  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
-        )
-
     def forward(self, x: Any) -> Any:
         x, padding = self._padded(x)
         return functional.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
@@ -114,14 +106,6 @@ class Conv2d(_Conv):
 
     padding_mode: as for Conv1d. Raises ArgumentError for settings out of range.
     """
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
-    ):  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
-        )
 
     def forward(self, x: Any) -> Any:
         x, padding = self._padded(x)
