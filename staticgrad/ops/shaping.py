@@ -44,10 +44,14 @@ def _reshape_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
 
 
 def _reshape_layout(node: Node, layout: Layout) -> Layout | None:
-    if not layout.is_contiguous:
+    if layout.is_contiguous:
+        flat = Layout.contiguous(node.type.shape)
+        return Layout(flat.shape, flat.strides, layout.offset)
+    walked = [(d, s) for d, s in zip(layout.shape, layout.strides, strict=True) if d != 1]
+    if [d for d, _ in walked] != [d for d in node.type.shape if d != 1]:
         return None
-    flat = Layout.contiguous(node.type.shape)
-    return Layout(flat.shape, flat.strides, layout.offset)
+    steps = (s for _, s in walked)
+    return Layout(node.type.shape, tuple(1 if d == 1 else next(steps) for d in node.type.shape), layout.offset)
 
 
 def reshape_like(g: Any, x: Any) -> Any:
