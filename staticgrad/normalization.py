@@ -12,7 +12,7 @@ from .eager import no_grad
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
 from .operators import F, Operators, Symbol, apply, frontends, state
-from .ops.convolution import operand, size_text
+from .ops.settings import operand, size_text
 from .ops.shaping import reshape_like
 from .types import as_shape, is_number
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..operators import F
 from ..types import TensorType, is_number
-from .convolution import operand, size_text, whole_numbers
+from .settings import operand, size_text, whole_numbers
 
 MODES = ("constant", "reflect", "replicate", "circular")
 
