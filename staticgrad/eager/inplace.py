@@ -17,6 +17,7 @@ from ..errors import ArgumentError, DTypeError, GradientError, IndexRangeError, 
 from ..ir import REGISTRY
 from ..operators import F, apply, frontends, state
 from ..ops.gathering import gather_op, scatter_op
+from ..ops.indexing import check_order
 from ..types import category, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad
@@ -238,6 +239,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     if category(value.dtype) > category(self.dtype):
         raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    check_order(keys)
     plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
     owner = _owner(self)
     if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):
@@ -266,11 +268,12 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     if not data.flags.writeable:
         raise _read_only("setitem")
     try:
-        data[key] = value
+        extents = np.shape(data[key])
+        data[key] = value.reshape(value.shape[max(value.ndim - len(extents), 0) :])  # leading axes of extent 1
     except IndexError as error:
         raise _index_error(error) from None
     except ValueError:
-        raise _misfit(value.shape, data[key].shape) from None
+        raise _misfit(value.shape, extents) from None
 
 
 def _index_error(error: IndexError) -> Exception:

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import Expand, Native, Node, OpDef, Pointwise, define
 from ..operators import F, Symbol, apply, frontends, numpy_twin, public
-from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, int64, is_scalar, promote
+from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, int64, is_scalar, promote, scalar_dtype
 from .rules import (
     arithmetic,
     binary,
@@ -265,8 +265,8 @@ clip_op = define(
         eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
         vjp=(
             _inside,
-            lambda g, node, out, x, low, high: unbroadcast(F.where(x < low, g, 0), low),
-            lambda g, node, out, x, low, high: unbroadcast(F.where(x > high, g, 0), high),
+            lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_and(x < low, low <= high), g, 0), low),
+            lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_or(x > high, low > high), g, 0), high),
         ),
         emit=Pointwise("minimum_{s}(maximum_{s}({0}, {1}), {2})", 2),
         promote=arithmetic,
@@ -309,9 +309,10 @@ def pow(x: Any, exponent: Any) -> Any:
     Raises DTypeError for negative powers of integers and for booleans.
     """
     if is_scalar(exponent) and not is_scalar(x):
-        if exponent == 2:
+        keeps = category(scalar_dtype(exponent)) <= category(_dtype_of(x))  # 2.0 makes a float of an integer
+        if exponent == 2 and keeps:
             return F.square(x)
-        if exponent == 1 and getattr(x, "dtype", bool_) != bool_:
+        if exponent == 1 and keeps and getattr(x, "dtype", bool_) != bool_:
             return F.clone(x)
         if exponent == 0.5:
             return F.sqrt(x)

@@ -218,7 +218,10 @@ def elementwise() -> list[Case]:
             "clip tensors",
             F.clip,
             lambda x, a, b: np.minimum(np.maximum(x, a), b),
-            ((real(3, 4), real(4, low=-1, high=-0.5), real(3, 1, low=0.5, high=1)),),
+            (
+                (real(3, 4), real(4, low=-1, high=-0.5), real(3, 1, low=0.5, high=1)),
+                (real(3, 4), real(4, low=0.5, high=1), real(3, 1, low=-1, high=-0.5)),  # crossed: the upper bound holds
+            ),
             ulps=0,
         ),
         Case("astype f64", lambda x: F.astype(x, sg.float64), lambda x: x.astype(np.float64), PLAIN, ulps=0),
