@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad import nn
 from staticgrad.eager import Tensor
 from tests.helpers import assert_close
 
@@ -254,6 +255,26 @@ def test_leaves_are_copied_whole(how):
     (y * y).sum().backward()
     assert y.grad.tolist() == [4, 6]
     assert x.grad is None
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["deepcopy", "pickle"])
+def test_copies_of_parameters_are_parameters(how):
+    """Frozen ones too, which a Module would not register otherwise."""
+    frozen = how(nn.Parameter([1.0], requires_grad=False))
+    assert isinstance(frozen, nn.Parameter)
+    assert not isinstance(how(sg.tensor([1.0])), nn.Parameter)
+    module = nn.Module()
+    module.weight = frozen
+    assert list(module.parameters()) == [frozen]
+
+
+def test_a_copy_that_is_frozen_and_thawed_has_its_gradient():
+    x = copy.deepcopy(sg.ones(2, requires_grad=True))
+    y = (x * 3).sum()
+    x.requires_grad_(False)
+    x.requires_grad_(True)
+    y.backward()
+    assert x.grad.tolist() == [3, 3]
 
 
 def test_deepcopy_keeps_the_gradient_and_sharing():

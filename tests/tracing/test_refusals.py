@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -122,6 +124,30 @@ def use_reached_numpy(x, loss):
     SCALAR.numpy()  # the line
 
 
+def use_reached_print(x, loss):
+    print(SCALAR)  # the line
+
+
+def use_reached_format(x, loss):
+    f"{SCALAR}"  # the line
+
+
+def use_reached_in(x, loss):
+    _ = 3.0 in SCALAR  # the line
+
+
+def copy_reached(x, loss):
+    copy.deepcopy(SCALAR)  # the line
+
+
+def pickle_reached(x, loss):
+    pickle.dumps(SCALAR)  # the line
+
+
+def save_state(x, loss):
+    dispatch_state.optimizer.state_dict()  # the line
+
+
 def set_item(x, loss):
     y = x * 1
     y[0] = 1.0  # the line
@@ -200,6 +226,12 @@ REFUSED = {
     use_reached_item: (REACHED.format("a number"), "pass the value as an argument"),
     use_reached_if: (REACHED.format("its truth value"), "pass the value as an argument"),
     use_reached_numpy: (REACHED.format("an array"), "pass the value as an argument"),
+    use_reached_print: (REACHED.format("the text"), "pass the value as an argument"),
+    use_reached_format: (REACHED.format("the text"), "pass the value as an argument"),
+    use_reached_in: (REACHED.format("the members"), "pass the value as an argument"),
+    copy_reached: (REACHED.format("a copy"), "pass the value as an argument"),
+    pickle_reached: (REACHED.format("a copy"), "pass the value as an argument"),
+    save_state: ("is read by a compiled function: Python can't have a copy of it", "pass the value as an argument"),
     set_item: ("assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x)"),
     change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
