@@ -335,7 +335,8 @@ class Tracer:
             wanted = [(self.leaves[node], node) for node in behind if node in self.leaves]
         else:
             wanted = self._wanted(inputs)
-        wanted += [(self.retained[node], node) for node in behind if node in self.retained]
+        known = {node for _, node in wanted}
+        wanted += [(self.retained[node], node) for node in behind if node in self.retained and node not in known]
         found = self._gradients(roots, seeds, behind, [node for _, node in wanted], create)
         for (key, _), g in zip(wanted, found, strict=True):
             if g is not None:
