@@ -45,8 +45,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         tracer().assign(x, value)
         return x
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
-    if not x._data.flags.writeable:
-        raise _read_only(name)
+    check_writeable(x, name)
     owner = _owner(x)
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)
     updates = _records(x, owner, value, name) if recorded else []
@@ -55,6 +54,12 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     for tensor, record in updates:
         _give(tensor, record, changed)
     return x
+
+
+def check_writeable(x: Tensor, name: str) -> None:
+    """Raise GradientError for a tensor of read-only memory."""
+    if not x._data.flags.writeable:
+        raise _read_only(name)
 
 
 def _read_only(name: str) -> GradientError:
