@@ -87,19 +87,28 @@ def batch_norm(
 
 
 def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tuple[Any, Any]:
-    """Mean and variance of a batch, shaped to broadcast; the running ones move towards them."""
+    """Mean and variance of a batch, shaped to broadcast; the running ones move towards them, unless it is empty."""
     axes = tuple(a for a in range(len(x.shape)) if a != 1)
     if all(x.shape[a] == 1 for a in axes):
         raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {size_text(x.shape)}")
     mean = F.mean(x, axes, keepdims=True)
     var = F.mean(F.square(x - mean), axes, keepdims=True)
+    extents = [x.shape[a] for a in axes]
+    if 0 in extents:
+        return mean, var
+    if running_mean is None and running_var is None:
+        return mean, var
+    count = apply(REGISTRY["samples"], x, axis=axes, dtype=x.dtype)
+
+    def move(running: Any, now: Any) -> None:
+        old = kept(running, x)
+        moved = old + (now - old) * momentum
+        renew(running, F.where(count > 0, moved, old) if None in extents else moved, x)
+
     if running_mean is not None:
-        old = kept(running_mean, x)
-        renew(running_mean, old + (F.reshape(mean, (-1,)) - old) * momentum, x)
+        move(running_mean, F.reshape(mean, (-1,)))
     if running_var is not None:
-        count = apply(REGISTRY["count"], x, axis=axes, dtype=x.dtype)
-        old = kept(running_var, x)
-        renew(running_var, old + (F.reshape(var, (-1,)) * (count / (count - 1)) - old) * momentum, x)
+        move(running_var, F.reshape(var, (-1,)) * (count / (count - 1)))
     return mean, var
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Extent, Native, Node, OpDef, Reduction, define
 from ..operators import F, Operators, apply, numpy_twin, public
 from ..types import (
@@ -21,6 +21,7 @@ from ..types import (
     normalize_axis,
     promote,
     to_float,
+    type_of,
 )
 from .rules import floating, keep
 
@@ -66,6 +67,29 @@ count = define(
         emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
         shape_only=(0,),
         doc="The number of elements over `axis`.",
+    )
+)
+
+
+def _samples_infer(x: TensorType, axis: Axes, dtype: np.dtype) -> TensorType:
+    if all(x.shape[a] == 1 for a in axis):
+        raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
+    return TensorType((), dtype)
+
+
+def _samples_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
+    _samples_infer(type_of(x), axis, dtype)
+    return _count_eval(x, axis, dtype)
+
+
+samples = define(
+    OpDef(
+        name="samples",
+        infer=_samples_infer,
+        eval=_samples_eval,
+        emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
+        shape_only=(0,),
+        doc="As `count`, of which a variance is estimated: not 1, which extents that are unknown before the run may give.",
     )
 )
 

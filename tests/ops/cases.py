@@ -348,6 +348,13 @@ def reductions() -> list[Case]:
             CUBE,
             ulps=1,
         ),
+        Case(
+            "samples",
+            lambda x: op("samples", x, axis=(0, 2), dtype=x.dtype) * x,
+            lambda x: x.dtype.type(x.shape[0] * x.shape[2]) * x,
+            ((real(2, 3, 4),), (real(0, 3, 4),)),
+            ulps=1,
+        ),
     ]
     return rows
 
