@@ -417,9 +417,10 @@ def reshape(x: Any, *shape: Any) -> Any:
 @public
 @numpy_twin(np.ravel)
 def flatten(x: Any, start: int = 0) -> Any:
-    """x with all axes from `start` on joined into one."""
+    """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
     if start == 0:
         return reshape(x, (-1,))
+    start = normalize_axis(start, ndim_of(x))
     lead = x.shape[:start]
     if None in lead[1:] or None in x.shape[start:]:
         raise ShapeError(f"flatten: extents of {shape_text(x.shape)} are unknown", "use reshape with explicit extents")
