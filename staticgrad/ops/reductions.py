@@ -428,18 +428,21 @@ def log_softmax(x: Any, axis: Any = -1) -> Any:
 @public
 @numpy_twin(np.var)
 def var(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
-    """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1)."""
+    """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
+
+    NaN or infinite where n - ddof is not positive.
+    """
     axes = normalize_axes(axis, ndim_of(x))
     centred = x - F.mean(x, axes, keepdims=True)
     n = apply(count, x, axis=axes, dtype=to_float(as_dtype(x.dtype)))
-    return F.sum(F.square(centred), axes, keepdims) / (n - ddof)
+    return F.sum(F.square(centred), axes, keepdims) / (F.maximum(n - ddof, 0) if ddof else n)
 
 
 @public
 @numpy_twin(np.std)
 def std(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
-    """The square root of `var`."""
-    return F.sqrt(var(x, axis, keepdims, ddof))
+    """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
+    return _root(var(x, axis, keepdims, ddof))
 
 
 @public
@@ -460,7 +463,11 @@ def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @numpy_twin(np.linalg.norm)
 def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The Euclidean norm, sqrt(sum(x * x)); its derivative at 0 is 0."""
-    total = F.sum(F.square(x), axis, keepdims)
+    return _root(F.sum(F.square(x), axis, keepdims))
+
+
+def _root(total: Any) -> Any:
+    """The square root, whose derivative at 0 is 0 here."""
     return F.where(total == 0, 0, F.sqrt(F.where(total == 0, 1, total)))
 
 

@@ -418,9 +418,9 @@ def reshape(x: Any, *shape: Any) -> Any:
 @numpy_twin(np.ravel)
 def flatten(x: Any, start: int = 0) -> Any:
     """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
+    start = normalize_axis(start, max(ndim_of(x), 1))  # a 0-d tensor becomes one with an axis
     if start == 0:
         return reshape(x, (-1,))
-    start = normalize_axis(start, ndim_of(x))
     lead = x.shape[:start]
     if None in lead[1:] or None in x.shape[start:]:
         raise ShapeError(f"flatten: extents of {shape_text(x.shape)} are unknown", "use reshape with explicit extents")

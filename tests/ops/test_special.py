@@ -207,6 +207,7 @@ CHOICES: list[tuple[str, Any, list[float], list[float]]] = [
     ("pow 3 at 0", lambda x: x**3, [0, 2], [0, 12]),
     ("0 ** x", lambda x: 0.0**x, [1, 2], [0, 0]),
     ("norm at 0", lambda x: x.norm(), [0, 0], [0, 0]),
+    ("std of what is equal", lambda x: x.std(), [3, 3], [0, 0]),
     ("floor", lambda x: x.floor(), [0.5, 1], [0, 0]),
     ("sign", lambda x: x.sign(), [0.5, 0], [0, 0]),
     ("where keeps NaN out", lambda x: sg.where(x > 0, x.log(), 0), [1, 2], [1, 0.5]),
