@@ -184,6 +184,28 @@ def use_old_view(x, loss):
     row + 1  # the line
 
 
+def use_view_of_alias(x, loss):
+    y = x * 1
+    row = y.detach()[0]
+    y.mul_(2)
+    row + 1  # the line
+
+
+def use_old_stopped(x, loss):
+    y = x * 1
+    stopped = sg.stop_gradient(y)
+    y.mul_(2)
+    stopped + 1  # the line
+
+
+def use_view_of_detached(x, loss):
+    y = x * 1
+    row = y[0]
+    y.detach_()
+    y.mul_(2)
+    row + 1  # the line
+
+
 def taped(x, loss):
     x + TAPED  # the line
 
@@ -240,6 +262,10 @@ REFUSED = {
     permute: ("sg.randperm can't be traced", "call it outside the compiled function"),
     change_view: ("which shares memory with another tensor, can't be traced", "or change a clone()"),
     use_old_view: ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
+    **dict.fromkeys(
+        (use_view_of_alias, use_old_stopped, use_view_of_detached),
+        ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
+    ),
     taped: (r"with a tape of its own \(MulBackward0\) can't enter a compiled function", "or use x.detach()"),
     unordered: ("does not lie in memory in row-major order", "x = x.contiguous()"),
     read_only: ("can't change a tensor whose memory is read-only", "change a clone() of it"),
