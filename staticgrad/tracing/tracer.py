@@ -263,8 +263,15 @@ class Tracer:
                 f"an in-place change of {x.describe()}, which shares memory with another tensor, can't be traced",
                 "write y = f(y), or change a clone()",
             )
+        recorded = same_memory and modes.now.grad and not detached
+        if not recorded and x.node in self.tracked and x.node not in self.leaves:
+            self.refuse(
+                f"an unrecorded in-place change of {x.describe()}, which is a result that requires grad, can't be traced: its "
+                "gradient would go to what it was made of, past the change",
+                "change a clone() of its detach(), or make the change outside of sg.no_grad()",
+            )
         value = F.broadcast_to(F.astype(self._operand(value), x.dtype), x.shape)
-        if detached:
+        if detached or not same_memory:
             value = F.stop_gradient(value)
         if same_memory:
             self.overwritten.add(_memory(x.node))

@@ -184,6 +184,22 @@ def use_old_view(x, loss):
     row + 1  # the line
 
 
+def change_result_unrecorded(x, loss):
+    y = x * TRAINED
+    with sg.no_grad():
+        y.mul_(2)  # the line
+
+
+def change_argument_unrecorded(x, loss):
+    x.mul_(TRAINED)
+    x.detach().add_(1)  # the line
+
+
+def give_result_other_data(x, loss):
+    y = x * TRAINED
+    y.data = x  # the line
+
+
 def use_view_of_alias(x, loss):
     y = x * 1
     row = y.detach()[0]
@@ -218,6 +234,7 @@ def read_only(x, loss):
     READ_ONLY.add_(1)  # the line
 
 
+TRAINED = sg.tensor(2.0, requires_grad=True)
 TAPED = sg.tensor([1.0], requires_grad=True) * 2
 COLUMNS = sg.tensor(np.asfortranarray(batch(4, 5)))
 READ_ONLY_MEMORY = np.ones(3, np.float32)
@@ -265,6 +282,10 @@ REFUSED = {
     **dict.fromkeys(
         (use_view_of_alias, use_old_stopped, use_view_of_detached),
         ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
+    ),
+    **dict.fromkeys(
+        (change_result_unrecorded, change_argument_unrecorded, give_result_other_data),
+        ("which is a result that requires grad, can't be traced", "or make the change outside of sg.no_grad()"),
     ),
     taped: (r"with a tape of its own \(MulBackward0\) can't enter a compiled function", "or use x.detach()"),
     unordered: ("does not lie in memory in row-major order", "x = x.contiguous()"),

@@ -336,6 +336,13 @@ def former_data_in_the_new(w, x):
     return d * 1, w * 1
 
 
+def data_with_a_tape(w, x):
+    other = x.detach().clone().requires_grad_(True)
+    w.data = other * 2
+    (w * 3).sum().backward()
+    return other.grad, w.grad * 1
+
+
 def old_view(w, x):
     first = w[:1]
     w.data = x * 2
@@ -343,8 +350,12 @@ def old_view(w, x):
 
 
 @pytest.mark.parametrize(
-    "step", [old_alias, changed_old_alias, alias_with_other_data, alias_of_a_result, former_data_in_the_new, old_view]
-)
+    "step",
+    [
+        old_alias, changed_old_alias, alias_with_other_data, alias_of_a_result, former_data_in_the_new, data_with_a_tape,
+        old_view,
+    ],
+)  # fmt: skip
 def test_other_data_inside_a_step(step):
     """It gives a tensor other memory: what shares the former is not changed by it."""
 
