@@ -12,6 +12,7 @@ from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
 from .operators import F, Symbol, apply, frontends, state
 from .ops.convolution import operand, size_text
+from .ops.leaves import fits
 from .ops.shaping import reshape_like
 
 
@@ -158,7 +159,7 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
             f"Given normalized_shape={size_text(extents)}, expected input with shape [*{size_text(extents)[1:]}, but got "
             f"input of size{size_text(x.shape)}"
         )
-    if weight is not None and tuple(weight.shape) != extents:
+    if weight is not None and not fits(tuple(weight.shape), extents):
         raise ShapeError(f"rms_norm: the weight has shape {tuple(weight.shape)}, not {extents}")
     eps = float(np.finfo(x.dtype).eps) if eps is None else eps
     out = x * F.rsqrt(F.mean(F.square(x), tuple(range(-n, 0)), keepdims=True) + eps)

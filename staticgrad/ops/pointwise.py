@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import Expand, Native, Node, OpDef, Pointwise, define
 from ..operators import F, Symbol, apply, frontends, numpy_twin, public
-from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, int64, is_scalar, promote, scalar_dtype
+from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, int64, is_scalar, promote, scalar_dtype, to_float
 from .rules import (
     arithmetic,
     binary,
@@ -302,7 +302,7 @@ cast = define(
 
 
 @public
-@numpy_twin(np.power, np.float_power)
+@numpy_twin(np.power)
 def pow(x: Any, exponent: Any) -> Any:
     """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
@@ -327,6 +327,12 @@ def pow(x: Any, exponent: Any) -> Any:
             kind = promote([x if is_scalar(x) else TensorType((), _dtype_of(x)), TensorType((), _dtype_of(exponent))])
             exponent = F.astype(apply(exponent_op, exponent), kind)
     return apply(power, x, exponent)
+
+
+@numpy_twin(np.float_power)
+def _float_power(x: Any, exponent: Any) -> Any:
+    """As `pow`, of floats: an integer base becomes the default float."""
+    return pow(astype(x, to_float(_dtype_of(x))), exponent)
 
 
 def _dtype_of(x: Any) -> np.dtype:

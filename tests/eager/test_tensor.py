@@ -364,6 +364,26 @@ def test_set_default_dtype():
         sg.set_default_dtype(sg.int32)
 
 
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: sg.tensor([300], dtype=sg.uint8), "tensor: Python integer 300 out of bounds for uint8"),
+        (lambda: sg.tensor(-1, dtype=sg.uint8), "tensor: Python integer -1 out of bounds for uint8"),
+        (lambda: sg.full((2,), 300, dtype=sg.int8), "full: Python integer 300 out of bounds for int8"),
+    ],
+)
+def test_integers_that_a_dtype_lacks(make, text):
+    with pytest.raises(sg.DTypeError) as caught:
+        make()
+    assert caught.value.summary == text
+
+
+def test_float_power_of_integers_is_floating():
+    x = np.float_power(sg.tensor([1, 2]), -1)
+    assert x.dtype == np.float32
+    assert x.tolist() == [1, 0.5]
+
+
 # NumPy ------------------------------------------------------------------------------------------------------
 
 FROM_NUMPY: list[tuple[str, Any]] = [

@@ -160,6 +160,13 @@ def test_running_statistics_are_state_in_every_mode():
     np.testing.assert_allclose(result, eager.eval()(sg.tensor(batches[0])).detach().numpy(), rtol=1e-12)
 
 
+def test_rms_norm_with_a_weight_of_unknown_extent():
+    with sg.Graph().as_default():
+        x, w = sg.placeholder(sg.float64, [None, 6]), sg.placeholder(sg.float64, [None])
+        found = sg.Session().run(F.rms_norm(x, 6, w), {x: X[0], w: W})
+    np.testing.assert_allclose(found, F.rms_norm(X[0], 6, W).numpy(), rtol=1e-12)
+
+
 def statistics(norm):
     return [getattr(norm, name).tolist() for name in ("running_mean", "running_var", "num_batches_tracked")]
 
