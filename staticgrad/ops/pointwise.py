@@ -318,7 +318,7 @@ def pow(x: Any, exponent: Any) -> Any:
             return F.sqrt(x)
         if exponent == -1 and getattr(x, "dtype", bool_).kind == "f":
             return F.div(1, x)
-    if _dtype_of(x).kind in "iu" and _dtype_of(exponent).kind == "i":
+    if _dtype_of(x).kind in "biu" and _dtype_of(exponent).kind == "i":
         if is_scalar(exponent):
             if exponent < 0:
                 error = _negative_power(None, exponent)
