@@ -229,7 +229,11 @@ def test_a_source_that_does_not_compile_is_shown(cache: Path):
 
 # the library ------------------------------------------------------------------------------------------------------
 
-LIBRARY = [(file, name) for file in ("move", "bounds") for name in jit._library(file)[1]]
+LIBRARY = [
+    ("move", "clear"),
+    *(("move", f"copy_{kind}") for kind in ("i8", "i16", "i32", "i64")),
+    *(("bounds", f"bounded_{kind}") for kind in ("u8", "i8", "i16", "i32", "i64")),
+]
 
 
 @pytest.mark.parametrize(("file", "name"), LIBRARY)
@@ -243,3 +247,17 @@ def test_a_kernel_of_the_library_brings_its_helpers_alone():
     assert "def gathered" in common
     assert "@kernel" not in common
     assert all(text.count("@kernel") == 1 for text in kernels.values())
+
+
+def test_a_kernel_of_the_library_is_written_once_for_all_types():
+    assert list(jit._library("scan")[1]) == ["running_T"]
+    assert jit.library_source("scan", "running_f32").endswith("""\
+@kernel
+def running_f32(buffers, sizes, start, stop):
+    running(f32_at(buffers, 0), f32_at(buffers, 1), sizes, start, stop)
+""")
+    assert jit.library_source("planes", "gather_f64_8").rstrip().endswith(
+        "gather(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)"
+    )
+    with pytest.raises(KeyError, match="walking_T"):
+        jit.library_source("scan", "walking_f32")
