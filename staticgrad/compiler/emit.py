@@ -344,4 +344,9 @@ class Body(Levels):
         for i, (ref, pointer) in enumerate(zip(self.buffers, self.names, strict=True)):
             lines.append(f"    {pointer} = {SHORT[ref.dtype]}_at(buffers, {i})  # {self.described(ref)}")
         lines += indent(self.size_lines, 1) + indent(self.prologue, 1) + indent(body, 1)
-        return "\n".join(lines) + "\n"
+        return "".join(f"{_one_line(line)}\n" for line in lines)
+
+
+def _one_line(text: str) -> str:
+    """What is behind a # stays there: names and files are the user's, or come from a saved graph."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

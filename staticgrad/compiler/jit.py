@@ -15,13 +15,13 @@ import re
 import shutil
 import stat
 import sys
-import threading
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import CompileError
+from ..locks import rlock
 from . import objects
 
 HEADER = """\
@@ -44,7 +44,7 @@ SPECIAL = {
 IMPORTED = ("capsules", "code", "jit", "lang", "objects", "spans", "vector", *SPECIAL)
 """The modules beside `elementary` that machine code depends on."""
 
-_lock = threading.RLock()
+_lock = rlock()
 _loaded: dict[str, dict[str, Kernel]] = {}
 
 
@@ -142,7 +142,10 @@ def _load(source: str) -> dict[str, Kernel]:
 def compiled(source: str) -> dict[str, Any]:
     """The kernels of a source, compiled by Numba, by name. The source goes to a file, which tracebacks show."""
     folder = path_of(source)
-    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise objects.unwritable(folder.parent, error) from None
     file = folder / f"{folder.name}.py"
     objects.written(file, source.encode())
     return {k: v for k, v in vars(_import(file)).items() if type(v).__name__ == "Compiled"}

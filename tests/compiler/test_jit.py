@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import subprocess
@@ -217,6 +218,26 @@ def test_damage_is_repaired(name: str, cache: Path, monkeypatch: pytest.MonkeyPa
     assert counted() == (1, 0)
     forget(monkeypatch)
     assert counted() == (0, 1), "repaired for good"
+
+
+@pytest.mark.parametrize("call", ["os.fdopen", "os.replace", "tempfile.mkstemp"])
+def test_a_folder_that_is_full_is_told(call: str, cache: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*args: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(call, full)
+        with pytest.raises(CompileError, match=r"the kernel cache can't be written: .*: No space left on device") as caught:
+            jit.load(body())
+    assert "set STATICGRAD_CACHE_DIR to a folder" in str(caught.value)
+    assert not list(cache.rglob("*.tmp"))
+    assert counted() == (1, 0)
+
+
+def test_a_folder_that_can_not_be_made_in_the_cache_is_told(cache: Path):
+    jit.path_of(jit.header(body()) + body()).touch()
+    with pytest.raises(CompileError, match=r"the kernel cache can't be written: .*: File exists"):
+        jit.load(body())
 
 
 def test_a_source_that_does_not_compile_is_shown(cache: Path):
