@@ -9,7 +9,7 @@ from .errors import ArgumentError, ShapeError
 from .operators import F
 from .ops.attention import attention_softmax
 from .ops.settings import operand, size_text
-from .types import Shape, broadcast_shapes
+from .types import Shape, broadcast_shapes, is_number
 
 
 def _differ(a: Any, b: Any) -> bool:
@@ -74,6 +74,8 @@ def scaled_dot_product_attention(
     _check(query.shape, key.shape, value.shape)
     if attn_mask is not None and is_causal:
         raise ArgumentError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if scale is not None and not is_number(scale):
+        raise ArgumentError(f"scaled_dot_product_attention: scale has to be a number, got {scale!r}")
     if scale is None and query.shape[-1] is None:
         raise ShapeError("scaled_dot_product_attention: the size of a head is unknown", "give scale=")
     if enable_gqa:

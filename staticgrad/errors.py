@@ -158,7 +158,7 @@ class TraceError(StaticgradError, TypeError):
 
 
 class OutOfMemoryError(StaticgradError, MemoryError):
-    """A loop of unknown length keeps more for its gradient, or its results, than there is memory.
+    """Results, or what a loop of unknown length keeps for its gradient, need more memory than there is.
 
     broken:  sg.while_loop(...)                          # a million iterations, with a gradient
     fixed:   sg.scan(..., checkpoint_every=1000)         # a known length, of which every 1000th carry is kept

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .attention import scaled_dot_product_attention
-from .errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from .normalization import batch_norm, group_norm, rms_norm
-from .operators import F, Operators, Symbol, apply, as_array
+from .errors import ArgumentError, DTypeError, ShapeError
+from .normalization import batch_norm, check_eps, group_norm, rms_norm
+from .operators import F, Operators, apply, as_array
 from .ops.convolution import conv1d, conv2d, conv_transpose2d
 from .ops.gathering import along_op, bounded, gather_op
 from .ops.indexing import one_hot
@@ -23,7 +23,7 @@ from .ops.padding import pad
 from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from .ops.shaping import flatten
 from .ops.softmax import log_softmax, softmax
-from .types import Shape, shape_text
+from .types import Shape, as_shape, is_number, shape_text
 
 erf, exp, log, relu, sigmoid, tanh = F.erf, F.exp, F.log, F.relu, F.sigmoid, F.tanh
 logsumexp = F.logsumexp
@@ -160,20 +160,8 @@ def _picked(name: str, scores: Any, target: Any, axis: int) -> Any:
             else f"expected target size {shape_text(samples)}, got {shape_text(target.shape)}"
         )
         raise ShapeError(text, f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}")
-    try:
-        index = bounded(target, scores, axis, negative=False)
-    except IndexRangeError as error:
-        raise _out_of_bounds(name, error, target, scores.shape[axis]) from None
+    index = bounded(target, scores, axis, negative=False, loss=name)
     return apply(along_op, scores, F.expand_dims(index, axis), axis=axis)
-
-
-def _out_of_bounds(name: str, error: IndexRangeError, target: Any, classes: Any) -> IndexRangeError:
-    """PyTorch's text, where the values are known now."""
-    if isinstance(target, Symbol):
-        return error
-    values = np.asarray(target)
-    wrong = values[(values < 0) | (values >= classes)][0]
-    return IndexRangeError(f"Target {wrong} is out of bounds.", f"{name}: the classes are 0 to {classes - 1}")
 
 
 def nll_loss(log_probabilities: Any, target: Any, reduction: str = "mean") -> Any:
@@ -201,7 +189,7 @@ def cross_entropy(logits: Any, target: Any, reduction: str = "mean", label_smoot
     Source of label smoothing: Szegedy et al., "Rethinking the Inception Architecture", 2016, section 7.
     """
     check_reduction(reduction)
-    if not 0.0 <= label_smoothing <= 1.0:
+    if not is_number(label_smoothing) or not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     logits, target = _operand(logits), _operand(target)
     axis = _class_axis("cross_entropy", logits)
@@ -296,8 +284,8 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     weight, bias: of that shape, or None. The variance is the biased one. Raises ShapeError when the axes don't fit.
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016; eps as in PyTorch.
     """
-    x = _operand(x)
-    extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
+    x, extents = _operand(x), as_shape(normalized_shape)
+    weight, bias = (None if given is None else _operand(given) for given in (weight, bias))
     n = len(extents)
     if not n or n > len(x.shape) or not _fits(x.shape[len(x.shape) - n :], extents):
         raise ShapeError(
@@ -308,6 +296,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
         if given is not None and not _fits(given.shape, extents):
             raise ShapeError(f"layer_norm: the {role} has shape {shape_text(given.shape)}, not {shape_text(extents)}")
     _floating("layer_norm", "input", x)
+    check_eps("layer_norm", eps)
     axes = tuple(range(-n, 0))
     centred = x - F.mean(x, axes, keepdims=True)
     out = centred * F.rsqrt(F.mean(F.square(centred), axes, keepdims=True) + eps)
@@ -339,6 +328,7 @@ def embedding(index: Any, weight: Any) -> Any:
 
     Raises DTypeError for an index that is not integer, IndexRangeError for one outside [0, entries).
     """
+    weight = _operand(weight)
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: the weight needs two axes, got {shape_text(weight.shape)}")
     return apply(gather_op, weight, bounded(_operand(index), weight, 0, negative=False), axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,23 @@ import numpy as np
 from .eager import no_grad
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
-from .operators import F, Symbol, apply, frontends, state
+from .operators import F, Operators, Symbol, apply, frontends, state
 from .ops.leaves import fits
 from .ops.settings import operand, size_text
 from .ops.shaping import reshape_like
+from .types import as_shape, is_number
 
 
 def _floating(name: str, x: Any) -> None:
     if x.dtype.kind != "f":
         raise DTypeError(f"{name}: the input must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
+
+
+def check_eps(name: str, eps: Any) -> Any:
+    """Raises ArgumentError for what is added to a variance unless it is a finite number >= 0; a tensor may be anything."""
+    if not isinstance(eps, Operators) and not (isinstance(eps, numbers.Real) and 0 <= float(eps) < math.inf):
+        raise ArgumentError(f"{name}: eps has to be a finite number >= 0, got {eps!r}")
+    return eps
 
 
 def _per_channel(values: Any, axes: int) -> Any:
@@ -47,8 +56,9 @@ def renew(tensor: Any, value: Any, x: Any) -> None:
 
 
 def kept(tensor: Any, x: Any) -> Any:
-    """The value of a tensor that a module keeps, where `x` is computed."""
-    return frontends.kept(x.graph, tensor) if _in_a_graph(x) else tensor
+    """The value of a tensor that a module keeps, or of a plain array, where `x` is computed."""
+    state_of_graph = _in_a_graph(x) and isinstance(tensor, frontends.tensor_class)
+    return frontends.kept(x.graph, tensor) if state_of_graph else tensor
 
 
 def batch_norm(
@@ -64,15 +74,23 @@ def batch_norm(
     """
     x = operand(x)
     _floating("batch_norm", x)
+    check_eps("batch_norm", eps)
     n = len(x.shape)
     if n < 2:
         raise ShapeError(f"batch_norm: expected at least 2D input (got {n}D input)")
     channels = x.shape[1]
+    weight, bias = (None if given is None else operand(given) for given in (weight, bias))
+    for role, given in (("running_mean", running_mean), ("running_var", running_var)):
+        if training and given is not None and not isinstance(given, Operators):
+            raise ArgumentError(f"batch_norm: {role} changes in training: it has to be a tensor, got {type(given).__name__}")
+    running_mean, running_var = (None if given is None else operand(given) for given in (running_mean, running_var))
     for role, given in (
         ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)
     ):  # fmt: skip
         _check_channels(role, given, channels)
     if training:
+        if not is_number(momentum):
+            raise ArgumentError(f"batch_norm: momentum has to be a number, got {momentum!r}")
         mean, var = _of_batch(x, running_mean, running_var, momentum)
     else:
         if running_mean is None or running_var is None:
@@ -121,6 +139,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     """
     x = operand(x)
     _floating("group_norm", x)
+    check_eps("group_norm", eps)
     if isinstance(num_groups, bool) or not isinstance(num_groups, (int, np.integer)) or num_groups < 1:
         raise ArgumentError(f"Expected num groups to be greater than 0, got {num_groups}")
     if len(x.shape) < 2:
@@ -131,6 +150,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{size_text(x.shape)} and num_groups={num_groups}"
         )
+    weight, bias = (None if given is None else operand(given) for given in (weight, bias))
     _check_channels("weight", weight, channels)
     _check_channels("bias", bias, channels)
     rest = None if None in x.shape[1:] else math.prod(x.shape[1:]) // num_groups
@@ -151,7 +171,10 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     """
     x = operand(x)
     _floating("rms_norm", x)
-    extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
+    if eps is not None:
+        check_eps("rms_norm", eps)
+    extents = as_shape(normalized_shape)
+    weight = None if weight is None else operand(weight)
     n = len(extents)
     end = x.shape[len(x.shape) - n :] if 0 < n <= len(x.shape) else ()
     if len(end) != n or not n or any(a is not None and a != b for a, b in zip(end, extents, strict=True)):

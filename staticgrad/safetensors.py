@@ -108,11 +108,21 @@ def _loaded(file: Path, name: str, entry: Mapping[str, Any], body: memoryview, b
     return Tensor(array.astype(array.dtype.newbyteorder("="), copy=True)), last
 
 
+def _texts(metadata: Any) -> bool:
+    return isinstance(metadata, Mapping) and all(isinstance(text, str) for pair in metadata.items() for text in pair)
+
+
 def save_file(tensors: Mapping[str, Any], path: Any, metadata: Mapping[str, str] | None = None) -> None:
     """Write tensors by name, such as a `state_dict()`; a former file is replaced at once, or not at all.
 
-    Raises SafetensorsError for a dtype that the format lacks, and for a name that is no string or the format's own.
+    Raises SafetensorsError for a dtype that the format lacks, and for names or metadata that it can't have.
     """
+    if not isinstance(tensors, Mapping):
+        raise SafetensorsError(
+            f"save_file: expected tensors by name, got {type(tensors).__name__}", "pass a dict, such as model.state_dict()"
+        )
+    if metadata is not None and not _texts(metadata):
+        raise SafetensorsError(f"save_file: metadata is a dict of strings to strings, got {metadata!r}")
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
     arrays, end = [], 0
     for name, value in tensors.items():

@@ -70,6 +70,11 @@ def category(dtype: np.dtype) -> int:
     return 2 if kind == "f" else 0 if kind == "b" else 1
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a real number, or has a dtype of numbers."""
+    return isinstance(value, numbers.Real) or getattr(getattr(value, "dtype", None), "kind", "none") in "biuf"
+
+
 def is_scalar(value: Any) -> bool:
     """A Python or NumPy number: weak in promotion."""
     return isinstance(value, (bool, int, float, np.generic)) or (
@@ -86,6 +91,10 @@ def scalar_dtype(value: Any) -> np.dtype:
     if isinstance(value, (complex, np.complexfloating)):
         raise DTypeError(f"complex numbers are not supported, got {value!r}")
     return _default_float
+
+
+ADDRESSES = 2**47
+"""Bytes that a process can have."""
 
 
 class TensorType:
@@ -119,6 +128,14 @@ class TensorType:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    def check_size(self) -> None:
+        """Raises ShapeError for more bytes than there are addresses."""
+        if None not in self.shape and self.nbytes >= ADDRESSES:
+            raise ShapeError(
+                f"Storage size calculation overflowed with sizes={list(self.shape)}",
+                f"{self.nbytes:.1e} bytes are more than there are addresses",
+            )
 
     def with_shape(self, shape: Shape) -> TensorType:
         return TensorType(shape, self.dtype)

@@ -116,6 +116,23 @@ def test_names_that_a_file_cannot_have(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("tensors", "metadata", "text"),
+    [
+        ([np.ones(2)], None, "save_file: expected tensors by name, got list"),
+        (None, None, "save_file: expected tensors by name, got NoneType"),
+        ({"a": np.ones(2)}, [1], "save_file: metadata is a dict of strings to strings, got [1]"),
+        ({"a": np.ones(2)}, {"epoch": 1}, "save_file: metadata is a dict of strings to strings, got {'epoch': 1}"),
+    ],
+)
+def test_what_can_not_be_saved(tmp_path, tensors, metadata, text):
+    with pytest.raises(SafetensorsError) as caught:
+        save_file(tensors, tmp_path / "x.safetensors", metadata)
+    assert caught.value.summary == text
+    assert caught.value.where.file == __file__
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_failed_save_leaves_the_former_file(tmp_path):
     file = tmp_path / "x.safetensors"
     save_file({"a": np.ones(2)}, file)

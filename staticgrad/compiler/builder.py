@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import OutOfMemoryError
 from ..ir import Cell, Graph, Layout, Node, Routine
 from . import indexed, jit, pool, products
 from .arena import ALIGN, Memory, bound, lay_out
@@ -169,7 +170,13 @@ class Builder(Regions):
     def _arena(self) -> None:
         slots = [slot for slot in self.made if slot.kind == "arena"]
         self.memory = Memory(lay_out(slots), bound(slots))
-        raw = np.empty(self.memory.arena + ALIGN, np.uint8)
+        try:
+            raw = np.empty(self.memory.arena + ALIGN, np.uint8)
+        except (MemoryError, ValueError):  # ValueError: of more than there are addresses
+            raise OutOfMemoryError(
+                f"the plan's buffers need {self.memory.arena:.1e} bytes, and there is no memory for that",
+                "use smaller batches, or a scan over parts of them",
+            ) from None
         shift = -raw.ctypes.data % ALIGN
         self.arena = raw[shift : shift + self.memory.arena]
         for slot in slots:

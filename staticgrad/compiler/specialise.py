@@ -35,6 +35,7 @@ def copy(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
         inputs = tuple(shape_leaf(new, i.type) if p in only else i for p, i in enumerate(inputs))
     try:
         kind = node.op.infer(*(i.type for i in inputs), **node.attrs)
+        kind.check_size()
     except StaticgradError as error:
         raise located(error, node.op, inputs, node.where) from None
     return new.add(node.op, inputs, node.attrs, kind, node.name, node.where)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AnomalyError, DTypeError, GradientError, ShapeError
-from ..operators import F, frontends, state
+from ..operators import F, as_array, frontends, state
 from ..ops.touched import carry
 from ..types import shape_text
 from .modes import modes
@@ -112,7 +112,9 @@ def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
 
 
 def _seed(i: int, root: Tensor, seed: Any) -> Tensor:
-    seed = seed if isinstance(seed, Tensor) else Tensor(np.asarray(seed, root.dtype))
+    if not isinstance(seed, Tensor):
+        as_array(seed)  # refuses what has no supported dtype; the values go straight to that of the root
+        seed = Tensor(np.asarray(seed, root.dtype))
     if seed.shape != root.shape:
         raise ShapeError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {shape_text(seed.shape)} and output[{i}] has a "

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError
+from ..errors import ArgumentError, DTypeError
 from ..operators import Symbol, as_array, frontends, state
-from ..types import as_dtype, as_shape, get_default_dtype
+from ..types import as_dtype, as_shape, get_default_dtype, is_number
 from .tensor import Tensor
 
 
@@ -67,17 +67,30 @@ def full(shape: Any, value: Any, dtype: Any = None, requires_grad: bool = False)
 
 def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an n x m matrix (m = n unless given)."""
+    n, m = as_shape((n, n if m is None else m))
     return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """start, start + step, ... before stop; int64 for integers, else the default float."""
     start, stop = (0, start) if stop is None else (start, stop)
+    for name, value in (("start", start), ("stop", stop), ("step", step)):
+        if not is_number(value):
+            raise ArgumentError(f"arange: {name} has to be a number, got {value!r}")
+    if step == 0:
+        raise ArgumentError("arange: step must be nonzero")
     floating = any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
     kind = (get_default_dtype() if floating else np.dtype(np.int64)) if dtype is None else as_dtype(dtype)
-    return _made(np.arange(start, stop, step).astype(kind), requires_grad)
+    try:
+        values = np.arange(start, stop, step)
+    except ValueError as error:
+        raise ArgumentError(f"arange: {error}", f"from {start} to {stop} by {step}") from None
+    return _made(values.astype(kind), requires_grad)
 
 
 def linspace(start: float, stop: float, num: int = 50, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """`num` evenly spaced values from start to stop, both included."""
-    return _made(np.linspace(start, stop, num).astype(_dtype(dtype)), requires_grad)
+    for name, value in (("start", start), ("stop", stop)):
+        if not is_number(value):
+            raise ArgumentError(f"linspace: {name} has to be a number, got {value!r}")
+    return _made(np.linspace(start, stop, *as_shape((num,))).astype(_dtype(dtype)), requires_grad)

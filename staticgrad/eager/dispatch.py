@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..errors import StaticgradError, user_line
+from ..errors import OutOfMemoryError, StaticgradError, user_line
 from ..ir import OpDef
 from ..operators import Symbol, append, frontends, located, state
 from ..types import type_of
@@ -107,7 +107,10 @@ def once_more(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: Ma
     if isinstance(error, StaticgradError):
         raise located(error, op, arrays, user_line()) from None
     try:
-        op.infer(*[type_of(a) for a in arrays], **attrs)
+        kind = op.infer(*[type_of(a) for a in arrays], **attrs)
+        kind.check_size()
+        if isinstance(error, MemoryError):
+            raise OutOfMemoryError(f"there is no memory for a result of {kind.nbytes:.1e} bytes", str(error))
     except StaticgradError as ours:
         raise located(ours, op, arrays, user_line()) from None
     raise error

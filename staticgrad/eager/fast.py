@@ -136,7 +136,7 @@ def transposed(self: Tensor) -> Any:
 
 def reshape(self: Tensor, *shape: Any) -> Any:
     """This tensor in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
-    if frontends.tracing:
+    if frontends.tracing or shape == (None,):  # which NumPy takes
         return F.reshape(self, *shape)
     try:
         data = self._data.reshape(*shape)

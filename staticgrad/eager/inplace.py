@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, GradientError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, apply, frontends, state
+from ..operators import F, Symbol, apply, frontends, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
 from ..types import category, shape_text
@@ -296,3 +296,21 @@ for _function in (copy_, fill_, zero_, __setitem__):
     setattr(Tensor, _function.__name__, _function)
 Tensor.normal_ = _fill_random("normal_", _normal)  # type: ignore[attr-defined]
 Tensor.uniform_ = _fill_random("uniform_", _uniform)  # type: ignore[attr-defined]
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        call = "x[index] = value" if name == "__setitem__" else f"x.{name}()"
+        raise GraphError(
+            f"{call}: {self.describe()} belongs to a graph, whose tensors are not changed in place",
+            "write y = f(x) for a new tensor; a Variable is changed by w.assign(value), w.assign_add(delta) or "
+            "w.assign_sub(delta), operations that a run does",
+        )
+
+    method.__name__ = name
+    return method
+
+
+for _name in [name for name, value in vars(Tensor).items() if getattr(value, "__module__", "") == __name__]:
+    if not _name.startswith("__i"):  # x += y makes a new tensor, for Python has a meaning for it
+        setattr(Symbol, _name, _refused(_name))

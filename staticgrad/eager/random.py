@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError
 from ..operators import F, Symbol, frontends, public, state
 from ..ops.random import Generator, Place, current, dropout_mask, generator, next_place, normal_op, uniform_op
-from ..types import as_dtype, as_shape, get_default_dtype
+from ..types import as_dtype, as_shape, get_default_dtype, is_number
 from .tensor import Tensor
 
 
@@ -74,6 +74,7 @@ def randint(low: int, high: int | None = None, shape: Any = (), dtype: Any = np.
 def randperm(n: int) -> Tensor:
     """A random order of 0 ... n-1, int64."""
     _refuse_tracing("randperm")
+    (n,) = as_shape((n,))
     keys = Place(Tensor(current().take()), None, 0).draw(uniform_op, shape=(n,), dtype=np.dtype(np.float64))
     return Tensor(np.argsort(keys._data, kind="stable").astype(np.int64))
 
@@ -84,7 +85,7 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
 
     Raises ArgumentError unless 0 <= p <= 1.
     """
-    if not 0 <= p <= 1:
+    if not is_number(p) or not 0 <= p <= 1:
         raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0:
         return x

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import GradientError, Where
+from ..errors import ArgumentError, GradientError, Where
 from ..ir import OpDef
 from ..types import shape_text
 
@@ -127,6 +127,8 @@ class Handle:
     _next = count(1).__next__
 
     def __init__(self, hooks: dict[int, Any], hook: Any):
+        if not callable(hook) and not isinstance(hook, Retain):
+            raise ArgumentError(f"a hook is a function, got {type(hook).__name__}")
         self.hooks, self.key = hooks, Handle._next()
         hooks[self.key] = hook
 

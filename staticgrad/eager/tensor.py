@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
-from ..operators import F, Operators, as_array, frontends, state
+from ..operators import F, Operators, Symbol, as_array, frontends, state
 from ..types import normalize_axis, shape_text
 from .modes import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
@@ -454,3 +454,13 @@ def check_inplace(tensor: Tensor) -> None:
     raise GradientError(
         f"{what} is being used in an in-place operation.", "wrap the update: with sg.no_grad(): w -= lr * w.grad"
     )
+
+
+def _without_gradient(self: Any) -> Any:
+    """The same values; no gradient flows through."""
+    return F.stop_gradient(self)
+
+
+for _name in ("to", "type_as", "float", "double", "long", "int", "bool", "view", "clone"):
+    setattr(Symbol, _name, vars(Tensor)[_name])
+Symbol.detach = _without_gradient  # type: ignore[attr-defined]

@@ -75,6 +75,8 @@ class ModuleList(_Chain):
 
     def __init__(self, modules: Iterable[Module] = ()):
         super().__init__()
+        if not isinstance(modules, Iterable):
+            raise ArgumentError(f"ModuleList: expected modules, one after another, got {type(modules).__name__}")
         for module in modules:
             self.append(module)
 

@@ -10,8 +10,9 @@ import numpy as np
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
+from ..normalization import check_eps
 from ..operators import F
-from ..types import as_dtype, get_default_dtype, normalize_axis, shape_text
+from ..types import as_dtype, get_default_dtype, is_number, normalize_axis, shape_text
 from . import init
 from .module import Module
 from .parameter import Parameter
@@ -21,6 +22,11 @@ def _extent(layer: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise ArgumentError(f"{layer}: {name} must be an integer >= 0, got {value!r}")
     return int(value)
+
+
+def _extents(layer: str, name: str, value: Any) -> tuple[int, ...]:
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(_extent(layer, name, d) for d in values)
 
 
 class Linear(Module):
@@ -97,7 +103,7 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5):
         super().__init__()
-        if not 0 <= p <= 1:
+        if not is_number(p) or not 0 <= p <= 1:
             raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
 
@@ -153,9 +159,8 @@ class LayerNorm(Module):
         dtype: Any = None,
     ):  # fmt: skip
         super().__init__()
-        extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
-        self.normalized_shape = tuple(_extent("LayerNorm", "normalized_shape", d) for d in extents)
-        self.eps = float(eps)
+        self.normalized_shape = _extents("LayerNorm", "normalized_shape", normalized_shape)
+        self.eps = float(check_eps("LayerNorm", eps))
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         ones, zeros = np.ones(self.normalized_shape, kind), np.zeros(self.normalized_shape, kind)
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)

@@ -9,10 +9,10 @@ import numpy as np
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..normalization import kept, renew
+from ..normalization import check_eps, kept, renew
 from ..types import as_dtype, get_default_dtype
 from . import init
-from .layers import _extent
+from .layers import _extent, _extents
 from .module import Module
 from .parameter import Parameter
 
@@ -37,7 +37,7 @@ class _BatchNorm(Module):
     ):  # fmt: skip
         super().__init__()
         n = self.num_features = _extent(type(self).__name__, "num_features", num_features)
-        self.eps = float(eps)
+        self.eps = float(check_eps(type(self).__name__, eps))
         self.momentum = momentum
         self.affine = bool(affine)
         self.track_running_stats = bool(track_running_stats)
@@ -110,7 +110,7 @@ class GroupNorm(Module):
         self.num_channels = _extent("GroupNorm", "num_channels", num_channels)
         if self.num_groups == 0 or self.num_channels % self.num_groups:
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
-        self.eps = float(eps)
+        self.eps = float(check_eps("GroupNorm", eps))
         self.affine = bool(affine)
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         self.register_parameter("weight", Parameter(np.ones(self.num_channels, kind)) if affine else None)
@@ -132,9 +132,8 @@ class RMSNorm(Module):
         self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, dtype: Any = None
     ):
         super().__init__()
-        extents = (normalized_shape,) if isinstance(normalized_shape, (int, np.integer)) else tuple(normalized_shape)
-        self.normalized_shape = tuple(_extent("RMSNorm", "normalized_shape", d) for d in extents)
-        self.eps = eps
+        self.normalized_shape = _extents("RMSNorm", "normalized_shape", normalized_shape)
+        self.eps = None if eps is None else check_eps("RMSNorm", eps)
         self.elementwise_affine = bool(elementwise_affine)
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         ones = Parameter(np.ones(self.normalized_shape, kind)) if elementwise_affine else None

@@ -13,7 +13,7 @@ from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import F
 from ..ops.loops import scan
-from ..ops.settings import size_text
+from ..ops.settings import operand, size_text
 from ..types import as_dtype, get_default_dtype
 from . import init
 from .layers import Dropout, _extent
@@ -142,7 +142,7 @@ class _Recurrent(Module):
                 row = F.expand_dims(F.zeros_like(x[0][:, :1]), 0)
                 return tuple(row + np.zeros((layers, 1, size), x.dtype) for size in self._sizes())
             return tuple(Tensor(np.zeros((layers, x.shape[1], size), x.dtype)) for size in self._sizes())
-        given = tuple(hx) if isinstance(hx, (tuple, list)) or self.states > 1 else (hx,)
+        given = tuple(map(operand, hx if isinstance(hx, (tuple, list)) or self.states > 1 else (hx,)))
         if len(given) != self.states:
             raise ShapeError(f"{type(self).__name__}: expected {self.states} hidden states, got {len(given)}")
         for i, (part, size) in enumerate(zip(given, self._sizes(), strict=True)):

@@ -24,6 +24,7 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
             as_node(graph, operand, dtype, where) for operand, dtype in zip(operands, targets, strict=True)
         )
         result = op.infer(*(node.type for node in nodes), **attrs)
+        result.check_size()
     except StaticgradError as error:
         raise located(error, op, operands, where) from None
     after = control_of(graph) if op.leaf in ("", "constant") else ()
@@ -113,7 +114,7 @@ def located(error: StaticgradError, op: OpDef, operands: Sequence[Any], where: W
     """The same error, with the op's name, the user's line and where each operand comes from."""
     shapes = [_shape(o) for o in operands]
     summary = error.summary
-    if not summary.startswith(op.name):
+    if not summary.startswith(op.name) and getattr(op.emit, "check", None) is None:  # a check says the same in a plan
         summary = f"{op.name}: {summary}"
     details = []
     for position, (operand, shape) in enumerate(zip(operands, shapes, strict=True)):

@@ -89,6 +89,18 @@ class Symbol(Operators):
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")
 
+    def __format__(self, spec: str) -> str:
+        return self._no_value("a number to format", "fetch it with Session.run, and format that") if spec else repr(self)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self._no_value("a copy of its own", "use x.clone() for a tensor of the same value")
+
+    def __getstate__(self) -> Any:
+        return self._no_value("what could be saved", "save what Session.run, or the compiled function, gives")
+
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise TraceError(
             f"{self.describe()} is symbolic: backward() belongs to eager code and to @sg.compile",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
+
+import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Symbol, apply, frontends, public
+from ..operators import F, Symbol, apply, public
 from ..types import bool_, shape_text
 from .bodies import Draws, Traced, outputs, symbol
-from .carrying import check_scalar, graph_for
+from .carrying import check_callable, check_scalar, eager_tensors, graph_for, own
 from .leaves import fits
 from .random import stream
-from .trees import paths, text, unflatten
+from .trees import flatten, paths, text, unflatten
 
 
 @public
@@ -23,16 +24,21 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
 
     pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
     same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
-    one node; eagerly, and for a Python boolean, an ordinary decision. Raises ArgumentError, ShapeError, DTypeError when the
-    branches disagree.
+    one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
+    what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError and
+    DTypeError when the branches disagree.
     """
-    if not callable(true_fn) or not callable(false_fn):
-        raise ArgumentError(f"{'true_fn' if not callable(true_fn) else 'false_fn'} must be callable.")
-    graph = graph_for([pred]) if hasattr(pred, "dtype") else None
+    check_callable("true_fn", true_fn)
+    check_callable("false_fn", false_fn)
+    decided = not hasattr(pred, "dtype") or isinstance(pred, np.generic)
+    graph = None if decided else graph_for([pred])
     if graph is None:
         chosen = true_fn if check_scalar(pred, "cond: pred") else false_fn
-        with stream(always=True) if isinstance(pred, frontends.tensor_class) else nullcontext():
+        if decided:
             return chosen(*operands)
+        with stream(always=True):
+            leaves, structure = flatten(chosen(*operands))
+        return unflatten(structure, [x if isinstance(x, Symbol) else own(eager_tensors([x]))[0] for x in leaves])
     pred = check_scalar(symbol(graph, pred), "cond: pred")
     pred = pred if pred.dtype == bool_ else F.ne(pred, 0)
     branches: list[Traced] = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Graph
-from ..operators import Symbol, as_array, frontends, state
+from ..operators import F, Symbol, as_array, frontends, state
 from ..types import shape_text
 from .leaves import fits
 from .trees import text
@@ -47,6 +47,11 @@ def eager_tensors(leaves: Sequence[Any], likes: Sequence[Any] = ()) -> list[Any]
     return found
 
 
+def own(results: Sequence[Any]) -> list[Any]:
+    """Results in memory of their own, as they are in a graph, also where a function returns what was there before."""
+    return [F.clone(x) for x in results]
+
+
 # what a body has to keep ---------------------------------------------------------------------------------------------
 
 
@@ -73,6 +78,11 @@ def check_carries(what: str, names: Sequence[str], before: Sequence[Any], after:
                 f"dtype {b.dtype} after one iteration.",
                 f"cast it in the body: {name.split('[')[0]}.astype(sg.{a.dtype}), or let it enter as {b.dtype}",
             )
+
+
+def check_callable(what: str, fn: Any) -> None:
+    if not callable(fn):
+        raise ArgumentError(f"{what} must be callable.", f"got {type(fn).__name__}: pass a function, or a lambda")
 
 
 def iterations(value: Any, what: str, least: int) -> int:

@@ -6,15 +6,16 @@ For weights w, y = conv(x, w) is bilinear, so with any g the three contractions 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, apply
-from ..types import Shape, TensorType
+from ..types import ADDRESSES, Shape, TensorType
 from . import planes, taps
 from .rules import numeric
 from .settings import Pair, batched, operand, padding_of, positive_numbers, size_text, whole_numbers
@@ -79,6 +80,11 @@ def _input_infer(
     extents = []
     for d, k, s, p, a, e in zip(g.shape[2:], w.shape[2:], stride, padding, dilation, extra, strict=True):
         extents.append(None if d is None or k is None else (d - 1) * s - sum(p) + _reach(k, a) + e)
+    if any(d is not None and d < 1 for d in extents):
+        raise ShapeError(
+            f"Given input size per channel: ({_by(g.shape[2:])}). Calculated output size per channel: ({_by(extents)}). "
+            "Output size is too small"
+        )
     channels = None if w.shape[1] is None else w.shape[1] * groups
     return g.with_shape((g.shape[0], channels, *extents))
 
@@ -87,7 +93,12 @@ def _input_infer(
 
 
 def _padded(x: np.ndarray, padding: tuple[Pair, Pair]) -> np.ndarray:
-    return np.pad(x, ((0, 0), (0, 0), *padding)) if padding != ((0, 0), (0, 0)) else x
+    if padding == ((0, 0), (0, 0)):
+        return x
+    try:
+        return np.pad(x, ((0, 0), (0, 0), *padding))
+    except (MemoryError, ValueError):  # ValueError: more than there are addresses
+        raise OutOfMemoryError("there is no memory for its padded input") from None
 
 
 def _columns(x: np.ndarray, kernel: Shape, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
@@ -103,6 +114,7 @@ def _columns(x: np.ndarray, kernel: Shape, stride: Pair, padding: Any, dilation:
 
 def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilation: Pair, groups: int) -> np.ndarray:
     kind = _conv_infer(_type(x), _type(w), stride, padding, dilation, groups)
+    kind.check_size()
     columns = _columns(x, w.shape[2:], stride, padding, dilation, groups)
     return np.matmul(w.reshape(groups, w.shape[0] // groups, columns.shape[2]), columns).reshape(kind.shape)
 
@@ -150,25 +162,27 @@ def _weight_eval(
 
 def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> taps.Spec:
     a = node.attrs
+    spans = [max(d + sum(p), 1) for d, p in zip(x.shape[2:], a["padding"], strict=True)]
+    strides = tuple(map(min, a["stride"], spans))  # a longer one has one pixel, too
     return taps.Spec(
-        x.shape[0], x.shape[1], y.shape[1], a["groups"], x.shape[2:], w.shape[2:], y.shape[2:], a["stride"],
+        x.shape[0], x.shape[1], y.shape[1], a["groups"], x.shape[2:], w.shape[2:], y.shape[2:], strides,
         a["padding"], a["dilation"],
     )  # fmt: skip
 
 
 def _conv_plan(node: Node, layouts: Any) -> Any:
     x, w = (i.type for i in node.inputs)
-    return _native(node, lambda: _gather(_spec(x, w, node.type, node), node.type.dtype, False))
+    return _native(node, lambda: _spec(x, w, node.type, node), lambda spec: _gather(spec, node.type.dtype, False))
 
 
 def _input_plan(node: Node, layouts: Any) -> Any:
     g, w = (i.type for i in node.inputs[:2])
-    return _native(node, lambda: _gather(_spec(node.type, w, g, node), node.type.dtype, True))
+    return _native(node, lambda: _spec(node.type, w, g, node), lambda spec: _gather(spec, node.type.dtype, True))
 
 
 def _weight_plan(node: Node, layouts: Any) -> Any:
     g, x = (i.type for i in node.inputs[:2])
-    return _native(node, lambda: _weights(_spec(x, node.type, g, node), node.type.dtype))
+    return _native(node, lambda: _spec(x, node.type, g, node), lambda spec: _weights(spec, node.type.dtype))
 
 
 def _gather(spec: taps.Spec, dtype: np.dtype, gradient: bool) -> Routine:
@@ -184,13 +198,17 @@ def _weights(spec: taps.Spec, dtype: np.dtype) -> Routine:
     return taps.weights(spec, dtype)
 
 
-def _native(node: Node, routine: Callable[[], Routine]) -> Any:
+def _native(node: Node, describe: Callable[[], taps.Spec], routine: Callable[[taps.Spec], Routine]) -> Any:
     """The call; zeros where there is nothing to sum; the host for integers."""
     if node.type.dtype.kind != "f":
         return None
     if not node.type.size or any(not i.type.size for i in node.inputs[:2]):
         return [("zero", ())]
-    return [("routine", (routine(),))]
+    spec = describe()
+    padded = spec.c * math.prod(d + sum(p) for d, p in zip(spec.source, spec.padding, strict=True))
+    if padded * node.type.dtype.itemsize >= ADDRESSES:
+        raise OutOfMemoryError(f"{node.op.name}: there is no memory for its padded input", where=node.where)
+    return [("routine", (routine(spec),))]
 
 
 # records --------------------------------------------------------------------------------------------------------------
@@ -275,7 +293,7 @@ def _conv(
     (groups,) = positive_numbers("groups", groups, 1)
     pads = padding_of(padding, weight.shape[2:], stride, dilation)
     check_conv(x.shape, weight.shape, pads, dilation, groups)
-    check_bias(weight.shape, weight.shape[0], bias)
+    bias = check_bias(weight.shape, weight.shape[0], bias)
     if axes == 1:
         x, weight = F.expand_dims(x, 2), F.expand_dims(weight, 2)
         stride, dilation, pads = (1, *stride), (1, *dilation), ((0, 0), *pads)
@@ -283,12 +301,15 @@ def _conv(
     return _finished(out, bias, axes, lacked)
 
 
-def check_bias(weight: Shape, channels: Any, bias: Any) -> None:
+def check_bias(weight: Shape, channels: Any, bias: Any) -> Any:
+    """The bias as an operand, or None. Raises ShapeError."""
+    bias = None if bias is None else operand(bias)
     if bias is not None and (len(bias.shape) != 1 or (None not in (channels, *bias.shape) and bias.shape[0] != channels)):
         raise ShapeError(
             f"Given weight of size {size_text(weight)}, expected bias to be 1-dimensional with {channels} elements, "
             f"but got bias of size {size_text(bias.shape)} instead"
         )
+    return bias
 
 
 def _finished(out: Any, bias: Any, axes: int, lacked: bool) -> Any:
@@ -365,7 +386,7 @@ def conv_transpose2d(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
             f"[{size_text(weight.shape)}] instead"
         )
-    check_bias(weight.shape, None if weight.shape[1] is None else weight.shape[1] * groups, bias)
+    bias = check_bias(weight.shape, None if weight.shape[1] is None else weight.shape[1] * groups, bias)
     for axis, (e, s) in enumerate(zip(extra, stride, strict=True), 2):
         x = _with_zeros(x, axis, e // s)  # the op is the cotangent of a convolution, which would have made as many more
     extra = tuple(e % s for e, s in zip(extra, stride, strict=True))

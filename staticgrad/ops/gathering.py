@@ -50,25 +50,24 @@ def index_along(x: Any, axis: int) -> Any:
 # range checks ---------------------------------------------------------------------------------------------------
 
 
-def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int) -> np.ndarray:
+def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int, loss: str = "") -> np.ndarray:
     n = like.shape[axis]
-    if index.size:
-        smallest, largest = int(index.min()), int(index.max())
-        floor = -n if low < 0 else 0
-        if smallest < floor or largest >= n:
-            bad = smallest if smallest < floor else largest
-            raise IndexRangeError(_bad_text(bad, axis, n))
+    floor = -n if low < 0 else 0
+    if index.size and (index.min() < floor or index.max() >= n):
+        raise _out_of_range(int(index[(index < floor) | (index >= n)][0]), axis, n, loss)
     index = index.astype(np.int64, copy=False)
     return np.where(index < 0, index + n, index) if low < 0 else index
 
 
-def _bad_text(index: int, axis: int, extent: Any) -> str:
-    return f"index {index} is out of range for axis {axis} with extent {extent}"
+def _out_of_range(index: int, axis: int, extent: Any, loss: str) -> IndexRangeError:
+    if loss:
+        return IndexRangeError(f"Target {index} is out of bounds.", f"{loss}: the classes are 0 to {extent - 1}")
+    return IndexRangeError(f"index {index} is out of range for axis {axis} with extent {extent}")
 
 
 def _bad_index(node: Node, index: int) -> IndexRangeError:
     axis = node.attrs["axis"]
-    return IndexRangeError(_bad_text(index, axis, node.inputs[1].type.shape[axis]))
+    return _out_of_range(index, axis, node.inputs[1].type.shape[axis], node.attrs.get("loss", ""))
 
 
 def _bounded_plan(node: Node, layouts: Any) -> Any:
@@ -79,22 +78,24 @@ def _bounded_plan(node: Node, layouts: Any) -> Any:
 bounded_op = define(
     OpDef(
         name="bounded",
-        infer=lambda index, like, axis, low: index.with_dtype(int64),
+        infer=lambda index, like, axis, low, loss="": index.with_dtype(int64),
         eval=_bounded_eval,
         vjp=None,
         emit=Native(_bounded_plan, check=_bad_index),
         shape_only=(1,),
         promote=keep,
-        doc="Indices as int64, checked against the extent of `like`; with low = -1, negative ones count from the end.",
+        doc="Indices as int64, checked against the extent of `like`; with low = -1, negative ones count from the end. "
+        "loss: the function whose targets they are, in PyTorch's words.",
     )
 )
 
 
-def bounded(index: Any, like: Any, axis: int, *, negative: bool) -> Any:
-    """Checked indices. Raises IndexRangeError (in a plan: before any state changes)."""
+def bounded(index: Any, like: Any, axis: int, *, negative: bool, loss: str = "") -> Any:
+    """Checked indices, of classes where a loss is named. Raises IndexRangeError (in a plan: before any state changes)."""
     if getattr(index, "dtype", None) is not None and index.dtype.kind not in "iu":
         raise DTypeError(f"indices must be integers, got {index.dtype}")
-    return apply(bounded_op, index, like, axis=axis, low=-1 if negative else 0)
+    role = {"loss": loss} if loss else {}
+    return apply(bounded_op, index, like, axis=axis, low=-1 if negative else 0, **role)
 
 
 # gather and scatter ---------------------------------------------------------------------------------------------

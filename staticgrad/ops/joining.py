@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -98,11 +99,17 @@ concatenate_op = define(
 # public functions ------------------------------------------------------------------------------------------------
 
 
+def _several(name: str, xs: Any) -> list[Any]:
+    if not isinstance(xs, Iterable):
+        raise ArgumentError(f"{name}: expected a sequence of tensors, got {type(xs).__name__}")
+    return list(xs)
+
+
 @public
 @numpy_twin(np.concatenate)
 def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
-    xs = list(xs)
+    xs = _several("concatenate", xs)
     if not xs:
         raise ArgumentError("concatenate: need at least one operand")
     return apply(concatenate_op, *xs, axis=normalize_axis(axis, ndim_of(xs[0])))
@@ -112,7 +119,7 @@ def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
 @numpy_twin(np.stack)
 def stack(xs: Sequence[Any], axis: int = 0) -> Any:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
-    xs = list(xs)
+    xs = _several("stack", xs)
     if not xs:
         raise ArgumentError("stack: need at least one operand")
     return concatenate([F.expand_dims(x, axis) for x in xs], axis)
@@ -132,6 +139,9 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
         step = extent // int(sections)
         cuts = list(range(0, extent + 1, step)) if step else [0] * (int(sections) + 1)
     else:
-        cuts = [0, *(int(c) for c in sections), extent]
+        try:
+            cuts = [0, *map(index, sections), extent]
+        except TypeError:
+            raise ArgumentError(f"split: sections is an integer, or several positions, got {sections!r}") from None
     lead = (slice(None),) * axis
     return [F.getitem(x, (*lead, slice(a, b))) for a, b in pairwise(cuts)]

@@ -12,7 +12,7 @@ from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import TensorType
 from .bodies import COUNTER, Draws, Traced, outputs, symbol
-from .carrying import InGraph, check_carries, check_structure, eager_tensors, graph_for, iterations
+from .carrying import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations, own
 from .random import stream
 from .roles import trip_count
 from .trees import flatten, paths, text, unflatten
@@ -39,6 +39,7 @@ def scan(
     iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and ArgumentError for a body that changes what it
     carries, and for xs of different lengths.
     """
+    check_callable("scan: fn", fn)
     (carry, spec), (items, item_spec) = flatten(init), flatten(xs)
     if checkpoint_every is not None:
         checkpoint_every = iterations(checkpoint_every, "scan: checkpoint_every", 1)
@@ -107,11 +108,11 @@ class _Scan:
         if not made:  # what it would make: of an item of zeros
             ys = self._step(carry, [F.sum(x[:0].detach(), 0) if x.dtype.kind == "f" else x[:0].sum(0).astype(x.dtype)
                                     for x in items])[1]  # fmt: skip
-            return unflatten(self.spec, carry), unflatten(self.y_spec, [F.expand_dims(y.detach(), 0)[:0] for y in ys])
+            return unflatten(self.spec, own(carry)), unflatten(self.y_spec, [F.expand_dims(y.detach(), 0)[:0] for y in ys])
         if self.reverse:
             made.reverse()
         stacks = [F.stack(values) for values in zip(*made, strict=True)]
-        return unflatten(self.spec, carry), unflatten(self.y_spec, stacks)
+        return unflatten(self.spec, own(carry)), unflatten(self.y_spec, stacks)
 
     def _step(self, carry: list[Any], items: list[Any]) -> tuple[list[Any], list[Any]]:
         after, y = self.call(carry, items)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..operators import F
+from ..types import TensorType, is_number
 from .settings import operand, size_text, whole_numbers
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -21,6 +22,10 @@ def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float | None 
     left out; a negative number of elements is cut off), "reflect" the elements beside the border, mirrored at it,
     "replicate" the one at the border, "circular" those of the other end. Raises ArgumentError, ShapeError.
     """
+    if not isinstance(pad, Iterable):
+        raise ArgumentError(f"pad: expected numbers of elements (before, after) of axes, got {pad!r}")
+    if value is not None and not is_number(value):
+        raise ArgumentError(f"pad: value has to be a number, got {value!r}")
     x, ends = operand(x), whole_numbers("pad", tuple(pad), len(tuple(pad)))
     if len(ends) % 2:
         raise ArgumentError(f"Padding length must be divisible by 2, got {len(ends)}")
@@ -63,7 +68,12 @@ def _filled(x: Any, axis: int, count: int, value: float) -> Any:
     if count <= 0:
         return None
     if None not in x.shape:
-        return np.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), value, x.dtype)
+        kind = TensorType((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
+        kind.check_size()
+        try:
+            return np.full(kind.shape, value, kind.dtype)
+        except MemoryError:
+            raise OutOfMemoryError(f"pad: there is no memory for {kind.nbytes:.1e} bytes of padding") from None
     column = np.full((count, *(1,) * (len(x.shape) - axis - 1)), value, x.dtype)
     return F.zeros_like(_cut(x, axis, 0, 1)) + column
 

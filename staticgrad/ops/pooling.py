@@ -42,14 +42,21 @@ def _most_infer(x: TensorType, kernel: Pair, stride: Pair, padding: Pair, dilati
     return x.with_shape((*x.shape[:2], *result))
 
 
+def _taps(extent: int, count: int, kernel: int, stride: int, padding: int, dilation: int) -> range:
+    """The elements of a window that lie inside for some of `count` windows."""
+    first = -(-(padding - (count - 1) * stride) // dilation)
+    return range(max(first, 0), min(kernel, (extent - 1 + padding) // dilation + 1))
+
+
 def _winners(x: np.ndarray, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> np.ndarray:
     """The place in its plane of each window's largest element: (n, c, h' * w'). The first one of equals, or a NaN."""
     n, c, h, w = x.shape
     tall, wide = _most_infer(TensorType(x.shape, x.dtype), kernel, stride, padding, dilation, ceil).shape[2:]
     flat = x.reshape(n, c, h * w)
     best = value = None
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
+    down, across = map(_taps, (h, w), (tall, wide), kernel, stride, padding, dilation)
+    for i in down:
+        for j in across:
             rows = np.arange(tall) * stride[0] - padding[0] + i * dilation[0]
             columns = np.arange(wide) * stride[1] - padding[1] + j * dilation[1]
             inside = (((rows >= 0) & (rows < h))[:, None] & ((columns >= 0) & (columns < w))).reshape(-1)
@@ -86,7 +93,7 @@ def _most_plan(kernel: str, of: int) -> Any:
         x, a = node.inputs[of].type, node.attrs
         result = _most_infer(x, **a).shape
         sizes = (*x.shape[2:], *result[2:], *a["kernel"], *a["stride"], *a["padding"], *a["dilation"])
-        return _native(node, kernel, result, sizes, 4 * math.prod(a["kernel"]))
+        return _native(node, kernel, result, sizes, 4 * math.prod(map(min, a["kernel"], x.shape[2:])))
 
     return plan
 

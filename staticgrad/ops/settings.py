@@ -13,6 +13,9 @@ from ..types import Shape
 
 Pair = tuple[int, int]
 
+LARGE = 2**31
+"""Settings are below this: places of windows are sums and products of two of them, in 64 bits."""
+
 
 def size_text(shape: Shape) -> str:
     """`[2, 3]`, as PyTorch writes sizes."""
@@ -29,6 +32,8 @@ def whole_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
             f"expected {name} to be a single integer value or a list of {axes} values to match the convolution "
             f"dimensions, but got {name}={list(values)}"
         )
+    if any(abs(v) >= LARGE for v in values):
+        raise ArgumentError(f"{name} has to be below 2**31, got {list(values)}")
     return tuple(int(v) for v in values)
 
 

@@ -13,7 +13,17 @@ from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import bool_
 from .bodies import COUNTER, Draws, Traced, outputs, symbol
-from .carrying import InGraph, check_carries, check_scalar, check_structure, eager_tensors, graph_for, iterations
+from .carrying import (
+    InGraph,
+    check_callable,
+    check_carries,
+    check_scalar,
+    check_structure,
+    eager_tensors,
+    graph_for,
+    iterations,
+    own,
+)
 from .random import stream
 from .trees import flatten, paths, unflatten
 
@@ -36,6 +46,8 @@ def while_loop(
     In a graph it is one node, and differentiable to any order: its gradient keeps what it needs on a stack that grows
     with the number of iterations. Eagerly, a Python loop.
     """
+    check_callable("while_loop: cond", cond)
+    check_callable("while_loop: body", body)
     bare = not isinstance(loop_vars, (list, tuple))
     given = (loop_vars,) if bare else loop_vars
     if max_steps is not None and not isinstance(max_steps, Symbol):
@@ -92,7 +104,7 @@ class _While:
             after = eager_tensors(self.next(carry), carry)
             check_carries("while_loop", self.names, carry, after)
             carry, steps = after, steps + 1
-        return unflatten(self.spec, carry)
+        return unflatten(self.spec, own(carry))
 
     def symbolic(self, graph: Graph, carry: list[Any], *, remat: bool = False, step: Any = None) -> list[Any]:
         """step: how many random numbers were drawn before, if that is a carry of the caller's; it comes back as the last."""

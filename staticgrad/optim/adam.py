@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..operators import F
-from .checks import at_least_zero, two_below_one
+from .checks import as_tuple, at_least_zero, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
 
@@ -26,7 +26,7 @@ class Adam(Optimizer):
         eps: Any = 1e-8,
         weight_decay: Any = 0.0,
     ):
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay})
+        super().__init__(params, {"lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay})
 
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])

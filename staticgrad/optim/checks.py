@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import ArgumentError
 from ..operators import Symbol
+from ..types import is_number
+
+
+def is_one_number(value: Any) -> bool:
+    """Whether this is a real number, or a tensor, array or symbol of one."""
+    return is_number(value) and all(d in (1, None) for d in getattr(value, "shape", ()))
+
+
+def _check(what: str, value: Any, holds: Callable[[Any], Any]) -> None:
+    if not is_one_number(value):
+        raise ArgumentError(f"Invalid {what}: {value!r}", "it has to be a number, or a tensor of one element")
+    if not isinstance(value, Symbol) and not holds(value):
+        raise ArgumentError(f"Invalid {what}: {value}")
+
+
+def any_number(what: str, value: Any) -> None:
+    """Raises ArgumentError unless it is a number other than NaN. A symbolic value is not known yet, here and below."""
+    _check(what, value, lambda x: x == x)
 
 
 def at_least_zero(what: str, value: Any) -> None:
-    """Raises ArgumentError: "Invalid learning rate: -1". A symbolic value is not known yet."""
-    if not isinstance(value, Symbol) and not value >= 0.0:
-        raise ArgumentError(f"Invalid {what}: {value}")
+    """Raises ArgumentError: "Invalid learning rate: -1"."""
+    _check(what, value, lambda x: x >= 0.0)
 
 
 def above_zero(what: str, value: Any) -> None:
     """Raises ArgumentError unless it is positive."""
-    if not isinstance(value, Symbol) and not value > 0.0:
-        raise ArgumentError(f"Invalid {what}: {value}")
+    _check(what, value, lambda x: x > 0.0)
 
 
 def below_one(what: str, value: Any) -> None:
     """Raises ArgumentError unless 0 <= value < 1."""
-    if not isinstance(value, Symbol) and not 0.0 <= value < 1.0:
-        raise ArgumentError(f"Invalid {what}: {value}")
+    _check(what, value, lambda x: 0.0 <= x < 1.0)
 
 
-def two_below_one(betas: tuple[Any, ...]) -> None:
+def as_tuple(betas: Any) -> Any:
+    """Several numbers as a tuple; anything else as it is, for `two_below_one` to refuse."""
+    return tuple(betas) if isinstance(betas, Iterable) and getattr(betas, "shape", None) != () else betas
+
+
+def two_below_one(betas: Any) -> None:
     """Raises ArgumentError unless there are two of these numbers, each below one."""
-    if len(betas) != 2:
-        raise ArgumentError(f"betas are two numbers, got {betas}")
+    if not isinstance(betas, tuple) or len(betas) != 2:
+        raise ArgumentError(f"betas are two numbers, got {betas!r}")
     for i, beta in enumerate(betas):
         below_one(f"beta parameter at index {i}", beta)

@@ -12,6 +12,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError
 from ..operators import F, Operators, Symbol, frontends, state
 from ..ops.leaves import hyper
+from .checks import is_one_number
 
 BOOKKEEPING = frozenset({"initial_lr"})
 """What schedulers keep in a group: no step reads it."""
@@ -22,7 +23,8 @@ class ParamGroup(dict[str, Any]):
 
     Their values may change at any time at no cost; `writes` counts the changes, so that a run can tell quickly. What
     Python decides on - the parameters, flags, whether a number is 0 - is structure: a change of it is counted in
-    `Structure.changes`. `beta1` and `beta2` read the parts of `betas`.
+    `Structure.changes`. `beta1` and `beta2` read the parts of `betas`. What is a number, or several, stays so: writing
+    something else raises ArgumentError.
     """
 
     writes = 0
@@ -38,10 +40,23 @@ class ParamGroup(dict[str, Any]):
                 f"the hyper-parameter {key!r} is written inside a compiled function, which would happen only while tracing",
                 "write it, and step schedulers, outside",
             )
+        if key in self and key != "params":
+            self.check(key, value)
         if key not in BOOKKEEPING and (key not in self or _form(key, self[key]) != _form(key, value)):
             Structure.changes += 1
         super().__setitem__(key, value)
         self.writes += 1
+
+    def check(self, key: str, value: Any) -> None:
+        """Raises ArgumentError when the hyper-parameter that is there is a number, or several, and `value` is not."""
+        old = self[key]
+        if isinstance(old, (bool, np.bool_)):
+            return
+        if is_one_number(old) and not is_one_number(value):
+            raise ArgumentError(f"the hyper-parameter {key!r} is a number, got {value!r}")
+        several = isinstance(value, (tuple, list)) and all(map(is_one_number, value))
+        if type(old) is tuple and all(map(is_one_number, old)) and not (several and len(value) == len(old)):
+            raise ArgumentError(f"the hyper-parameter {key!r} has {len(old)} numbers, got {value!r}")
 
     def __ior__(self, other: Any) -> ParamGroup:  # type: ignore[override,misc]
         self.update(other)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import ArgumentError
+from .checks import is_one_number
 from .optimizer import Optimizer
 
 
@@ -71,6 +72,18 @@ class LRScheduler:
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
 
+def _number(what: str, value: Any) -> Any:
+    if not is_one_number(value):
+        raise ArgumentError(f"{what} has to be a number, got {value!r}")
+    return value
+
+
+def _epochs(what: str, value: Any) -> Any:
+    if not _number(what, value) > 0:
+        raise ArgumentError(f"{what} is a number of epochs, above 0, got {value!r}")
+    return value
+
+
 class LambdaLR(LRScheduler):
     """initial rate * lr_lambda(epoch); one function, or one per group. Raises ArgumentError for another number."""
 
@@ -81,6 +94,9 @@ class LambdaLR(LRScheduler):
         last_epoch: int = -1,
     ):
         groups = len(optimizer.param_groups) if isinstance(optimizer, Optimizer) else 0
+        for fn in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
+            if not callable(fn):
+                raise ArgumentError(f"LambdaLR: lr_lambda is a function of the epoch, got {fn!r}")
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(self.lr_lambdas) != groups and isinstance(optimizer, Optimizer):
             raise ArgumentError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
@@ -94,7 +110,7 @@ class StepLR(LRScheduler):
     """The rate times gamma every `step_size` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
-        self.step_size, self.gamma = step_size, gamma
+        self.step_size, self.gamma = _epochs("StepLR: step_size", step_size), _number("StepLR: gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -106,7 +122,7 @@ class ExponentialLR(LRScheduler):
     """The rate times gamma every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
-        self.gamma = gamma
+        self.gamma = _number("ExponentialLR: gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -121,7 +137,8 @@ class CosineAnnealingLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
-        self.T_max, self.eta_min = T_max, eta_min
+        self.T_max = _epochs("CosineAnnealingLR: T_max", T_max)
+        self.eta_min = _number("CosineAnnealingLR: eta_min", eta_min)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:

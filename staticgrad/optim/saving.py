@@ -37,7 +37,15 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
 
 def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     """See `Optimizer.load_state_dict`."""
+    if not isinstance(saved, Mapping) or not {"state", "param_groups"} <= saved.keys():
+        raise ArgumentError(
+            f"an optimizer's state dict has 'state' and 'param_groups', got {_names(saved)}", "save optimizer.state_dict()"
+        )
     groups = saved["param_groups"]
+    if not isinstance(groups, (list, tuple)) or not all(isinstance(g, Mapping) and "params" in g for g in groups):
+        raise ArgumentError("loaded state dict: 'param_groups' has to be a list of dicts with 'params'")
+    if not isinstance(saved["state"], Mapping) or not all(isinstance(slots, Mapping) for slots in saved["state"].values()):
+        raise ArgumentError("loaded state dict: 'state' has to be a dict of dicts, by the position of each parameter")
     if len(groups) != len(optimizer.param_groups):
         raise ArgumentError("loaded state dict has a different number of parameter groups")
     if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, optimizer.param_groups, strict=True)):
@@ -48,6 +56,9 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     loaded = {
         id(p): _arrays(p, saved["state"].get(i, {})) for i, p in zip(positions, optimizer.parameters(), strict=True)
     }
+    for group, values in zip(optimizer.param_groups, groups, strict=True):
+        for key in group.keys() & values.keys() - {"params"}:
+            group.check(key, values[key])
     with no_grad():
         for group, values in zip(optimizer.param_groups, groups, strict=True):
             group.update({k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "params"})
@@ -55,6 +66,10 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
                 _restore_slots(optimizer, p, loaded[id(p)])
             _restore_steps(optimizer, group, {id(p): float(loaded[id(p)].get(STEP, 0.0)) for p in group["params"]})
     Structure.changes += 1
+
+
+def _names(saved: Any) -> str:
+    return f"{', '.join(map(repr, saved)) or 'nothing'}" if isinstance(saved, Mapping) else type(saved).__name__
 
 
 def _arrays(p: Any, slots: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..operators import F
-from .checks import at_least_zero
+from .checks import any_number, at_least_zero
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
 
@@ -44,6 +44,7 @@ class SGD(Optimizer):
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])
         at_least_zero("momentum value", group["momentum"])
+        any_number("dampening value", group["dampening"])
         at_least_zero("weight_decay value", group["weight_decay"])
         if group["nesterov"] and (not group.uses("momentum") or group.uses("dampening")):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")

@@ -14,7 +14,7 @@ from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.repeats import first_of_op
 from ..ops.touched import rows_of
 from ..types import shape_text
-from .checks import above_zero, two_below_one
+from .checks import above_zero, as_tuple, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
 
@@ -39,7 +39,7 @@ class SparseAdam(Optimizer):
         eps: Any = 1e-8,
         maximize: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "maximize": maximize})
+        super().__init__(params, {"lr": lr, "betas": as_tuple(betas), "eps": eps, "maximize": maximize})
 
     def check(self, group: ParamGroup) -> None:
         above_zero("learning rate", group["lr"])

@@ -45,6 +45,8 @@ def control_dependencies(inputs: Iterable[Any] | None) -> Iterator[None]:
     if inputs is None:
         entered: tuple[Node, ...] = ()
     else:
+        if not isinstance(inputs, Iterable):
+            raise GraphError(f"control_dependencies: expected a list of tensors and operations, got {type(inputs).__name__}")
         things = list(inputs)
         outer = state.control[-1] if state.control else ()
         entered = tuple(dict.fromkeys([*outer, *(element(_graph_of(things), thing) for thing in things)]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.batches import groups
+from ..errors import FeedError
 from .steps import Step
 
 Batch = tuple[Step, list[np.ndarray]]
@@ -18,6 +19,8 @@ def run_steps(step_of: Callable[[Mapping[Any, Any]], Step], batches: Any) -> Any
     """See `Session.run_steps`. step_of: the step of a feed dict."""
     if isinstance(batches, Mapping):
         return step_of(batches).stacked(batches.values())
+    if not isinstance(batches, Iterable):
+        raise FeedError(f"run_steps: batches are a feed dict of stacked values, or feed dicts, got {type(batches).__name__}")
     return _listed(step_of, batches)
 
 

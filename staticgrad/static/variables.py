@@ -95,6 +95,14 @@ class Variable(Symbol):
         """See `assign_sub`."""
         return assign_sub(self, delta)
 
+    def __iadd__(self, other: Any) -> Any:
+        raise GraphError(
+            f'w += value: the variable "{self.name}" is not changed in place',
+            "w.assign_add(delta) and w.assign(value) are operations that change it in a run; w = w + value is a new tensor",
+        )
+
+    __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __iadd__
+
     def eval(self, session: Any = None, feed_dict: Any = None) -> Any:  # type: ignore[override]  # TensorFlow 1's order
         """Its value in `session`, the default one when left out."""
         return evaluate(self, feed_dict, session)

@@ -203,14 +203,16 @@ def _value(part: Any) -> str:
     return repr(part[1]) if isinstance(part, tuple) and len(part) == 2 else repr(part)
 
 
-def as_tensors(arg: Any) -> Any:
-    """An argument with tensors in place of arrays, for an eager run that gives tensors as a compiled one does."""
-    if isinstance(arg, Tensor) or not hasattr(arg, "__array__") or isinstance(arg, np.generic):
+def as_tensors(arg: Any, make: Callable[[np.ndarray], Any] = Tensor) -> Any:
+    """An argument with tensors, which `make` makes, in place of arrays, for a run that gives tensors as a compiled one does."""
+    if isinstance(arg, (Tensor, Symbol)) or not hasattr(arg, "__array__") or isinstance(arg, np.generic):
         if isinstance(arg, (list, tuple)):
-            parts = [as_tensors(part) for part in arg]
+            parts = [as_tensors(part, make) for part in arg]
+            if all(new is old for new, old in zip(parts, arg, strict=True)):
+                return arg
             return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
-        return {key: as_tensors(part) for key, part in arg.items()} if type(arg) is dict else arg
-    return Tensor(as_array(arg))
+        return {key: as_tensors(part, make) for key, part in arg.items()} if type(arg) is dict else arg
+    return make(as_array(arg))
 
 
 def parameter_names(fn: Callable[..., Any]) -> list[str]:

@@ -326,6 +326,8 @@ class Entry:
 
     def run(self, arrays: list[ndarray], given: Sequence[Any]) -> Any:
         """One run on arrays that came from `given`. Nothing is changed when it raises."""
+        if self.written_back:
+            self._check_writeable(given)
         if self.reads != Structure.reads:
             self._renew_held()
         with self.plan.alone():
@@ -378,6 +380,18 @@ class Entry:
         if self.results.single:
             return tensors[0]
         return self.results.build(tensors, given)
+
+    def _check_writeable(self, given: Sequence[Any]) -> None:
+        for number, _, into_grad in self.written_back:
+            x = given[number]._grad if into_grad else given[number]
+            array = x._data if isinstance(x, Tensor) else x
+            if not isinstance(array, ndarray):
+                raise TraceError(f"a compiled function can't change a {type(array).__name__} in place")
+            if not array.flags.writeable:
+                raise TraceError(
+                    f"a compiled function can't change an argument of shape {array.shape} whose memory is read-only",
+                    "pass a copy of it, or compute a new tensor from it",
+                )
 
     def _write_back(self, tensors: list[Tensor], given: Sequence[Any]) -> None:
         for number, fetch, into_grad in self.written_back:

@@ -70,12 +70,12 @@ class CompiledFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if frontends.tracing and state.tracer is not None:
-            return self.fn(*args, **kwargs)  # inside another trace: a part of it
+            return self._run(args, kwargs, state.tracer.array)  # inside another trace: a part of it
         if kwargs:
             args, kwargs = self._by_position(args, kwargs)
         mode = modes.now
         if mode.anomaly:  # watched op by op
-            return self._eager(args, kwargs)
+            return self._run(args, kwargs)
         entry = self.latest
         if entry is not None and entry.free and not kwargs and entry.grad_mode is mode.grad:
             result = entry.short(args)
@@ -83,7 +83,7 @@ class CompiledFunction:
                 return result
         if not self.acquire(False):
             if self._within():  # called by a signal handler during a call
-                return self._eager(args, kwargs)
+                return self._run(args, kwargs)
             self.acquire()
         try:
             entry = self.latest
@@ -120,17 +120,28 @@ class CompiledFunction:
         return [p.name if named[p.kind] else "" for p in parameters if p.kind in named]
 
     def _within(self) -> bool:
-        """Whether a call of this function is under way in this very thread."""
-        frame: FrameType | None = sys._getframe(2)
+        """Whether, around this call of this function, another one is under way in this very thread."""
+        frame: FrameType | None = sys._getframe(1)
         codes = CompiledFunction.__call__.__code__, CompiledFunction.together.__code__
-        while frame is not None:
-            if frame.f_code in codes and frame.f_locals.get("self") is self:
-                return True
+        found = 0
+        while frame is not None and found < 2:
+            found += frame.f_code in codes and frame.f_locals.get("self") is self
             frame = frame.f_back
-        return False
+        return found == 2
 
-    def _eager(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self.fn(*[as_tensors(arg) for arg in args], **{name: as_tensors(arg) for name, arg in kwargs.items()})
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[[Any], Any] = Tensor) -> Any:
+        """Operation by operation, on tensors that `make` makes of arrays."""
+        try:
+            return self.fn(
+                *[as_tensors(arg, make) for arg in args], **{name: as_tensors(arg, make) for name, arg in kwargs.items()}
+            )
+        except RecursionError:
+            if not self._within():
+                raise
+            raise TraceError(
+                f"{self.name} calls itself without end",
+                "a recursion ends where a Python value says so; where a tensor does, write sg.while_loop",
+            ) from None
 
     def _names(self) -> list[str]:
         return parameter_names(self.fn)

@@ -14,10 +14,11 @@ from ..compiler.gate import address, block, gate
 from ..compiler.steps import numbered, places
 from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, StaticgradError
-from ..operators import as_array
+from ..operators import as_array, frontends, state
 from ..types import shape_text
-from .results import stacked
+from .results import Results, stacked
 from .short import tensors
+from .traced import Traced
 
 if TYPE_CHECKING:
     from .entry import Entry
@@ -30,7 +31,7 @@ Feeds = tuple[np.ndarray, bool, Any]
 def loop(function: CompiledFunction, batches: Any) -> Any:
     """See `CompiledFunction.loop`."""
     parts = batches if type(batches) is tuple else (batches,)
-    if parts and all(isinstance(part, (np.ndarray, Tensor)) for part in parts):
+    if parts and all(isinstance(part, (np.ndarray, Tensor, Traced)) for part in parts):
         return _stacked(function, parts)
     if isinstance(batches, (str, bytes, dict)) or not isinstance(batches, Iterable):
         raise ArgumentError(
@@ -51,13 +52,14 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
             "pass a list of batches where each is of its own shape",
         )
     (count,) = counts
-    tracked = any(isinstance(part, Tensor) and part._tracked for part in parts)
-    arrays = [np.ascontiguousarray(as_array(part)) for part in parts] if not tracked else []
+    inside = frontends.tracing and state.tracer is not None  # of another function: its steps are a part of that trace
+    single = inside or any(isinstance(part, Tensor) and part._tracked for part in parts)
+    arrays = [np.ascontiguousarray(as_array(part)) for part in parts] if not single else []
     ones: list[Any] = []
     while len(ones) < count or not count:
         done = len(ones)
         first = [part[done] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
-        found = None if tracked else function.together(first, partial(_rows, arrays, done), done)
+        found = None if single else function.together(first, partial(_rows, arrays, done), done)
         if found is not None:
             entry, values, _ = found
             rest = entry.results.build([wrap(value) for value in values], ())
@@ -124,8 +126,14 @@ def _probed(group: Sequence[tuple[Any, ...]], entry: Entry) -> Feeds | None:
 
 
 def _one(function: CompiledFunction, args: Sequence[Any], step: int) -> Any:
-    """One step by itself."""
+    """One step by itself. In a trace its results are values of their own: later steps may change what they are views of."""
     try:
-        return function(*args)
+        result = function(*args)
     except StaticgradError as error:
         raise numbered(error, step) from None
+    tracer = state.tracer if frontends.tracing else None
+    if tracer is None:
+        return result
+    results = Results(result, {})
+    values: list[Any] = [tracer.own(x) if x.is_view else x for x in results.fetches]
+    return results.build(values, ())

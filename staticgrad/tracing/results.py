@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..eager.tensor import Tensor, wrap
-from ..operators import Symbol
+from ..errors import TraceError
+from ..operators import F, Symbol, frontends, state
 from .tracer import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
@@ -54,6 +55,12 @@ class Results:
             fields = {f.name: self._walk(getattr(part, f.name)) for f in dataclasses.fields(part)}
             blank = _record(part, dict.fromkeys(fields))
             return lambda tensors, given: _record(blank, {k: p(tensors, given) for k, p in fields.items()})
+        held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
+        if any(isinstance(value, Traced) for value in held):
+            raise TraceError(
+                f"a compiled function returns a {type(part).__name__} that holds what it computed, and has no value",
+                "return tensors, and tuples, lists, dicts or dataclasses of them",
+            )
         return lambda tensors, given: part
 
     def _tensor(self, x: Any) -> Build:
@@ -85,9 +92,11 @@ def stacked(ones: Sequence[Any], rest: Any = None) -> Any:
     """Results of single steps, and stacked ones of those that followed, in one structure: tensors and arrays stacked; what
     is the same object in every step, and other values, as they are."""
     part = ones[0]
-    if isinstance(part, (Tensor, np.ndarray)):
+    if isinstance(part, (Tensor, Traced, np.ndarray)):
         if all(one is part for one in ones) and (rest is part or (rest is None and len(ones) > 1)):
             return part
+        if not isinstance(part, np.ndarray) and frontends.tracing and state.tracer is not None:
+            return F.stack(ones)
         arrays = [one._data if isinstance(one, Tensor) else one for one in (*ones, *([] if rest is None else [rest]))]
         whole = np.stack(arrays) if rest is None else np.concatenate([np.stack(arrays[:-1]), arrays[-1]])
         return wrap(whole) if isinstance(part, Tensor) else whole

@@ -184,8 +184,6 @@ class Traced(Symbol):
         return twin(*args, **kwargs)
 
 
-for _name in ("to", "type_as", "float", "double", "long", "int", "bool", "view", "clone"):
-    setattr(Traced, _name, vars(Tensor)[_name])
 for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: they end in `Tracer.assign`
     if getattr(_method, "__module__", "") == inplace.__name__:
         setattr(Traced, _name, _method)

@@ -118,6 +118,11 @@ class Tracer:
         result = Traced(self, append(self.graph, REGISTRY["constant"], (), constant_of(array)).node)
         return result.requires_grad_(True) if requires_grad else result
 
+    def array(self, array: np.ndarray) -> Traced:
+        """An array as a tensor: one from outside is read anew at every run."""
+        found = self._operand(array)
+        return found if isinstance(found, Traced) else self.constant(found)
+
     def copied(self, x: Any, dtype: np.dtype | None, requires_grad: bool) -> Traced:
         """`sg.tensor(x)` of a tensor: a copy without the tape."""
         result = self.own(F.stop_gradient(x if dtype is None else F.astype(x, dtype)))

@@ -100,7 +100,7 @@ def test_a_bad_label_changes_nothing():
     step(X, Y)
     before = [p.detach().numpy().copy() for p in model.parameters()]
     slots = [s.numpy().copy() for state in opt.state.values() for s in state.values()]
-    with pytest.raises(IndexRangeError, match="index 10 is out of range for axis 1 with extent 10"):
+    with pytest.raises(IndexRangeError, match=r"Target 10 is out of bounds\."):
         step(X, np.full(64, 10))
     assert all((p.detach().numpy() == b).all() for p, b in zip(model.parameters(), before, strict=True))
     after = [s.numpy() for state in opt.state.values() for s in state.values()]

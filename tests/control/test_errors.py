@@ -54,6 +54,22 @@ def uncallable(c, x):
     return sg.cond(c.sum() > 0, c, lambda: c)
 
 
+def uncallable_else(c, x):
+    return sg.cond(True, lambda: c, None)
+
+
+def uncallable_scan(c, x):
+    return sg.scan(3, c, length=0)
+
+
+def uncallable_test(c, x):
+    return sg.while_loop(False, lambda h: h, c)
+
+
+def uncallable_body(c, x):
+    return sg.while_loop(lambda h: h.sum() < 0, c, c)
+
+
 def no_length(c, x):
     return sg.scan(lambda h, v: (h, None), c)
 
@@ -117,6 +133,10 @@ EVERYWHERE = {
     vague: (sg.ShapeError, "while_loop: the condition has to be a scalar, got shape (2, 3)"),
     vague_branch: (sg.ShapeError, "cond: pred has to be a scalar, got shape (2, 3)"),
     uncallable: (sg.ArgumentError, "true_fn must be callable."),
+    uncallable_else: (sg.ArgumentError, "false_fn must be callable."),
+    uncallable_scan: (sg.ArgumentError, "scan: fn must be callable."),
+    uncallable_test: (sg.ArgumentError, "while_loop: cond must be callable."),
+    uncallable_body: (sg.ArgumentError, "while_loop: body must be callable."),
     no_length: (sg.ArgumentError, "scan: with no xs the number of iterations has to be given"),
     lengths: (sg.ShapeError, "scan got values with different leading axis sizes: (5, 2, 3), (2, 2, 3)"),
     scalar_items: (sg.ShapeError, "scan: xs need a leading axis to walk along, got a 0-d tensor"),

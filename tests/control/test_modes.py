@@ -48,6 +48,75 @@ def test_checkpoints_change_nothing(every, reverse, dtype):
     agree(gradients(*tensors(arrays), every), plain, dtype, "eager")
 
 
+@pytest.mark.parametrize("pred", [True, False, 1, np.True_, np.False_, np.int64(0)], ids=repr)
+def test_a_python_decision(pred):
+    """Where Python knows the answer only that function runs, in every mode."""
+    runs = []
+
+    def choose(x):
+        return sg.cond(pred, lambda: runs.append("yes") or x * 2, lambda: runs.append("no") or x[:1])
+
+    values = np.array([1.0, 2.0])
+    expected = values * 2 if pred else values[:1]
+    np.testing.assert_array_equal(choose(sg.tensor(values)).numpy(), expected)
+    np.testing.assert_array_equal(sg.compile(choose)(values).numpy(), expected)
+    with sg.Graph().as_default(), sg.Session() as sess:
+        np.testing.assert_array_equal(sess.run(choose(sg.constant(values))), expected)
+    assert runs == ["yes" if pred else "no"] * 3
+
+
+RETURNED = {
+    "cond": lambda y: sg.cond(y.sum() > -100, lambda: y, lambda: y * 2),
+    "while_loop without iterations": lambda y: sg.while_loop(lambda h: h.sum() > 100, lambda h: h + 1, y),
+    "while_loop that returns something else": lambda y: sg.while_loop(lambda h: h.sum() < 1, lambda h: y, y * 0),
+    "scan that carries": lambda y: sg.scan(lambda c, _: (c, None), y, length=2)[0],
+    "scan without iterations": lambda y: sg.scan(lambda c, v: (c + 1, v), y, y[:0])[0],
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_results_have_memory_of_their_own(name):
+    """A change in place of what a function returned is no change of what it had from outside."""
+    values = np.array([1.0, 2.0])
+
+    def step(x):
+        y = x * 1
+        result = RETURNED[name](y)
+        result.mul_(3)
+        return y, result
+
+    for found in (step(sg.tensor(values)), sg.compile(step)(values)):
+        for part, right in zip(found, (values, values * 3), strict=True):
+            np.testing.assert_array_equal(part.numpy(), right)
+
+
+@pytest.mark.parametrize("value", [1.0, -1.0])
+def test_results_of_a_branch_are_tensors(value):
+    """Also where a function returns numbers and arrays, and where the decision is an array's."""
+
+    def choose(x, number):
+        decision = x > 0 if number is None else np.array(number > 0)
+        return sg.cond(decision, lambda: (1.0, np.ones(2), x), lambda: (2.0, np.zeros(2), -x))
+
+    for number in (None, value):
+        eager, step = choose(sg.tensor(value), number), sg.compile(choose)
+        for found, expected in zip(step(sg.tensor(value), number), eager, strict=True):
+            assert type(found) is type(expected) is sg.Tensor
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_a_decision_by_an_array_draws_as_in_a_graph():
+    def draw(x):
+        return sg.cond(np.array(True), lambda: sg.rand(2), lambda: x), sg.rand(2)
+
+    sg.manual_seed(3)
+    eager = draw(sg.zeros(2))
+    sg.manual_seed(3)
+    for found, expected in zip(sg.compile(draw)(sg.zeros(2)), eager, strict=True):
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
 @pytest.mark.parametrize("limit", [None, 3])
 def test_checkpoints_of_a_while_loop(limit):
     c = np.random.default_rng(0).standard_normal((2, 3))

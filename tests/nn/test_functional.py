@@ -287,3 +287,37 @@ def test_against_torch(name, fn, operands, expected, reduction):
     ours.sum().backward()
     np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(x.grad.numpy(), other[0].grad.numpy(), rtol=1e-12, atol=1e-14)
+
+
+OUT_OF_RANGE = {
+    "cross_entropy": (lambda t: F.cross_entropy(Z, t), "Target 5 is out of bounds.", "cross_entropy: the classes are 0 to 2"),
+    "nll_loss": (lambda t: F.nll_loss(Z, t), "Target 5 is out of bounds.", "nll_loss: the classes are 0 to 2"),
+    "cross_entropy of images": (lambda t: F.cross_entropy(Z4, sg.stack([t, t], 1)), "Target 5 is out of bounds.",
+                                "cross_entropy: the classes are 0 to 2"),
+    "embedding": (lambda t: F.embedding(t, Z[:3]), "index 5 is out of range for axis 0 with extent 3", ""),
+    "take": (lambda t: sg.take(Z[:3], t), "index 5 is out of range for axis 0 with extent 3", ""),
+    "one_hot": (lambda t: F.one_hot(t, 3), "index 5 is out of range for axis 0 with extent 3", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("numerics", ["fast", "strict", "eager", "session"])
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_bad_labels_have_one_text_in_every_mode(name, numerics):
+    """That of the first of several, in the order of memory."""
+    call, text, detail = OUT_OF_RANGE[name]
+    target = np.array([0, 1, 5, -7, 9])
+
+    def run():
+        if numerics == "eager":
+            return call(sg.tensor(target))
+        if numerics != "session":
+            return sg.compile(call, numerics=numerics)(target)
+        with sg.Graph().as_default(), sg.Session() as sess:
+            place = sg.placeholder(sg.int64, [5])
+            return sess.run(call(place), {place: target})
+
+    with pytest.raises(IndexRangeError) as caught:
+        run()
+    assert caught.value.summary == text
+    assert detail in caught.value.details or not detail
+    assert caught.value.where.file == __file__

@@ -461,3 +461,35 @@ def test_training_mode_is_part_of_a_trace():
     net.train()
     assert 0 < (step(sg.ones(100)).numpy() == 0).mean() < 1
     assert len(step.recompiles) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: nn.Linear(2, 2).register_forward_hook(3), "a hook is a function, got int"),
+        (lambda: sg.ones(2, requires_grad=True).register_hook(None), "a hook is a function, got NoneType"),
+        (lambda: (sg.ones(2, requires_grad=True) * 2).register_hook("a"), "a hook is a function, got str"),
+        (lambda: sg.compile(lambda x: x.requires_grad_().register_hook(3))(np.ones(2)), "a hook is a function, got int"),
+        (lambda: nn.ModuleList(3), "ModuleList: expected modules, one after another, got int"),
+        (lambda: nn.LayerNorm(None), "LayerNorm: normalized_shape must be an integer >= 0, got None"),
+        (lambda: nn.RMSNorm("a"), "RMSNorm: normalized_shape must be an integer >= 0, got 'a'"),
+        (lambda: nn.Dropout("a"), "dropout probability has to be between 0 and 1, but got a"),
+    ],
+)
+def test_arguments_that_make_no_sense(call, text):
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert caught.value.summary == text
+    assert caught.value.where.file == __file__
+
+
+def test_a_seed_of_backward_that_is_no_number():
+    y = sg.tensor([1.0, 2.0], dtype=sg.float64, requires_grad=True) * 2
+    with pytest.raises(sg.DTypeError, match="can't make a tensor of str"):
+        y.backward("a")
+
+
+def test_a_number_as_seed_of_backward_keeps_its_digits():
+    x = sg.tensor(1.0, dtype=sg.float64, requires_grad=True)
+    (x * 1).backward(0.1)
+    assert x.grad.item() == 0.1

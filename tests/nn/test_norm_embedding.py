@@ -308,3 +308,62 @@ def test_errors(call, error, text):
     with pytest.raises(error) as caught:
         call()
     assert text in str(caught.value)
+
+
+NORMS = {
+    "layer_norm": lambda x, eps: F.layer_norm(x, 6, eps=eps),
+    "rms_norm": lambda x, eps: F.rms_norm(x, 6, eps=eps),
+    "group_norm": lambda x, eps: F.group_norm(x, 3, eps=eps),
+    "batch_norm": lambda x, eps: F.batch_norm(x, training=True, eps=eps),
+    "LayerNorm": lambda x, eps: nn.LayerNorm(6, eps)(x),
+    "RMSNorm": lambda x, eps: nn.RMSNorm(6, eps)(x),
+    "GroupNorm": lambda x, eps: nn.GroupNorm(3, 3, eps)(x),
+    "BatchNorm1d": lambda x, eps: nn.BatchNorm1d(3, eps)(x),
+}
+
+
+@pytest.mark.parametrize("eps", [-10, -1e-9, math.nan, math.inf, "1", [1.0], 1j], ids=repr)
+@pytest.mark.parametrize("name", NORMS)
+def test_an_eps_that_gives_no_root(name, eps):
+    """A negative or missing one would give NaN without a word."""
+    norm = NORMS[name]
+
+    def in_a_graph():
+        with sg.Graph().as_default():
+            norm(sg.placeholder(sg.float64, X.shape), eps)
+
+    for run in (lambda: norm(sg.tensor(X), eps), lambda: sg.compile(lambda x: norm(x, eps))(X), in_a_graph):
+        with pytest.raises(ArgumentError) as caught:
+            run()
+        assert caught.value.summary.startswith(f"{name}: eps has to be a finite number >= 0, got ")
+        assert caught.value.where.file == __file__
+
+
+@pytest.mark.parametrize("eps", [0, 0.5, np.float32(0.5), sg.tensor(0.5)], ids=repr)
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "group_norm", "batch_norm"])
+def test_kinds_of_eps(name, eps):
+    axes = {"batch_norm": (0, 2)}.get(name, (2,))
+    expected = X / np.sqrt((X**2).mean(-1, keepdims=True) + float(eps)) if name == "rms_norm" else scaled(X, axes, float(eps))
+    np.testing.assert_allclose(NORMS[name](sg.tensor(X), eps).numpy(), expected, rtol=1e-12)
+    np.testing.assert_allclose(sg.compile(lambda x: NORMS[name](x, eps))(X).numpy(), expected, rtol=1e-12)
+
+
+PLAIN = {
+    "layer_norm": lambda x, w, b: F.layer_norm(x, 3, w, b),
+    "rms_norm": lambda x, w, b: F.rms_norm(x, 3, w),
+    "group_norm": lambda x, w, b: F.group_norm(x, 1, w, b),
+    "batch_norm": lambda x, w, b: F.batch_norm(x, b, w, w, b),
+    "conv1d": lambda x, w, b: F.conv1d(sg.expand_dims(x, 2), np.ones((3, 3, 1)), b),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_weights_may_be_lists(name):
+    x, w, b = X[:, :, 0], [1.0, 2.0, 3.0], [0.5, 0.25, 0.125]
+    call = PLAIN[name]
+    expected = call(sg.tensor(x), sg.tensor(w), sg.tensor(b)).numpy()
+    np.testing.assert_array_equal(call(sg.tensor(x), w, b).numpy(), expected)
+    np.testing.assert_allclose(sg.compile(lambda x: call(x, w, b))(x).numpy(), expected, rtol=1e-12)
+    with sg.Graph().as_default(), sg.Session() as sess:
+        place = sg.placeholder(x.dtype, x.shape)
+        np.testing.assert_allclose(sess.run(call(place, w, b), {place: x}), expected, rtol=1e-12)

@@ -9,6 +9,7 @@ import staticgrad as sg
 import staticgrad.functional as F
 from staticgrad import nn
 from staticgrad.errors import ArgumentError, ShapeError
+from tests.helpers import assert_close
 
 
 def zeros(*shape: int) -> sg.Tensor:
@@ -98,6 +99,97 @@ def test_errors_begin_with_the_words_that_people_search_for(call, error, text):
         call()
     assert str(caught.value).startswith(text)
     assert "test_windows.py" in str(caught.value).splitlines()[1]
+
+
+LARGE = 2**31 - 1
+
+
+def in_modes(call, *arrays):
+    """The results of a call eagerly, compiled, and in a session that knows no extents."""
+    with sg.Graph().as_default(), sg.Session() as sess:
+        places = [sg.placeholder(a.dtype, [None] * a.ndim) for a in arrays]
+        modes = [
+            lambda: call(*map(sg.tensor, arrays)),
+            lambda: sg.compile(call)(*arrays),
+            lambda: sess.run(call(*places), dict(zip(places, arrays, strict=True))),
+        ]
+        yield from modes
+
+
+FAR = {
+    "conv2d": (lambda x, w, far: F.conv2d(x, w, stride=far), (2, 6, 5, 5), (8, 6, 3, 3)),
+    "conv2d depthwise": (lambda x, w, far: F.conv2d(x, w, stride=far, groups=6), (2, 6, 5, 5), (6, 1, 3, 3)),
+    "conv2d padded": (lambda x, w, far: F.conv2d(x, w, stride=(far, 2), padding=2), (1, 1, 5, 5), (1, 1, 3, 3)),
+    "conv1d": (lambda x, w, far: F.conv1d(x, w, stride=far), (2, 3, 5), (4, 3, 3)),
+    "max_pool2d": (lambda x, w, far: F.max_pool2d(x, 2, stride=far) * w, (2, 3, 5, 5), (1,)),
+    "avg_pool2d": (lambda x, w, far: F.avg_pool2d(x, 2, stride=(far, 1), padding=1) * w, (2, 3, 5, 5), (1,)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FAR)
+def test_strides_beyond_the_input(name, dtype):
+    """One window, however long the stride is: values and gradients are those of a stride as long as the input."""
+    call, x, w = FAR[name]
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(dtype) for shape in (x, w)]
+
+    def derived(far):
+        def run(x, w):
+            symbolic = not hasattr(x, "requires_grad_")
+            x, w = (x, w) if symbolic else (x.detach().requires_grad_(), w.detach().requires_grad_())
+            y = call(x, w, far)
+            gradients = (sg.gradients if symbolic else sg.grad)((y * y).sum(), [x, w])
+            return y if symbolic else y.detach(), *gradients
+
+        return run
+
+    expected = derived(12)(*map(sg.tensor, arrays))
+    for mode in in_modes(derived(LARGE), *arrays):
+        for found, right in zip(mode(), expected, strict=True):
+            assert_close(found, right, 1e-6 if dtype == np.float32 else 1e-14)
+
+
+TOO_LARGE = [
+    (lambda x, w: F.conv2d(x, w, stride=2**40), ArgumentError, "stride has to be below 2**31, got [1099511627776, "),
+    (lambda x, w: F.conv2d(x, w, padding=2**64), ArgumentError, "padding has to be below 2**31, got "),
+    (lambda x, w: F.conv2d(x, w, dilation=2**31), ArgumentError, "dilation has to be below 2**31, got "),
+    (lambda x, w: F.conv_transpose2d(x, w, stride=2**31), ArgumentError, "stride has to be below 2**31, got "),
+    (lambda x, w: F.max_pool2d(x, 2**62), ArgumentError, "kernel_size has to be below 2**31, got "),
+    (lambda x, w: F.avg_pool2d(x, 2, stride=2**40), ArgumentError, "stride has to be below 2**31, got "),
+    (lambda x, w: F.adaptive_avg_pool2d(x, 2**40), ArgumentError, "output_size has to be below 2**31, got "),
+    (lambda x, w: F.pad(x, (-(2**40), 0)), ArgumentError, "pad has to be below 2**31, got "),
+    (lambda x, w: F.conv2d(x, w, padding=2**30), ShapeError, "conv2d: Storage size calculation overflowed with sizes="),
+    (lambda x, w: F.conv_transpose2d(x, w, stride=2**30), ShapeError,
+     "conv2d_input: Storage size calculation overflowed with sizes=[1, 1, 4294967299, 4294967299]"),
+    (lambda x, w: F.conv2d(x, w, stride=2**30, padding=2**30), sg.OutOfMemoryError, "conv2d: there is no memory for "),
+    (lambda x, w: F.conv_transpose2d(x, w, padding=9), ShapeError,
+     "conv2d_input: Given input size per channel: (5 x 5). Calculated output size per channel: (-11 x -11). Output size is "
+     "too small"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "text"), TOO_LARGE)
+def test_settings_that_are_too_large(call, error, text):
+    for mode in in_modes(call, np.ones((1, 1, 5, 5), np.float32), np.ones((1, 1, 3, 3), np.float32)):
+        with pytest.raises(error) as caught:
+            mode()
+        assert caught.value.summary.startswith(text)
+        assert caught.value.where.file == __file__
+
+
+def test_a_window_that_is_larger_than_memory():
+    """Only its elements inside are looked at."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 5, 5)).astype(np.float32)
+    for mode in in_modes(lambda x: F.max_pool2d(x, LARGE, padding=2**30 - 1), x):
+        np.testing.assert_array_equal(np.asarray(mode()).max((2, 3)), x.max((2, 3)))
+
+
+def test_padding_that_is_larger_than_memory():
+    with sg.Graph().as_default():
+        x = sg.placeholder(sg.float32, [2**20, 2**20, 1])
+        with pytest.raises(ShapeError, match="Storage size calculation overflowed"):
+            F.pad(x, (2**30, 0))
 
 
 def test_a_kernel_that_turns_out_too_large_names_the_line_that_used_it():

@@ -129,3 +129,27 @@ def test_against_torch(name, kwargs, expected):
         theirs.step()
         other.step()
         scheduler.step()
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda opt: lr_scheduler.StepLR(opt, 0), "StepLR: step_size is a number of epochs, above 0, got 0"),
+        (lambda opt: lr_scheduler.StepLR(opt, "a"), "StepLR: step_size has to be a number, got 'a'"),
+        (lambda opt: lr_scheduler.StepLR(opt, 1, None), "StepLR: gamma has to be a number, got None"),
+        (lambda opt: lr_scheduler.ExponentialLR(opt, "a"), "ExponentialLR: gamma has to be a number, got 'a'"),
+        (lambda opt: lr_scheduler.CosineAnnealingLR(opt, 0),
+         "CosineAnnealingLR: T_max is a number of epochs, above 0, got 0"),
+        (lambda opt: lr_scheduler.CosineAnnealingLR(opt, 3, "a"),
+         "CosineAnnealingLR: eta_min has to be a number, got 'a'"),
+        (lambda opt: lr_scheduler.LambdaLR(opt, 3), "LambdaLR: lr_lambda is a function of the epoch, got 3"),
+    ],
+)
+def test_settings_that_make_no_sense(make, text):
+    opt = optim.SGD([sg.ones(2, requires_grad=True)], lr=0.5)
+    before = dict(opt.param_groups[0])
+    with pytest.raises(ArgumentError) as caught:
+        make(opt)
+    assert caught.value.summary == text
+    assert caught.value.where.file == __file__
+    assert dict(opt.param_groups[0]) == before

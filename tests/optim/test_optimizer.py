@@ -77,6 +77,48 @@ def test_error(call, text):
     assert caught.value.summary == text
 
 
+NOT_NUMBERS = ["a", None, [1.0], (1, 2, 3), sg.ones(3), 1j]
+NUMBERS = [
+    *((optim.SGD, name) for name in ("lr", "momentum", "dampening", "weight_decay")),
+    *((make, name) for make in (optim.Adam, optim.AdamW) for name in ("lr", "eps", "weight_decay")),
+    *((optim.SparseAdam, name) for name in ("lr", "eps")),
+]
+
+
+@pytest.mark.parametrize("value", NOT_NUMBERS, ids=repr)
+@pytest.mark.parametrize(("make", "name"), NUMBERS, ids=lambda x: getattr(x, "__name__", x))
+def test_what_is_no_number_is_refused_when_it_is_written(make, name, value):
+    with pytest.raises(ArgumentError, match="Invalid ") as caught:
+        make([leaf], **{name: value})
+    assert caught.value.where.file == __file__
+    for group in (opt := make([leaf])).param_groups:
+        before = group[name], group.writes
+        with pytest.raises(ArgumentError, match=f"the hyper-parameter '{name}' is a number, got "):
+            group[name] = value
+        with pytest.raises(ArgumentError, match=f"the hyper-parameter '{name}' is a number, got "):
+            opt.add_param_group({"params": [weight(0.0)], name: value})
+        assert (group[name], group.writes) == before
+
+
+@pytest.mark.parametrize("value", ["ab", None, 0.9, (0.9,), ("a", "b"), sg.ones(3), sg.tensor(0.5)], ids=repr)
+@pytest.mark.parametrize("make", [optim.Adam, optim.AdamW, optim.SparseAdam])
+def test_betas_are_two_numbers(make, value):
+    with pytest.raises(ArgumentError, match=r"betas are two numbers, got |Invalid beta parameter at index 0: "):
+        make([leaf], betas=value)
+    opt = make([leaf])
+    with pytest.raises(ArgumentError, match="the hyper-parameter 'betas' has 2 numbers, got "):
+        opt.param_groups[0]["betas"] = value
+
+
+@pytest.mark.parametrize("value", [sg.tensor(0.5), np.float32(0.5), np.array(0.5), 1], ids=repr)
+def test_kinds_of_numbers(value):
+    w = weight(0.0)
+    opt = optim.SGD([w], lr=value)
+    opt.param_groups[0]["lr"] = value
+    fit(opt, [w], 1)
+    assert w.item() == 2 * float(value)
+
+
 def test_groups_have_numbers_of_their_own():
     a, b = weight(0.0), weight(0.0)
     opt = optim.SGD([{"params": [a]}, {"params": b, "lr": 0.25}], lr=0.5)
@@ -349,6 +391,18 @@ def test_a_state_dict_that_does_not_fit_changes_nothing():
     bad["state"][0]["exp_avg_sq"] = np.zeros(3)
     with pytest.raises(ShapeError, match=r"has a slot exp_avg_sq of shape \(3,\) where the parameter needs \(2,\)"):
         opt.load_state_dict(bad)
+    for name, value in (("eps", "tiny"), ("betas", [0.9]), ("lr", None)):
+        bad = opt.state_dict()
+        bad["param_groups"][0] |= {"lr": 5.0, name: value}
+        with pytest.raises(ArgumentError, match=f"the hyper-parameter '{name}' "):
+            opt.load_state_dict(bad)
+    groups = [None, [None], [{}]]
+    for change in ({"state": None}, {"state": {0: 3}}, *({"param_groups": part} for part in groups)):
+        with pytest.raises(ArgumentError, match=r"loaded state dict: '(state|param_groups)' has to be "):
+            opt.load_state_dict(opt.state_dict() | change)
+    for bad, got in (({"model": 1}, "'model'"), ({}, "nothing"), ([1], "list")):
+        with pytest.raises(ArgumentError, match=f"state dict has 'state' and 'param_groups', got {got}"):
+            opt.load_state_dict(bad)
     after = opt.state_dict()
     assert after["param_groups"] == before["param_groups"]
     for name, value in after["state"][0].items():

@@ -173,3 +173,9 @@ def test_identity():
     for value in (1.5, [1.5]):  # as of any Python number
         assert identity(value).dtype == np.float32
     assert identity(np.ones(2)).dtype == np.float64
+
+
+@pytest.mark.parametrize("wrong", [3, 1.5])
+def test_what_can_not_be_waited_for(wrong):
+    with pytest.raises(GraphError, match="control_dependencies: expected a list of tensors and operations, got "):
+        control_dependencies(wrong).__enter__()

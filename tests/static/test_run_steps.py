@@ -191,6 +191,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "nothing": (lambda x, y: {}, "You must feed a value for placeholder tensor"),
     "not stacked": (lambda x, y: {x: XS[0], y: YS[0]}, "Cannot feed value of shape (6, 5) for Tensor"),
     "a number": (lambda x, y: {x: 1.0, y: YS}, "Cannot feed value of shape () for Tensor"),
+    "a number for all": (lambda x, y: 3, "run_steps: batches are a feed dict of stacked values, or feed dicts, got int"),
     "no mapping": (lambda x, y: [{x: XS[0], y: YS[0]}, 3], "feed_dict has to map tensors to values, got int"),
 }
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from staticgrad import eager
+from staticgrad.eager import inplace
 from staticgrad.errors import ArgumentError, DTypeError, FeedError, GraphError, ShapeError, UninitializedError
 from staticgrad.operators import F
 from staticgrad.static import (
@@ -19,6 +20,7 @@ from staticgrad.static import (
     control_dependencies,
     global_variables,
     global_variables_initializer,
+    gradients,
     group,
     placeholder,
     trainable_variables,
@@ -266,3 +268,41 @@ def test_variables_made_under_control_dependencies_are_initialized_without_them(
         b = Variable(2.0)
     sess = started()
     assert sess.run([a, b]) == [1, 2]
+
+
+IN_PLACE = [name for name, method in vars(eager.Tensor).items() if getattr(method, "__module__", "") == inplace.__name__]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_nothing_is_changed_in_place(graph, name):
+    """Methods of eager tensors that change them say what to write in a graph; `y += x` is Python's `y = y + x`."""
+    v = Variable([1.0, 2.0], name="v")
+    for x in (v, v * 2):
+        before = len(graph)
+        if name.startswith("__i") and x is not v:
+            value = {"__ipow__": 2.0}.get(name, 3.0)
+            operator = getattr(type(x), name.replace("__i", "__"))
+            assert operator(x, value).shape == (2,)
+            continue
+        with pytest.raises(GraphError, match=r"assign_add\(delta\)") as error:
+            getattr(x, name)(*[0, 1.0][: 2 if name == "__setitem__" else 1])
+        assert error.value.where.file == __file__
+        assert len(graph) == before
+
+
+def test_methods_without_a_change_are_those_of_eager_tensors():
+    values = np.array([[1.5, -2.0, 0.0]], np.float32)
+
+    def results(x):
+        casts = [x.to(np.float64), x.double(), x.float(), x.long(), x.int(), x.bool(), x.type_as(F.astype(x, np.int32))]
+        return [*casts, x.view(3, 1), x.view(-1), x.clone(), x.detach() * 2]
+
+    x = placeholder(np.float32, (None, 3))
+    expected = results(eager.tensor(values))
+    with Session() as sess:
+        for found, right in zip(sess.run(results(x), {x: values}), expected, strict=True):
+            assert found.dtype == right.dtype
+            np.testing.assert_array_equal(found, right.numpy())
+    (slope,) = gradients(F.sum(x.detach() * x), [x])
+    with Session() as sess:
+        np.testing.assert_array_equal(sess.run(slope, {x: values}), values)

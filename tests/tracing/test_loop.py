@@ -19,6 +19,7 @@ from staticgrad.compiler import driver
 from staticgrad.compiler.steps import Steps
 from staticgrad.eager import generator
 from staticgrad.errors import ArgumentError, IndexRangeError
+from staticgrad.tracing.traced import Traced
 from tests.tracing.helpers import Program, batch, labels, of, same, snapshot, state
 from tests.tracing.test_threads import together
 
@@ -318,7 +319,7 @@ def test_a_bad_index(form: str, warm: bool):
         ys[4, 2] = 3
         if looped:
             batches = {"stacked": (XS, ys), "a generator": zip(XS, ys, strict=True)}
-            with pytest.raises(IndexRangeError, match="index 3 is out of range for axis 1 with extent 3") as caught:
+            with pytest.raises(IndexRangeError, match=r"Target 3 is out of bounds\.") as caught:
                 compiled.loop(batches.get(form, list(zip(XS, ys, strict=True))))
             assert "in step 4, counted from 0: the steps before it are done" in str(caught.value)
             assert "nothing was changed by this run" in str(caught.value)
@@ -419,6 +420,55 @@ def test_while_another_function_is_traced():
     inner = sg.compile(lambda x: x * 2)
     outer = sg.compile(lambda x, y: inner.loop([x, y]))
     same(outer(XS[0], XS[1]), [sg.tensor(XS[0] * 2), sg.tensor(XS[1] * 2)], "results")
+
+
+@pytest.mark.parametrize("form", ["stacked", "a list", "a generator"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_inside_another_compiled_function(name: str, form: str):
+    """The steps are a part of its trace; results, also those that are views of what later steps change, are those outside."""
+    make, _ = PROGRAMS[name]
+    dtype = np.float64 if name == "float64" else np.float32
+    xs = batch(N, ROWS, 5, dtype=dtype)
+    runs = []
+    for inside in (False, True):
+        sg.manual_seed(1)
+        program = make()
+        step = sg.compile(program.step)
+
+        def several(xs: Any, ys: Any, step: Any = step) -> Any:
+            return step.loop(BATCHES[form](xs, ys))
+
+        runs.append(((sg.compile(several) if inside else several)(xs, YS), state(program)))
+    (expected, before), (found, after) = runs
+    same(found, expected, "results")
+    for what, value in before.items():
+        same(after[what], value, what)
+
+
+@pytest.mark.parametrize("form", [np.array, sg.tensor])
+def test_stacks_from_outside_inside_another_compiled_function(form: Any):
+    stack = form(XS)
+    inner = sg.compile(lambda x: x.sum())
+    outer = sg.compile(lambda: inner.loop(stack))
+    same(outer(), sg.tensor(XS.sum((1, 2))), "results")
+    stack[0] = 1.0
+    same(outer(), sg.tensor(np.concatenate([[np.float32(ROWS * 5)], XS.sum((1, 2))[1:]])), "results of the next call")
+
+
+def test_arrays_are_tensors_in_a_call_from_another_compiled_function():
+    data = XS[0].copy()
+    seen = []
+
+    @sg.compile
+    def inner(x: Any, pair: Any) -> Any:
+        seen.append((type(x), type(pair[0])))
+        return x.sum() + pair[0] + pair[1]
+
+    outer = sg.compile(lambda: inner(data, (np.float64([1.0, 2.0]), 3)))
+    for factor in (1, 2):
+        data[:] = XS[0] * factor
+        same(outer(), inner(data, (np.float64([1.0, 2.0]), 3)), "a call inside")
+    assert all(issubclass(kind, Traced) for kinds in seen for kind in kinds)
 
 
 def test_under_anomaly_detection(native: list[int]):

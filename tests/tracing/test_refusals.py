@@ -21,6 +21,67 @@ from tests.tracing.helpers import Program, batch, labels, of, same, state
 X, Y = batch(4, 5), labels(4, 3)
 
 
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+
+@pytest.mark.parametrize("kind", [lambda y: {y}, lambda y: frozenset([y]), Holder], ids=["set", "frozenset", "object"])
+def test_results_that_can_not_be_put_together(kind):
+    with pytest.raises(sg.TraceError, match="that holds what it computed") as caught:
+        sg.compile(lambda x: kind(x * 2))(X)
+    assert caught.value.where.file == __file__
+    assert sg.compile(lambda x: kind(3))(X) is not None
+
+
+@pytest.mark.parametrize("ask", [copy.deepcopy, pickle.dumps, "{:.2f}".format])
+def test_symbols_are_not_copied_saved_or_formatted(ask):
+    for run in (lambda: sg.compile(ask)(X), lambda: ask(sg.placeholder(sg.float32, []))):
+        with sg.Graph().as_default(), pytest.raises(sg.TraceError, match="Python can't have"):
+            run()
+    assert sg.compile(lambda x: copy.copy(x) is x)(X)
+
+
+def test_an_argument_that_can_not_be_written():
+    """Nothing is done, also not to what else the step changes."""
+    total = sg.zeros(())
+
+    @sg.compile
+    def step(x):
+        total.add_(x.sum())
+        x.mul_(2)
+
+    x = np.ones(3, np.float32)
+    step(x)
+    x.flags.writeable = False
+    for argument in (x, np.broadcast_to(np.float32(1), (3,)), sg.from_numpy(x)):
+        with pytest.raises(sg.TraceError, match=r"can't change an argument of shape \(3,\) whose memory is read-only"):
+            step(argument)
+    assert total.item() == 3
+    np.testing.assert_array_equal(x, 2)
+
+
+def test_a_recursion_without_end():
+    @sg.compile
+    def step(x):
+        return sg.cond(x.sum() > 3, lambda: x, lambda: step(x + 1))
+
+    with pytest.raises(sg.TraceError, match="step calls itself without end") as caught:
+        step(X)
+    assert caught.value.where.file == __file__
+    assert "sg.while_loop" in str(caught.value)
+    assert not frontends.tracing
+
+
+def test_a_recursion_of_something_else():
+    def deep(x):
+        return deep(x) + 1
+
+    inner = sg.compile(deep)
+    with pytest.raises(RecursionError):
+        sg.compile(lambda x: inner(x))(X)
+
+
 def training():
     """A model, its optimizer with some steps behind it, and a step that runs `inside(x, loss)` before the update."""
     sg.manual_seed(7)
@@ -421,7 +482,7 @@ def test_a_label_out_of_range_is_found_by_the_run():
             step(X, bad)
         assert "test_refusals.py:" in str(caught.value)
         if wrap is sg.compile:
-            assert "index 3 is out of range for axis 1 with extent 3" in str(caught.value)
+            assert "Target 3 is out of bounds." in str(caught.value)
             same(state(program), before, "state")
         else:
             generator.state = before["generator"]
