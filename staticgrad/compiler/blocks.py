@@ -27,7 +27,7 @@ from .dots import find_dots
 from .emit import Body, cost
 from .fuse import Group
 from .layout import Layouts
-from .space import COL, FULL, ROW, SCALAR, origin
+from .space import COL, FULL, ROW, SCALAR, SPREAD, origin
 
 BLOCK = 64
 """Rows of a block, at the most."""
@@ -50,6 +50,8 @@ AT = f"c * {BLOCK} + l"
 def body_class(group: Group, layouts: Layouts) -> type[Body]:
     """How to write the kernel of a group: by columns alone, so that every batch size has the same source."""
     space, columns = group.space, group.space.columns
+    if SPREAD in space.kind.values():
+        return Body
     if columns is not None and columns <= LONG and find_dots(group, layouts):
         return Blocks
     if columns is None or not any(isinstance(n.op.emit, Reduction) and space.kind[n] == ROW for n in group.members):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from ..ir import Index, Node, View
 
 FULL, ROW, COL, SCALAR = "full", "row", "col", "scalar"
+SPREAD = "spread"
+"""Rows added to those of a result that numbers name."""
 
 
 @dataclass
