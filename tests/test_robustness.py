@@ -9,13 +9,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import signal
-import subprocess
-import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +24,8 @@ from staticgrad.eager import generator
 from staticgrad.eager.modes import modes
 from staticgrad.operators import frontends
 from staticgrad.operators import state as dispatch
+from tests.processes import ended, interrupted, start
 
-ROOT = Path(__file__).resolve().parent.parent
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((4, 3)).astype(np.float32), RNG.integers(0, 2, 4)
 
@@ -528,28 +524,18 @@ INTERRUPT = """
 """
 
 
-def start(mode: str, program: str) -> subprocess.Popen[str]:
-    text = textwrap.dedent(SETUP.replace("MODE", mode)) + textwrap.dedent(program)
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", text], cwd=ROOT, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+def in_mode(mode: str, program: str) -> str:
+    return textwrap.dedent(SETUP.replace("MODE", mode)) + textwrap.dedent(program)
 
 
 @pytest.mark.parametrize("mode", ["eager", "session"])
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_child_of_fork_works(mode):
-    out, err = start(mode, FORK).communicate(timeout=120)
+    out, err = ended(start(in_mode(mode, FORK)))
     assert out == "done\n", err
 
 
 @pytest.mark.parametrize("mode", ["eager", "session"])
 def test_ctrl_c_leaves_everything_usable(mode):
-    process = start(mode, INTERRUPT)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.readline() == "running\n", process.stderr.read()
-    threading.Event().wait(0.3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = interrupted(in_mode(mode, INTERRUPT), 0.3)
     assert out == "usable\n", err

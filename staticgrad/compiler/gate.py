@@ -18,11 +18,13 @@ TP_NEW = 65  # Python's number of the slot, part of its stable ABI
 
 
 class Spec(NamedTuple):
-    """What an argument has to be: an array, or a tensor of it, of this dtype and shape; else `same`, the very object."""
+    """What an argument has to be: an array, or a tensor of it unless `bare`, of this dtype and shape; else `same`, the very
+    object."""
 
     dtype: np.dtype | None
     shape: tuple[int, ...]
     same: Any = None
+    bare: bool = False
 
 
 class Box(NamedTuple):
@@ -137,7 +139,7 @@ def gate(
             words[t.SAME] = id(spec.same)
         else:
             words[t.IN_DTYPE], words[t.IN_NDIM], words[t.IN_SHAPE] = id(spec.dtype), len(spec.shape), address(shape)
-            words[t.IN_BYTES] = math.prod(spec.shape) * spec.dtype.itemsize
+            words[t.IN_BYTES], words[t.BARE] = math.prod(spec.shape) * spec.dtype.itemsize, spec.bare
     places = _disjoint(apart)
     ranges = numbers([end for _, end in places] + [begin for begin, _ in places])
     ids = sorted(excluded)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LARGE = 60**3
 """Multiplications below which OpenBLAS stays in one thread by itself."""
-NOTHING, FORM = -1, 11
+NOTHING, FORM = -1, 12
 """See the sizes in `tiles.py`."""
 
 
@@ -44,8 +44,9 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
     if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * ldc, m * (ldc if lde == NOTHING else lde))):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
-    sizes = [tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, *offsets]
-    span, work = m if batches == 1 else batches, batches * m * n * k
+    across = batches == 1 and bool(ty) and n > m
+    sizes = [tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, across, *offsets]
+    span, work = n if across else m if batches == 1 else batches, batches * m * n * k
     chunks = b._chunks(work, span) if m else 1
     name = "" if factor == 1.0 else f"{factor:.3g} * "
     name += f"{m}x{k}x{n}" + (f" x{batches}" if batches != 1 else "")
@@ -88,7 +89,8 @@ def _apart(last: Row, row: Row) -> bool:
         reads, writes = [slot.root for slot, _ in (*before[:2], before[3])], before[2][0].root
         if writes in (a[0].root, b[0].root):
             return False
-        same = before[2] == c and form[8] == last.sizes[at + 8] == 1 and form[2:4] == last.sizes[at + 2 : at + 4]
+        same = before[2] == c and form[8] == last.sizes[at + 8] == 1
+        same = same and all(form[i] == last.sizes[at + i] for i in (2, 3, 11))
         if not same and (c[0].root in (writes, *reads) or e[0].root is writes):
             return False
         if same and c[0].root in reads[:2]:

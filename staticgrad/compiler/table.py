@@ -54,8 +54,9 @@ MAX_BUFFERS = 48
 (
     SAME,  # not 0: the very object that it has to be; else an array
     IN_DTYPE, IN_NDIM, IN_SHAPE, IN_BYTES,
+    BARE,  # not 0: no tensor of an array
     SPEC_BLOCK,
-) = range(6)  # fmt: skip
+) = range(7)  # fmt: skip
 
 # Addresses of functions of Python and NumPy.
 (

@@ -5,10 +5,11 @@ For the sizes of small and medium networks this beats BLAS, which packs both ope
 it lies, transposed or not, and B too unless its rows are columns. Addresses are plain integers.
 
 sizes: how many products, chunks, then for each product: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, the bits of
-alpha (float64), lde (-1: nothing is added, 0: one row for all), then for each batch the offsets of A, B, C and E in elements.
+alpha (float64), lde (-1: nothing is added, 0: one row for all), across, then for each batch the offsets of A, B, C and E in
+elements.
 buffers: for each product A, B, C, E. E is C, or shares nothing with it.
-The range of one product is over rows of C for a single batch, else over batches; that of several over chunks, each of which
-takes its share of every product.
+The range of one product is over rows of C for a single batch, or columns if it is cut across, else over batches; that of
+several over chunks, each of which takes its share of every product.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NEAR = 131072
 """Elements of A that stay in the L2 cache while all of B passes by."""
 FOR_BLAS = range(1000, 600_000)
 """Multiplications for which OpenBLAS reads its operands where they lie, and which are worth a call."""
-FIRST, FORM = 2, 11
+FIRST, FORM = 2, 12
 """Where in the sizes the first product begins, and how many of its sizes stand before the offsets of its batches."""
 
 
@@ -212,9 +213,10 @@ def _multiply(of: Elements, builder: Any, buffers: Any, sizes: Any, start: Int, 
     builder.store(I64(FIRST), place)
     with steps(zero, count, 1) as product:
         at = Int(builder, builder.load(place))
-        ta, tb, rows, n, k, lda, ldb, ldc, batches, bits, lde = (size(at + i) for i in range(FORM))
-        alone, whole = count.equals(1), batches.equals(1)
-        span, unit = whole.choose(rows, batches), whole.choose(Int(builder, I64(EIGHT)), one)
+        ta, tb, rows, columns, k, lda, ldb, ldc, batches, bits, lde, across = (size(at + i) for i in range(FORM))
+        alone, whole, turn = count.equals(1), batches.equals(1), across.differs(0)
+        span = turn.choose(columns, whole.choose(rows, batches))
+        unit = turn.choose(Int(builder, I64(2 * of.lanes)), whole.choose(Int(builder, I64(EIGHT)), one))
         parts = (span + unit - 1) // unit
         begin, end = (alone.choose(c, (parts * c // chunks * unit).at_most(span)) for c in (start, stop))
         pointers = [builder.load(builder.gep(buffers, [(product * 4 + i).value])) for i in range(4)]
@@ -227,10 +229,11 @@ def _multiply(of: Elements, builder: Any, buffers: Any, sizes: Any, start: Int, 
             ta, tb, addresses[0], turned.choose(one, lda) * of.size, turned.choose(lda, one) * of.size, addresses[1],
             ldb * of.size, addresses[2], ldc * of.size, addresses[3], lde * of.size, (lde >= 0).choose(one, zero), alpha,
         )  # fmt: skip
-        first, m = whole.choose(begin, zero), whole.choose(end - begin, rows)
+        top, left = (turn.choose(zero, whole.choose(begin, zero)), turn.choose(begin, zero))
+        m, n = turn.choose(rows, whole.choose(end - begin, rows)), turn.choose(end - begin, columns)
         with steps(whole.choose(zero, begin), whole.choose(one, end), 1) as i:
             x, y, z, w = (size(at + FORM + i * 4 + j) * of.size for j in range(4))
-            here = p._replace(a=p.a + x, b=p.b + y, c=p.c + z, e=p.e + w).moved(of, first, 0)
+            here = p._replace(a=p.a + x, b=p.b + y, c=p.c + z, e=p.e + w).moved(of, top, left)
             call(builder, f"matrix_{of.name}", partial(_matrix, of), (m, n, k, *here))
         builder.store((at + FORM + batches * 4).value, place)
 

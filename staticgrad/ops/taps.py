@@ -19,6 +19,10 @@ from ..types import SHORT
 Pair = tuple[int, int]
 
 
+PIXELS = 32
+"""That of the routine: pixels whose sums are kept where there are many taps."""
+NEARER, NEAR = 1 << 15, 1 << 18
+"""Bytes that stay in the L1 cache, and in the L2 cache beside other things."""
 FEW_IMAGES = 8
 """Images up to which threads share the taps of a gradient by the weights, not the images: all of them stay in the cache,
 there may be fewer than threads, and the sums of several threads need not be added."""
@@ -94,8 +98,10 @@ def filled(values: np.ndarray) -> list[int]:
 
 
 def lanes_of(channels: int, dtype: np.dtype) -> int:
-    """Lanes of a tile: a 512-bit vector, or half of one for a few floats."""
-    return 16 if dtype == np.float32 and channels > 8 else 8
+    """Lanes of a tile: two 512-bit vectors, so that a step has two multiply-adds for each number that it spreads; fewer for
+    few channels."""
+    vector = 64 // dtype.itemsize
+    return next(lanes for lanes in (8, vector, 2 * vector) if channels <= lanes or lanes == 2 * vector)
 
 
 def whole_lines(elements: int, line: int = 16) -> int:
@@ -118,7 +124,7 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
     lane_step = area if gradient else held * area
     source_step = channels * area if gradient else area
     phases = [(r, c) for r in rows for c in columns]
-    at, headers, tables = 20 + 5 * len(phases), [], []
+    at, headers, tables = 21 + 5 * len(phases), [], []
     taps_in_all = 0
     for r, c in phases:
         offsets = outer_sum(r.offsets * wide, np.arange(held) * tall * wide, c.offsets)
@@ -128,20 +134,24 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
         places = outer_sum(r.pixels * plane[1], c.pixels)
         consecutive = bool(places.size) and bool((np.diff(places) == 1).all())
         headers += [at, offsets.size, at + 3 * offsets.size, bases.size, int(consecutive)]
-        parts = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
-        table = [*offsets.tolist(), *weights[order].tolist(), *order.tolist(), *filled(bases), *filled(places), *parts]
+        passes = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
+        table = [*offsets.tolist(), *weights[order].tolist(), *order.tolist(), *filled(bases), *filled(places), *passes]
         tables += table
         at += len(table)
         taps_in_all += offsets.size
-    packed = whole_lines(spec.groups * -(-channels // lanes) * taps_in_all * lanes)
+    parts, part = spec.groups * -(-channels // lanes), taps_in_all * lanes
+    # what is walked again for each part or image comes from the L3 cache or from memory
+    by_part = parts * part * dtype.itemsize > NEAR and held * spec.groups * tall * wide < part
+    packed = whole_lines(part if by_part else parts * part)
     kept = whole_lines(held * tall * wide) if framed else 0
-    scratch = packed + kept + 8 * lanes
+    deep = part * dtype.itemsize > NEARER
+    scratch = packed + kept + (PIXELS if deep else 8) * lanes
     sizes = (
         spec.groups, held, *extents, top, left, tall, wide, int(framed), channels, plane[0] * plane[1],
         lane_step, channels * held * area, len(phases), scratch, packed, packed + kept, *headers,
-        taps_in_all, *tables,
+        taps_in_all, spec.n if by_part else 0, *tables,
     )  # fmt: skip
-    kernel, span = f"gather_{SHORT[dtype]}_{lanes}", spec.n * spec.groups * -(-channels // lanes)
+    kernel, span = f"gather{'_deep' * deep}_{SHORT[dtype]}_{lanes}", spec.n * parts
     return Routine("convolution", kernel, span, sizes, spec.n * spec.work, scratch, why=_why(channels))
 
 
@@ -155,19 +165,19 @@ def weights(spec: Spec, dtype: np.dtype) -> Routine:
     lanes, plane = lanes_of(channels, dtype), spec.result[0] * spec.result[1]
     taps = outer_sum(np.arange(held) * tall * wide, row.offsets * wide, column.offsets)
     pixels = outer_sum((row.bases + top) * wide, column.bases + left)
-    few = spec.n <= FEW_IMAGES
-    together = spec.n if few else 1
+    blocks, tiles = spec.groups * -(-channels // lanes), -(-taps.size // 8)
+    sums = blocks * tiles * 8 * lanes
+    few = spec.n <= FEW_IMAGES or sums * dtype.itemsize > NEAR
+    together = min(spec.n, max(NEAR // (plane * lanes * dtype.itemsize), 1)) if few else 1
     kept = whole_lines(together * held * tall * wide) if framed else 0
     columns = whole_lines(together * plane * lanes)
-    blocks, tiles = spec.groups * -(-channels // lanes), -(-taps.size // 8)
-    sums = 8 * lanes if few else blocks * tiles * 8 * lanes
     scratch = kept + columns + sums
     if few:
-        pixels = outer_sum(np.arange(spec.n) * (held * tall * wide if framed else spec.c * tall * wide), pixels)
+        pixels = outer_sum(np.arange(together) * (held * tall * wide if framed else spec.c * tall * wide), pixels)
     steps = filled(taps)
     sizes = (
         spec.groups, held, *spec.source, top, left, tall, wide, int(framed), channels, plane,
-        21, taps.size, 21 + len(steps), scratch, 0, kept, kept + columns, spec.n, *steps, *pixels.tolist(),
+        22, taps.size, 22 + len(steps), scratch, 0, kept, kept + columns, spec.n, together, *steps, *pixels.tolist(),
     )  # fmt: skip
     name, work = f"{SHORT[dtype]}_{lanes}", spec.n * spec.work
     if few:

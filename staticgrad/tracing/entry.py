@@ -85,6 +85,9 @@ class Entry:
         """By the position in `owners`."""
         self.entry_grads: list[tuple[Tensor, Cell | None]] = []
         """Gradients that the step starts from, and the cells that they are bound to; None for none."""
+        self.bare: set[int] = set()
+        """Numbers of arguments that have gradients in the step and are arrays, which have no place for one; a tensor in their
+        stead takes another trace."""
         self.given_grads: list[tuple[int, bool]] = []
         """(number of an argument, whether it has a gradient that is fed)"""
         self.given_after: list[tuple[int, int | None]] = []
@@ -138,7 +141,7 @@ class Entry:
                 self.entry_grads.append((key, None if leaf is None else leaf.origin.attrs["cell"]))
                 if leaf is not None and leaf.changed:
                     self.assigns.append((leaf.origin, leaf))
-            elif id(key) in self.numbers:
+            elif id(key) in self.numbers and not self._is_bare(tracer, key):
                 number = self.numbers[id(key)]
                 self.given_grads.append((number, leaf is not None))
                 if leaf is not None:
@@ -147,13 +150,20 @@ class Entry:
                         self.written_back.append((number, self._fetch(leaf), True))
         return feeds
 
+    def _is_bare(self, tracer: Tracer, leaf: Any) -> bool:
+        number = self.numbers[id(leaf)]
+        if isinstance(tracer.arguments[number][0], Tensor):
+            return False
+        self.bare.add(number)
+        return True
+
     def _final_gradients(self, tracer: Tracer) -> None:
         """What becomes of `.grad`: none, a tensor of the user, the one it was, or a home for a new one."""
         for key, value in tracer.grads.values():
             if value is not None and value is tracer.entry.get(id(key), (None, None))[1]:
                 continue
             if not isinstance(key, Tensor):
-                if id(key) in self.numbers:
+                if id(key) in self.numbers and not self._is_bare(tracer, key):
                     self.given_after.append((self.numbers[id(key)], None if value is None else self._fetch(value)))
             elif value is None or isinstance(value, Tensor):
                 self._has_grad(key, value)
@@ -200,11 +210,15 @@ class Entry:
             return None
         if any(isinstance(part, ArrayKey) and part.requires_grad for part in parts):
             return None
-        arrays = iter(call.arrays)
-        return [
-            Spec(next(arrays).dtype, part.shape) if isinstance(part, ArrayKey) else Spec(None, (), arg)
-            for part, arg in zip(parts, call.args, strict=True)
-        ]
+        arrays = enumerate(call.arrays)
+        specs = []
+        for part, arg in zip(parts, call.args, strict=True):
+            if isinstance(part, ArrayKey):
+                number, array = next(arrays)
+                specs.append(Spec(array.dtype, part.shape, bare=number in self.bare))
+            else:
+                specs.append(Spec(None, (), arg))
+        return specs
 
     # before a run -----------------------------------------------------------------------------------------------------
 
@@ -271,9 +285,13 @@ class Entry:
         return [_fact(tensor) for tensor in self.captured] == self.facts and self.reach.holds()
 
     def suits(self, given: Sequence[Any]) -> bool:
-        """Whether the arguments are none of the tensors that the function reaches, and have gradients or not as they had."""
+        """Whether the arguments are none of the tensors that the function reaches, have gradients or not as they had, and are
+        arrays where the trace relies on it."""
         for x in given:
             if id(x) in self.captured_ids:
+                return False
+        for number in self.bare:
+            if isinstance(given[number], Tensor):
                 return False
         for number, fed in self.given_grads:
             g = getattr(given[number], "_grad", None)
@@ -381,8 +399,8 @@ def _fact(tensor: Tensor) -> tuple[Any, ...]:
     return tensor._tracked, data.shape, data.dtype, data.flags.c_contiguous, data.flags.writeable, hooks
 
 
-def difference(entry: Entry) -> str:
-    """Why an entry for the same arguments did not do, in words."""
+def difference(entry: Entry, given: Sequence[Any]) -> str:
+    """Why an entry for the same kinds of arguments, which came from `given`, did not do, in words."""
     changed = entry.reach.difference()
     if changed is not None:
         return changed
@@ -398,6 +416,8 @@ def difference(entry: Entry) -> str:
         if (tensor._grad is None) is not (cell is None):
             label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
             return f"{label} has {'a gradient' if cell is None else 'no gradient'} at the start"
+    if any(isinstance(given[number], Tensor) for number in entry.bare):
+        return "a tensor instead of an array gets a gradient"
     return "the arguments have other gradients"
 
 

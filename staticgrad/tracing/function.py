@@ -214,7 +214,7 @@ class CompiledFunction:
         known = self.entries.get(call.key)
         if known:
             nearest = self.latest if self.latest in known else known[0]
-            return "same arguments, but " + entry_difference(nearest)
+            return "same arguments, but " + entry_difference(nearest, call.given)
         labels = call.labels()
         changes = min(
             (key_difference(key, call.key, labels) for key in sorted(self.entries, key=lambda k: abs(len(k) - len(call.key)))),

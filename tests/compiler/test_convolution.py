@@ -29,6 +29,7 @@ class Shape(NamedTuple):
 
 PLANES = ("planes.gather", "planes.gather", "planes.weights")
 TILES = ("convolution.gather", "convolution.gather", "convolution.weight_tiles")
+DEEP = ("convolution.gather_deep", "convolution.gather_deep", "convolution.weight_tiles")
 SHAPES = {
     "depthwise": Shape((2, 5, 7, 9), (5, 1, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 5, PLANES),
     "depthwise, wide": Shape((1, 3, 6, 41), (3, 1, 3, 3), (1, 1), ((0, 2), (1, 0)), (1, 1), 3, PLANES),
@@ -52,6 +53,11 @@ SHAPES = {
         (11, 8, 6, 6), (17, 8, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1,
         ("convolution.gather", "convolution.gather", "convolution.weights"),
     ),
+    "many taps": Shape((2, 40, 9, 11), (33, 40, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, DEEP),
+    "many taps, stride 2": Shape((2, 40, 9, 11), (130, 40, 3, 3), (2, 2), ((1, 0), (1, 1)), (1, 1), 1, DEEP),
+    "large weights": Shape((10, 64, 16, 16), (128, 64, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, DEEP),
+    "large weights, no frame": Shape((9, 64, 20, 20), (120, 64, 3, 3), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, DEEP),
+    "large weights, groups": Shape((9, 120, 6, 6), (136, 60, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 2, DEEP),
 }  # fmt: skip
 
 

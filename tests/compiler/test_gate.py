@@ -17,6 +17,7 @@ from staticgrad.compiler import table as t
 from staticgrad.compiler.gate import Spec, _disjoint, gate
 from staticgrad.compiler.results import LARGE
 from staticgrad.operators import F
+from staticgrad.tracing.short import tensors
 from tests.compiler.helpers import Bench, close
 
 MODE = object()
@@ -88,6 +89,16 @@ def test_arguments_that_are_declined(name: str):
     assert call(*DECLINED[name]) is None
     (result,) = call(X, INDEX, MODE)
     close(result, X[INDEX] * 2)
+
+
+def test_a_bare_argument_is_no_tensor():
+    b = Bench()
+    y = b.feed(value=X) * 2
+    for bare in (False, True):
+        call, _ = opened(b, y, specs=[Spec(X.dtype, X.shape, bare=bare)], box=tensors())
+        assert (call(sg.tensor(X)) is None) is bare
+        (result,) = call(X)
+        close(result._data, X * 2)
 
 
 def test_a_plan_in_use_declines():

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import threading
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import staticgrad as sg
+from tests.processes import interrupted
 
-ROOT = Path(__file__).parents[2]
 COUNT = 3_000_000
 """Iterations: some tenths of a second."""
 
@@ -91,17 +84,5 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("mode", ["compiled", "session"])
 def test_ctrl_c_ends_a_loop_without_end(mode: str):
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", f"MODE = {mode!r}\n{ENDLESS}"], cwd=ROOT, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.readline() == "running\n", process.stderr.read()
-    threading.Event().wait(3.0)
-    process.send_signal(signal.SIGINT)
-    try:
-        out, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
+    out, err = interrupted(f"MODE = {mode!r}\n{ENDLESS}", 3.0)
     assert out == "usable\n", err

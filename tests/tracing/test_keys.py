@@ -257,6 +257,35 @@ def test_gradients_at_the_start():
     assert step.recompiles == ["first call", "same arguments, but a tensor of shape (1,) has a gradient at the start"]
 
 
+def test_an_array_has_no_gradient_to_set():
+    w = sg.tensor([2.0], requires_grad=True)
+    w.name = "w"
+
+    @sg.compile
+    def step(x):
+        x.requires_grad_()
+        (slope,) = sg.grad((w * x * x).sum(), x, create_graph=True)
+        loss = (slope * slope).sum()
+        w.grad = None
+        loss.backward()
+        return loss
+
+    x = np.array([3.0], np.float32)
+    for _ in range(2):
+        assert step(x).item() == 144.0
+        assert w.grad.item() == 144.0
+    entry = step.latest
+    assert entry.specs is not None, "arrays take the short way"
+    assert not entry.given_after, "a gradient that nobody gets is not computed"
+    given = sg.tensor(x)
+    step(given)
+    assert given.grad.item() == 96.0
+    assert step.recompiles[1:] == ["same arguments, but a tensor instead of an array gets a gradient"]
+    step(x)
+    step(sg.tensor(x))
+    assert len(step.recompiles) == 2
+
+
 def test_shape_of_a_parameter():
     w = sg.tensor([1.0, 2.0], requires_grad=True)
     w.name = "w"

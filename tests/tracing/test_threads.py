@@ -5,13 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +16,9 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.operators import frontends
+from tests.processes import ended, interrupted, start
 from tests.tracing.helpers import batch, labels
 
-ROOT = Path(__file__).resolve().parents[2]
 X, Y = batch(16, 5), labels(16, 3)
 
 
@@ -36,14 +32,6 @@ def together(*functions):
 
     with ThreadPoolExecutor(len(functions)) as pool:
         return [future.result(timeout=60) for future in [pool.submit(run, f) for f in functions]]
-
-
-def run(program, **options):
-    """A program in a fresh interpreter."""
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)], cwd=ROOT, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
-    )  # fmt: skip
 
 
 def test_one_function_from_several_threads():
@@ -156,8 +144,7 @@ FORK = """
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_child_of_fork_works():
-    process = run(FORK)
-    out, err = process.communicate(timeout=120)
+    out, err = ended(start(FORK))
     assert out == "done\n", err
 
 
@@ -206,11 +193,7 @@ INTERRUPT = """
 
 
 def test_ctrl_c_leaves_everything_usable():
-    process = run(INTERRUPT)
-    assert process.stdout.readline() == "running\n", process.stderr.read()
-    threading.Event().wait(0.3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = interrupted(INTERRUPT, 0.3)
     assert out == "usable\n", err
 
 

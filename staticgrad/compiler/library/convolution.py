@@ -5,21 +5,25 @@ result's channels as lanes: convolution, and (one phase per residue of the strid
 the weights that it needs as rows of lanes; the source's planes are copied into a frame of zeros where they need one.
 sizes = span, chunks, groups, source channels of a group, source height, width, frame top, left, framed height, width,
 whether there is a frame, result channels of a group, result plane, stride of a lane and of a group in the weights, phases,
-scratch elements of a chunk, where in it the frame and the spare tile are, then for each phase: place of its taps, their
-number, place of its pixels, their number, whether they are consecutive; at last the taps of all phases.
+scratch elements of a chunk, where in it the frame and the spare tile (or many sums) are, then for each phase: place of its
+taps, their number, place of its pixels, their number, whether they are consecutive; then the taps of all phases, and the
+images if they are what changes fastest.
 Taps: offsets in the source, then places in the weights, ascending, and which tap each is. Pixels (filled up to a multiple
-of EIGHT): offsets in the source,
-places in the result, and for each EIGHT the first of their taps and the number.
-The range is over chunks of (image, group, block of lanes).
+of EIGHT): offsets in the source, places in the result, and for each EIGHT the first of their taps and the number.
+The range is over chunks of (image, group, block of lanes), or of (group, block of lanes, image), which keeps large weights in
+the cache.
+
+gather_deep: the same for many taps, a part of them at a time.
 
 weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pixels, with the cotangent's channels as
 lanes; each chunk of images has sums of its own, which weight_sum joins in order.
 sizes = as above up to the frame's flag, then cotangent channels of a group, its plane, place of the taps, their number,
-place of the pixels, scratch elements of a chunk, where in it the frame, the cotangent's columns and the sums are, images.
+place of the pixels, scratch elements of a chunk, where in it the frame, the cotangent's columns and the sums are, images,
+how many at once.
 The range is over chunks of images.
 
-weight_tiles: the same for a few images, whose pixels make one list: a tile of the result is done at once, in no more
-scratch than itself. The range is over chunks of (group, block of lanes, EIGHT taps).
+weight_tiles: the same for few images or large weights: some images at once, whose pixels make one list. The range is over
+chunks of (group, block of lanes, EIGHT taps), and no sums of chunks are to be joined.
 """
 
 from staticgrad.compiler.lang import *
@@ -27,6 +31,9 @@ from staticgrad.compiler.lang import *
 # kernels
 from staticgrad.compiler.spans import shift, transpose_to
 from staticgrad.compiler.vector import add_rows, at, put_columns, transpose_block
+
+DEPTH = 128  # steps of a sum whose rows of lanes stay in the L1 cache
+PIXELS = 32  # whose sums stay in it, too
 
 
 @merged
@@ -70,6 +77,39 @@ def packed(w, scratch, to, sizes, first, block, lanes):
 
 
 @merged
+def gathered_sums(y, to, source, scratch, v, sums, sizes, phase, some, lanes):
+    """As `gathered_tiles` for many taps: a part of them at a time, whose weights stay in the L1 cache, for a part of the
+    pixels, whose sums do."""
+    plane = sizes[12]
+    taps, count, pixels, many = sizes[phase], sizes[phase + 1], sizes[phase + 2], sizes[phase + 3]
+    padded = (many + 7) // 8 * 8
+    places, parts = pixels + padded, pixels + 2 * padded
+    row = at(scratch, lanes) - at(scratch, 0)
+    whole = many // 8 * 8 if sizes[phase + 4] and some == lanes else 0
+    for q in range(0, many, PIXELS):
+        e = min(q + PIXELS, many)
+        for i in range(PIXELS * lanes):
+            scratch[sums + i] = 0
+        for r in range(0, count, DEPTH):
+            for p in range(q, e, 8):
+                first, last = sizes[parts + p // 4], sizes[parts + p // 4] + sizes[parts + p // 4 + 1]
+                first, last = max(first, r), min(last, r + DEPTH)
+                place = at(scratch, sums + (p - q) * lanes)
+                offsets = at(sizes, taps + first)
+                add_rows(y, source, at(sizes, pixels + p), offsets, last - first, v + first * row, place, lanes)
+        for p in range(q, e, 8):
+            first = sums + (p - q) * lanes
+            if p < whole:
+                for lane in range(0, lanes, 8):
+                    out = at(y, to + lane * plane + sizes[places + p])
+                    transpose_block(y, at(scratch, first + lane), lanes, out, plane)
+                continue
+            for lane in range(some):
+                for b in range(min(8, many - p)):
+                    y[to + lane * plane + sizes[places + p + b]] = scratch[first + b * lanes + lane]
+
+
+@merged
 def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
     """One block of lanes of one phase of one image. `to`: where its first plane begins; `some` lanes are channels."""
     plane = sizes[12]
@@ -92,49 +132,101 @@ def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
 
 
 @merged
-def gather(x, w, y, scratch, sizes, start, stop, lanes):
+def gather(x, w, y, scratch, sizes, start, stop, tiles, lanes):
     span, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     frame_size, channels, plane, phases = held * sizes[8] * sizes[9], sizes[11], sizes[12], sizes[15]
     blocks = (channels + lanes - 1) // lanes
+    parts, taps, images = groups * blocks, sizes[19 + 5 * phases], sizes[20 + 5 * phases]
     for c in range(start, stop):
         own = c * sizes[16]
         frame, spare = own + sizes[17], own + sizes[18]
         if sizes[10]:
             for i in range(frame_size):
                 scratch[frame + i] = 0
-        begin = span * c // chunks
+        begin, in_frame = span * c // chunks, -1
         row = at(scratch, lanes) - at(scratch, 0)
         for unit in range(begin, span * (c + 1) // chunks):
-            image, block = unit // blocks, unit % blocks * lanes
-            part = unit % (groups * blocks)
-            rows = own + part * sizes[19 + 5 * phases] * lanes
-            if unit - begin < groups * blocks:
-                packed(w, scratch, rows, sizes, image % groups * sizes[14], block, lanes)
-            first = image * held * height * width
+            if images:  # all of them for a part of the weights, and then for the next
+                image, part, rows = unit % images, unit // images, own
+                fresh = image == 0 or unit == begin
+            else:
+                image, part, rows = unit // parts, unit % parts, own + unit % parts * taps * lanes
+                fresh = unit - begin < parts
+            group, block = part // blocks, part % blocks * lanes
+            if fresh:
+                packed(w, scratch, rows, sizes, group * sizes[14], block, lanes)
+            planes = image * groups + group
+            first = planes * held * height * width
             source = at(x, first)
             if sizes[10]:
-                if block == 0 or unit == begin:
+                if planes != in_frame:
                     framed(x, first, scratch, frame, sizes)
+                    in_frame = planes
                 source = at(scratch, frame)
-            v, to, some = at(scratch, rows), (image * channels + block) * plane, min(lanes, channels - block)
+            v, to, some = at(scratch, rows), (planes * channels + block) * plane, min(lanes, channels - block)
             for f in range(phases):
-                gathered_tiles(y, to, source, scratch, v, spare, sizes, 19 + 5 * f, some, lanes)
+                tiles(y, to, source, scratch, v, spare, sizes, 19 + 5 * f, some, lanes)
                 v += sizes[20 + 5 * f] * row
 
 
 @kernel
 def gather_f32_8(buffers, sizes, start, stop):
-    gather(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 8)
+    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 8)
 
 
 @kernel
 def gather_f32_16(buffers, sizes, start, stop):
-    gather(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 16)
+    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 16)
+
+
+@kernel
+def gather_f32_32(buffers, sizes, start, stop):
+    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 32)
 
 
 @kernel
 def gather_f64_8(buffers, sizes, start, stop):
-    gather(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)
+    x, w, y, scratch = f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 8)
+
+
+@kernel
+def gather_f64_16(buffers, sizes, start, stop):
+    x, w, y, scratch = f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 16)
+
+
+@kernel
+def gather_deep_f32_8(buffers, sizes, start, stop):
+    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 8)
+
+
+@kernel
+def gather_deep_f32_16(buffers, sizes, start, stop):
+    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 16)
+
+
+@kernel
+def gather_deep_f32_32(buffers, sizes, start, stop):
+    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 32)
+
+
+@kernel
+def gather_deep_f64_8(buffers, sizes, start, stop):
+    x, w, y, scratch = f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 8)
+
+
+@kernel
+def gather_deep_f64_16(buffers, sizes, start, stop):
+    x, w, y, scratch = f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 16)
 
 
 @merged
@@ -174,11 +266,12 @@ def weights(g, x, scratch, sizes, start, stop, lanes):
                         for i in range(plane * lanes):
                             scratch[columns + i] = 0
                     columns_of(g, ((n * groups + k) * channels + block) * plane, some, plane, scratch, columns, lanes)
-                    for t in range(0, padded, 8):
-                        add_rows(
-                            g, source, at(sizes, taps + t), at(sizes, pixels), plane, at(scratch, columns),
-                            at(scratch, out + t * lanes), lanes,
-                        )
+                    for p in range(0, plane, DEPTH):
+                        for t in range(0, padded, 8):
+                            add_rows(
+                                g, source, at(sizes, taps + t), at(sizes, pixels + p), min(DEPTH, plane - p),
+                                at(scratch, columns + p * lanes), at(scratch, out + t * lanes), lanes,
+                            )
                     out += padded * lanes
 
 
@@ -202,39 +295,52 @@ def weight_sum(w, scratch, sizes, lanes):
 def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
     span, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     channels, plane, taps, count, pixels = sizes[11], sizes[12], sizes[13], sizes[14], sizes[15]
-    images, blocks, parts = sizes[20], (channels + lanes - 1) // lanes, (count + 7) // 8
+    images, together, blocks, parts = sizes[20], sizes[21], (channels + lanes - 1) // lanes, (count + 7) // 8
     frame_size = held * sizes[8] * sizes[9]
     for c in range(start, stop):
         own = c * sizes[16]
-        frame, columns, spare = own + sizes[17], own + sizes[18], own + sizes[19]
-        for i in range(sizes[16]):
-            scratch[own + i] = 0
-        begin = span * c // chunks
-        for unit in range(begin, span * (c + 1) // chunks):
-            t, k, block = unit % parts * 8, unit // parts // blocks, unit // parts % blocks * lanes
-            some = min(lanes, channels - block)
-            source = at(x, k * held * height * width)
-            if sizes[10]:
-                if unit == begin or (t == 0 and block == 0):
-                    for n in range(images):
-                        framed(x, (n * groups + k) * held * height * width, scratch, frame + n * frame_size, sizes)
-                source = at(scratch, frame)
-            if unit == begin or t == 0:
+        frame, columns, sums = own + sizes[17], own + sizes[18], own + sizes[19]
+        begin, end = span * c // chunks, span * (c + 1) // chunks
+        for i in range(sizes[18]):
+            scratch[frame + i] = 0
+        for i in range((end - begin) * 8 * lanes):
+            scratch[sums + i] = 0
+        for n in range(0, images, together):
+            some_images = min(together, images - n)
+            steps, unit, in_frame = some_images * plane, begin, -1
+            while unit < end:
+                first, k, block = unit % parts, unit // parts // blocks, unit // parts % blocks * lanes
+                last, some = min(parts, first + end - unit), min(lanes, channels - block)
+                source = at(x, (n * groups + k) * held * height * width)
+                if sizes[10]:
+                    if k != in_frame:
+                        for m in range(some_images):
+                            framed(x, ((n + m) * groups + k) * held * height * width, scratch, frame + m * frame_size, sizes)
+                        in_frame = k
+                    source = at(scratch, frame)
                 if some < lanes:  # the lanes beyond belong to the block before
-                    for i in range(images * plane * lanes):
+                    for i in range(steps * lanes):
                         scratch[columns + i] = 0
-                for n in range(images):
-                    first = ((n * groups + k) * channels + block) * plane
-                    columns_of(g, first, some, plane, scratch, columns + n * plane * lanes, lanes)
-            bases, offsets, v = at(sizes, taps + t), at(sizes, pixels), at(scratch, columns)
-            to = (k * channels + block) * count
+                for m in range(some_images):
+                    planes = (((n + m) * groups + k) * channels + block) * plane
+                    columns_of(g, planes, some, plane, scratch, columns + m * plane * lanes, lanes)
+                for p in range(0, steps, DEPTH):
+                    for t in range(first, last):
+                        add_rows(
+                            g, source, at(sizes, taps + 8 * t), at(sizes, pixels + p), min(DEPTH, steps - p),
+                            at(scratch, columns + p * lanes), at(scratch, sums + (unit - begin + t - first) * 8 * lanes), lanes,
+                        )
+                unit += last - first
+        for unit in range(begin, end):
+            t, k, block = unit % parts * 8, unit // parts // blocks, unit // parts % blocks * lanes
+            rows, some, to = sums + (unit - begin) * 8 * lanes, min(lanes, channels - block), (k * channels + block) * count + t
             if some == lanes and t + 8 <= count:
-                put_columns(g, source, bases, offsets, images * plane, v, at(w, to + t), count, lanes)
+                for lane in range(0, lanes, 8):
+                    transpose_block(w, at(scratch, rows + lane), lanes, at(w, to + lane * count), count)
                 continue
-            put_columns(g, source, bases, offsets, images * plane, v, at(scratch, spare), 8, lanes)
             for lane in range(some):
                 for b in range(min(8, count - t)):
-                    w[to + lane * count + t + b] = scratch[spare + lane * 8 + b]
+                    w[to + lane * count + b] = scratch[rows + b * lanes + lane]
 
 
 @kernel
@@ -248,8 +354,18 @@ def weights_f32_16(buffers, sizes, start, stop):
 
 
 @kernel
+def weights_f32_32(buffers, sizes, start, stop):
+    weights(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 3), sizes, start, stop, 32)
+
+
+@kernel
 def weights_f64_8(buffers, sizes, start, stop):
     weights(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 3), sizes, start, stop, 8)
+
+
+@kernel
+def weights_f64_16(buffers, sizes, start, stop):
+    weights(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 3), sizes, start, stop, 16)
 
 
 @kernel
@@ -263,8 +379,18 @@ def weight_sum_f32_16(buffers, sizes, start, stop):
 
 
 @kernel
+def weight_sum_f32_32(buffers, sizes, start, stop):
+    weight_sum(f32_at(buffers, 2), f32_at(buffers, 3), sizes, 32)
+
+
+@kernel
 def weight_sum_f64_8(buffers, sizes, start, stop):
     weight_sum(f64_at(buffers, 2), f64_at(buffers, 3), sizes, 8)
+
+
+@kernel
+def weight_sum_f64_16(buffers, sizes, start, stop):
+    weight_sum(f64_at(buffers, 2), f64_at(buffers, 3), sizes, 16)
 
 
 @kernel
@@ -278,5 +404,15 @@ def weight_tiles_f32_16(buffers, sizes, start, stop):
 
 
 @kernel
+def weight_tiles_f32_32(buffers, sizes, start, stop):
+    weight_tiles(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 32)
+
+
+@kernel
 def weight_tiles_f64_8(buffers, sizes, start, stop):
     weight_tiles(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)
+
+
+@kernel
+def weight_tiles_f64_16(buffers, sizes, start, stop):
+    weight_tiles(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 16)

@@ -60,7 +60,10 @@ def place(gate, plan, args):
                 if array != get(spec, t.SAME):
                     return 0
                 continue
-            array = array_of(gate, array)
+            argument = array
+            array = array_of(gate, argument)
+            if get(spec, t.BARE) != 0 and array != argument:
+                return 0
             if array == 0 or same_header(array, get(spec, t.IN_DTYPE), get(spec, t.IN_NDIM), get(spec, t.IN_SHAPE)) == 0:
                 return 0
             begin = peek(array + t.DATA_OFFSET)
