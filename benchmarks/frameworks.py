@@ -1,22 +1,20 @@
-"""What the implementations of several cases share: settings of the frameworks, and their Adam."""
+"""What the implementations of several cases share: settings of the frameworks, and calls of them."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 
-from .registry import Arrays, Case, Job
+from .registry import Arrays, Case
 
 OURS = ("compiled", "eager")
 JAX = ("sync", "async")
 """Variants of JAX: with `jax_cpu_enable_async_dispatch` off, and as it comes."""
 THREADS = ("1 thread", "2 threads")
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
 def torch_variants(case: Case) -> tuple[str, ...]:
@@ -50,38 +48,51 @@ def mode(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
     return lambda *arrays: function(*map(sg.from_numpy, arrays))
 
 
-def our_training(
-    parameters: Mapping[str, Any], optimizer: Any, loss_of: Callable[..., Any], batch: Callable[[], Any], backend: str
-) -> Job:
-    """A step of ours on the next batch, by the loss of its tensors. parameters: what the step changes, by name."""
+def values_of(call: Any, batch: Any) -> Any:
+    """A step that passes the next vector to `call` and reads the value and the gradient as float and array."""
 
-    def train(*inputs: Any) -> Any:
-        loss = loss_of(*inputs)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
+    def step() -> Any:
+        value, gradient = call(*batch())
+        return float(value), np.asarray(gradient)
 
-    def state() -> Arrays:
-        return {name: p.detach().numpy() for name, p in parameters.items()}
-
-    step = mode(train, backend)
-    return Job(lambda: float(step(*batch())), state, step if backend == "compiled" else None)
+    return step
 
 
-def torch_training(
-    parameters: Mapping[str, Any], optimizer: Any, loss_of: Callable[..., Any], batch: Callable[[], Any]
-) -> Job:
-    """A step of PyTorch's on the next batch."""
+def value_and_gradient(value_of: Callable[[Any], Any], backend: str) -> Callable[..., Any]:
+    """Our function of a NumPy vector: what `value_of` a tensor is, and its gradient."""
+    import staticgrad as sg
 
-    def step() -> float:
-        loss = loss_of(*batch())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+    def function(x: Any) -> Any:
+        x.requires_grad_()
+        value = value_of(x)
+        return value, sg.grad(value, x)[0]
 
-    return Job(step, lambda: {name: p.detach().numpy() for name, p in parameters.items()})
+    return mode(function, backend)
+
+
+def torch_value_and_gradient(value_of: Callable[[Any], Any]) -> Callable[[np.ndarray], Any]:
+    """The same of PyTorch's."""
+    import torch
+
+    def call(vector: np.ndarray) -> Any:
+        x = torch.from_numpy(vector).requires_grad_()
+        value = value_of(x)
+        return value.item(), torch.autograd.grad(value, x)[0].numpy()
+
+    return call
+
+
+def torch_compiled_value_and_gradient(value_of: Callable[[Any], Any]) -> Callable[[np.ndarray], Any]:
+    """The same in one graph of torch.compile."""
+    import torch
+
+    compiled = torch_compiled(torch.func.grad_and_value(value_of))
+
+    def call(vector: np.ndarray) -> Any:
+        gradient, value = compiled(torch.from_numpy(vector))
+        return value.item(), gradient.numpy()
+
+    return call
 
 
 def session(graph: Any, fetches: Any, feeds: list[Any], variant: str) -> tuple[Any, Callable[..., Any]]:
@@ -105,6 +116,13 @@ def jax_for(variant: str, *, float64: bool = False) -> tuple[Any, Any]:
     jax.config.update("jax_cpu_enable_async_dispatch", "async" in variant)
     jax.config.update("jax_enable_x64", float64)
     return jax, jnp
+
+
+def jax_batches(variant: str, data: Arrays, *names: str) -> Callable[[], tuple[Any, ...]]:
+    """As `batches`; variants with "placed" have them in JAX's memory beforehand."""
+    import jax.numpy as jnp
+
+    return batches(data, *names, place=jnp.asarray if "placed" in variant else np.asarray)
 
 
 def torch_for(variant: str) -> Any:
@@ -131,132 +149,3 @@ def pytensor_function(inputs: list[Any], outputs: Any, **options: Any) -> Any:
     function = pytensor.function(inputs, outs if isinstance(outputs, list) else outs[0], mode="NUMBA", **options)
     function.trust_input = True
     return function
-
-
-def pytensor_training(
-    data: Arrays, names: tuple[str, ...], inputs: list[Any], loss_of: Callable[..., Any], rate: float
-) -> tuple[Callable[..., Any], Callable[[], Arrays]]:
-    """Adam in PyTensor: parameters and moments are shared variables. loss_of(parameters, *inputs), parameters by name.
-
-    Returns the step and the parameters as they are.
-    """
-    import pytensor
-    import pytensor.tensor as pt
-
-    def scalar(value: float) -> Any:
-        return pt.constant(value, dtype="float32")
-
-    w = {name: pytensor.shared(data[name].copy(), name=name) for name in names}
-    loss = loss_of(w, *inputs)
-    t = pytensor.shared(np.zeros((), np.float32))
-    updates = {t: t + scalar(1)}
-    size = scalar(rate) / -pt.expm1(updates[t] * scalar(math.log(BETA1)))
-    scale = scalar(1) / pt.sqrt(-pt.expm1(updates[t] * scalar(math.log(BETA2))))
-    for p, g in zip(w.values(), pt.grad(loss, list(w.values())), strict=True):
-        m, v = (pytensor.shared(np.zeros_like(p.get_value())) for _ in range(2))
-        updates[m] = scalar(BETA1) * m + scalar(1 - BETA1) * g
-        updates[v] = scalar(BETA2) * v + scalar(1 - BETA2) * g * g
-        updates[p] = p - size * updates[m] / (pt.sqrt(updates[v]) * scale + scalar(EPSILON))
-    step = pytensor_function(inputs, loss, updates=updates)
-    return step, lambda: {name: p.get_value() for name, p in w.items()}
-
-
-def jax_training(
-    data: Arrays, names: tuple[str, ...], loss_of: Callable[..., Any], rate: float, variant: str
-) -> tuple[Callable[..., float], Callable[[], Any]]:
-    """Adam in JAX, the state donated. loss_of(parameters, *batch), parameters by name.
-
-    All parameters lie in one vector, as a call takes less with fewer buffers to pass; variants with "tree" keep them
-    apart, as large products take less without the cuts. Returns the step and the parameters as they are.
-    """
-    jax, jnp = jax_for(variant)
-    shapes, ends = [data[n].shape for n in names], np.cumsum([data[n].size for n in names])
-    tree = "tree" in variant
-
-    def parts(w: Any) -> Any:
-        if tree:
-            return w
-        pieces = zip(names, jnp.split(w, ends[:-1]), shapes, strict=True)
-        return {name: piece.reshape(shape) for name, piece, shape in pieces}
-
-    def update(state: Any, *batch: Any) -> Any:
-        w, m, v, t = state
-        loss, g = jax.value_and_grad(lambda w: loss_of(parts(w), *batch))(w)
-        t = t + 1
-        m = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, m, g)
-        v = jax.tree.map(lambda v, g: BETA2 * v + (1 - BETA2) * g * g, v, g)
-        size = rate / -jnp.expm1(t * math.log(BETA1))
-        scale = 1 / jnp.sqrt(-jnp.expm1(t * math.log(BETA2)))
-        w = jax.tree.map(lambda w, m, v: w - size * m / (jnp.sqrt(v) * scale + EPSILON), w, m, v)
-        return (w, m, v, t), loss
-
-    jitted = jax.jit(update, donate_argnums=0)
-    first: Any = {n: jnp.array(data[n]) for n in names}
-    if not tree:
-        first = jnp.concatenate([p.ravel() for p in first.values()])
-    state: Any = (first, jax.tree.map(jnp.zeros_like, first), jax.tree.map(jnp.zeros_like, first), jnp.float32(0))
-
-    def step(*batch: Any) -> float:
-        nonlocal state
-        state, loss = jitted(state, *batch)
-        return float(loss)
-
-    return step, lambda: parts(state[0])
-
-
-def torch_compiled_adam(parameters: dict[str, Any], loss_of: Callable[..., Any], rate: float) -> Callable[..., Any]:
-    """A training step in one graph of torch.compile, the optimiser included; it changes `parameters` in place.
-
-    loss_of(parameters, *batch). All moments lie in one vector each.
-    """
-    import torch
-
-    m = {name: torch.zeros_like(p) for name, p in parameters.items()}
-    v = {name: torch.zeros_like(p) for name, p in parameters.items()}
-    t = torch.zeros(())
-    differentiated = torch.func.grad_and_value(loss_of)
-
-    def train(*batch: Any) -> Any:
-        grads, loss = differentiated(parameters, *batch)
-        t.add_(1)
-        size = rate / (1 - BETA1**t)
-        scale = 1 / (1 - BETA2**t).sqrt()
-        for name, p in parameters.items():
-            g = grads[name]
-            m[name].mul_(BETA1).add_(g * (1 - BETA1))
-            v[name].mul_(BETA2).add_(g * g * (1 - BETA2))
-            p.sub_(size * m[name] / (v[name].sqrt() * scale + EPSILON))
-        return loss
-
-    compiled = torch_compiled(train)
-
-    def step(*batch: Any) -> float:
-        with torch.no_grad():
-            return compiled(*batch).item()
-
-    return step
-
-
-class NumpyAdam:
-    """Adam on one vector, without temporaries."""
-
-    def __init__(self, parameters: np.ndarray, rate: float):
-        self.parameters, self.rate, self.t = parameters, rate, 0
-        self.m, self.v, self.a, self.b = (np.zeros_like(parameters) for _ in range(4))
-
-    def step(self, g: np.ndarray) -> None:
-        self.t += 1
-        m, v, a, b = self.m, self.v, self.a, self.b
-        np.multiply(m, BETA1, out=m)
-        np.multiply(g, 1 - BETA1, out=a)
-        np.add(m, a, out=m)
-        np.multiply(v, BETA2, out=v)
-        np.multiply(g, g, out=a)
-        np.multiply(a, 1 - BETA2, out=a)
-        np.add(v, a, out=v)
-        np.sqrt(v, out=b)
-        np.multiply(b, 1 / math.sqrt(1 - BETA2**self.t), out=b)
-        np.add(b, EPSILON, out=b)
-        np.divide(m, b, out=b)
-        np.multiply(b, self.rate / (1 - BETA1**self.t), out=b)
-        np.subtract(self.parameters, b, out=self.parameters)

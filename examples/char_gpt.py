@@ -9,15 +9,13 @@ train the same module; each then writes some text of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from characters import VOCABULARY, Text
-from side_by_side import Example, Finding, Predict, main
+from characters import VOCABULARY, NextCharacter
+from side_by_side import main
 
 import staticgrad as sg
-import staticgrad.functional as F
 from staticgrad import nn
 
 
@@ -45,29 +43,15 @@ class GPT(nn.Module):
         return self.head(self.norm(x))
 
 
-class CharGPT(Example):
+class CharGPT(NextCharacter):
     steps = 1000
-
-    def __init__(self, quick: bool, seed: int):
-        super().__init__(quick, seed)
-        self.batch, self.length = (4, 16) if quick else (16, 64)
-        self.inputs = (("int64", (None, self.length)),) * 2
-        self.text = Text()
+    pieces, quick_pieces = (16, 64), (4, 16)
 
     def model(self) -> GPT:
         return GPT(1, 16, 2, self.length) if self.quick else GPT(2, 64, 4, self.length)
 
     def optimizer(self, parameters: Any = None) -> Any:
         return sg.optim.AdamW(parameters, lr=3e-3)
-
-    def loss(self, model: Any, codes: Any, following: Any) -> Any:
-        return F.cross_entropy(model(codes).reshape(-1, VOCABULARY), following.reshape(-1))
-
-    def batches(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
-        return self.text.batches(steps, self.batch, self.length, self.seed)
-
-    def finish(self, predict: Predict) -> Finding:
-        return Finding("it writes\n" + self.text.sample(predict, self.length, 8 if self.quick else 400, self.seed))
 
 
 if __name__ == "__main__":

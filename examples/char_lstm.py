@@ -9,15 +9,12 @@ a graph one loop, run natively forward and backward, whatever its length; in eag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-from characters import VOCABULARY, Text
-from side_by_side import Example, Finding, Predict, main
+from characters import VOCABULARY, NextCharacter
+from side_by_side import main
 
 import staticgrad as sg
-import staticgrad.functional as F
 from staticgrad import nn
 
 
@@ -35,29 +32,15 @@ class Writer(nn.Module):
         return self.head(outputs)
 
 
-class CharLSTM(Example):
+class CharLSTM(NextCharacter):
     steps = 300
-
-    def __init__(self, quick: bool, seed: int):
-        super().__init__(quick, seed)
-        self.batch, self.length = (4, 8) if quick else (32, 64)
-        self.inputs = (("int64", (None, self.length)),) * 2
-        self.text = Text()
+    pieces, quick_pieces = (32, 64), (4, 8)
 
     def model(self) -> Writer:
         return Writer(8, 16) if self.quick else Writer(32, 128)
 
     def optimizer(self, parameters: Any = None) -> Any:
         return sg.optim.Adam(parameters, lr=4e-3)
-
-    def loss(self, model: Any, codes: Any, following: Any) -> Any:
-        return F.cross_entropy(model(codes).reshape(-1, VOCABULARY), following.reshape(-1))
-
-    def batches(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
-        return self.text.batches(steps, self.batch, self.length, self.seed)
-
-    def finish(self, predict: Predict) -> Finding:
-        return Finding("it writes\n" + self.text.sample(predict, self.length, 8 if self.quick else 400, self.seed))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
-"""English text for the character models: the language reference that comes with Python, as numbers."""
+"""English text for the character models: the language reference that comes with Python, as numbers; and what they learn
+of it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 from pydoc_data.topics import topics
+from typing import Any
 
 import numpy as np
-from side_by_side import Predict
+from side_by_side import Example, Finding, Predict
+
+import staticgrad.functional as F
 
 VOCABULARY = 65
 RARE = "?"
@@ -49,3 +53,26 @@ class Text:
             chances = np.cumsum(np.exp(scores - scores.max()))
             codes.append(int(np.searchsorted(chances, rng.random() * chances[-1])))
         return "".join(self.alphabet[code] for code in codes)
+
+
+class NextCharacter(Example):
+    """Guess the character that follows each of a piece of the text; write some text of its own at the end."""
+
+    pieces: tuple[int, int]
+    """How many a batch has, and their length."""
+    quick_pieces: tuple[int, int]
+
+    def __init__(self, quick: bool, seed: int):
+        super().__init__(quick, seed)
+        self.batch, self.length = self.quick_pieces if quick else self.pieces
+        self.inputs = (("int64", (None, self.length)),) * 2
+        self.text = Text()
+
+    def loss(self, model: Any, codes: Any, following: Any) -> Any:
+        return F.cross_entropy(model(codes).reshape(-1, VOCABULARY), following.reshape(-1))
+
+    def batches(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
+        return self.text.batches(steps, self.batch, self.length, self.seed)
+
+    def finish(self, predict: Predict) -> Finding:
+        return Finding("it writes\n" + self.text.sample(predict, self.length, 8 if self.quick else 400, self.seed))

@@ -17,23 +17,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import digits_peers
 import numpy as np
-from digits_report import Run, Trainer, peak_memory, plot, table
+from digits_report import Run, Trainer, plot, table
+from measuring import in_fresh_processes, measured
 
 import staticgrad as sg
 import staticgrad.functional as F
-
-try:
-    from tqdm import tqdm
-except ImportError:
-    sys.exit('This example needs tqdm: pip install "staticgrad[examples]"')
 
 BATCH = 64
 LEARNING_RATE = 1e-3
@@ -152,22 +145,10 @@ MODES = {"eager": eager, "session": session, "compiled": compiled}
 def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int, seed: int) -> Run:
     """Train in one mode: the losses and times of all steps, and what came of them."""
     make = MODES[mode] if mode in MODES else digits_peers.load(mode)
-    begin = time.perf_counter()
-    trainer = make(initial)
-    first = time.perf_counter() - begin
-    losses, seconds = [], []
     steps = epochs * (len(data[1]) // BATCH)
-    for x, y in tqdm(batches(data, epochs, seed), desc=f"{mode:9s}", total=steps, unit=" steps"):
-        begin = time.perf_counter()
-        loss = float(trainer.step(x, y))
-        seconds.append(time.perf_counter() - begin)
-        losses.append(loss)
-    first += seconds[0]
-    memory = peak_memory()
+    trainer, figures = measured(mode, lambda: make(initial), batches(data, epochs, seed), steps)
     accuracy = float(np.mean(trainer.predict(held_out[0]) == held_out[1]))
-    plan = trainer.plan()
-    counts = (plan.kernels, plan.host_calls) if plan is not None else (None, None)
-    return Run(mode, np.array(losses), np.array(seconds[1:]), first, *counts, memory, accuracy, trainer.weights())
+    return Run(mode, figures, accuracy, trainer.weights())
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -185,11 +166,8 @@ def main(arguments: list[str] | None = None) -> None:
     data, held_out = load(options.seed)
     initial = initial_weights(options.seed)
     modes = [*MODES, *([] if options.no_peers else digits_peers.installed())]
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh_process:
-        runs = [
-            fresh_process.submit(train, mode, initial, data, held_out, options.epochs, options.seed).result()
-            for mode in modes
-        ]
+    calls = ((mode, initial, data, held_out, options.epochs, options.seed) for mode in modes)
+    runs = in_fresh_processes(train, calls)
     print(table(runs, options.epochs))
     if options.plot:
         plot(runs, options.epochs, options.plot)

@@ -13,21 +13,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import numpy as np
-from digits_report import peak_memory
+from measuring import Figures, draw_losses, draw_times, figure_of, in_fresh_processes, measured
 
 import staticgrad as sg
-
-try:
-    from tqdm import tqdm
-except ImportError:
-    sys.exit('This example needs tqdm: pip install "staticgrad[examples]"')
 
 TOLERANCE = 1e-3
 
@@ -170,19 +162,13 @@ class Run(NamedTuple):
     """What came of training in one mode."""
 
     mode: str
-    losses: np.ndarray
-    seconds: np.ndarray
-    """Of the steps after the first."""
-    first: float
-    """Seconds of the first step, and of building what takes it."""
-    kernels: int | None
-    host_calls: int | None
-    memory: float
+    figures: Figures
     finding: Finding
 
     def apart(self, other: Run) -> float:
         """The largest relative difference of the losses."""
-        return float(np.max(np.abs(self.losses - other.losses) / np.abs(other.losses)))
+        theirs = other.figures.losses
+        return float(np.max(np.abs(self.figures.losses - theirs) / np.abs(theirs)))
 
 
 def apart(runs: list[Run]) -> float:
@@ -192,20 +178,8 @@ def apart(runs: list[Run]) -> float:
 
 def train(mode: str, example: Example, steps: int) -> Run:
     """Train in one mode."""
-    begin = time.perf_counter()
-    trainer = MODES[mode](example)
-    first = time.perf_counter() - begin
-    losses, seconds = [], []
-    for batch in (bar := tqdm(example.batches(steps), desc=f"{mode:9s}", total=steps, unit=" steps")):
-        begin = time.perf_counter()
-        loss = float(trainer.step(*batch))
-        seconds.append(time.perf_counter() - begin)
-        losses.append(loss)
-        bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
-    memory, plan = peak_memory(), trainer.plan()
-    counts = (plan.kernels, plan.host_calls) if plan is not None else (None, None)
-    finding = example.finish(trainer.predict)
-    return Run(mode, np.array(losses), np.array(seconds[1:]), first + seconds[0], *counts, memory, finding)
+    trainer, figures = measured(mode, lambda: MODES[mode](example), example.batches(steps), steps)
+    return Run(mode, figures, example.finish(trainer.predict))
 
 
 def table(runs: list[Run]) -> str:
@@ -214,11 +188,12 @@ def table(runs: list[Run]) -> str:
 
 
 def _line(run: Run, first: Run) -> str:
-    kernels, host_calls = ("-" if n is None else n for n in (run.kernels, run.host_calls))
-    last = run.losses[-max(len(run.losses) // 10, 1) :].mean()
+    losses, seconds, before, *counts, memory = run.figures
+    kernels, host_calls = ("-" if n is None else n for n in counts)
+    last = losses[-max(len(losses) // 10, 1) :].mean()
     return (
-        f"{run.mode:12s}{1e6 * np.median(run.seconds):12.1f}{run.first:10.2f}{kernels:>9}{host_calls:>8}"
-        f"{run.memory:9.0f}{last:9.4f}" + (f"{'-':>12s}" if run is first else f"{run.apart(first):12.1e}")
+        f"{run.mode:12s}{1e6 * np.median(seconds):12.1f}{before:10.2f}{kernels:>9}{host_calls:>8}"
+        f"{memory:9.0f}{last:9.4f}" + (f"{'-':>12s}" if run is first else f"{run.apart(first):12.1e}")
     )
 
 
@@ -232,25 +207,11 @@ def findings(runs: list[Run]) -> str:
 
 def plot(example: Example, runs: list[Run], file: str) -> None:
     """Loss curves, how long a step takes, and the finding of the last mode where the example draws one."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        sys.exit('--plot needs matplotlib: pip install "staticgrad[examples]"')
-    values = runs[-1].finding.values
-    figure = Figure(figsize=(11 if values is None else 15, 4), layout="constrained")
-    curves, times, *others = figure.subplots(1, 2 if values is None else 3)
-    for i, run in enumerate(runs):  # the curves lie on each other: thinner towards the last
-        curves.plot(np.arange(1, len(run.losses) + 1), run.losses, label=run.mode, linewidth=2.0 * (len(runs) - i))
-    curves.set(xlabel="step", ylabel="loss", yscale="log", title=f"Losses differ by {apart(runs):.0e} of their size")
-    curves.legend()
-
-    for i, run in enumerate(runs):
-        low, median, high = 1e6 * np.percentile(run.seconds, (25, 50, 75))
-        times.barh(run.mode, median, xerr=[[median - low], [high - median]], color=f"C{i}", capsize=3)
-        times.annotate(f"{median:.0f} us", (high, i), (6, 0), textcoords="offset points", va="center")
-    times.margins(x=0.25)
-    times.invert_yaxis()
-    times.set(xlabel="microseconds", title="One step: median and quartiles")
+    values, modes = runs[-1].finding.values, [run.mode for run in runs]
+    figure, (curves, times, *others) = figure_of(11, 2) if values is None else figure_of(15, 3)
+    draw_losses(curves, modes, [run.figures.losses for run in runs], apart(runs))
+    curves.set(xlabel="step", ylabel="loss")
+    draw_times(times, modes, [run.figures.seconds for run in runs])
     for axes in others:
         example.draw(axes, values)
     figure.savefig(file, dpi=120)
@@ -281,8 +242,7 @@ def main(make: Callable[[bool, int], Example], doc: str | None) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     example = make(options.quick, options.seed)
     steps = options.steps or (example.quick_steps if options.quick else example.steps)
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as fresh_process:
-        runs = [fresh_process.submit(train, mode, example, steps).result() for mode in options.modes]
+    runs = in_fresh_processes(train, ((mode, example, steps) for mode in options.modes))
     print(f"{table(runs)}\n\n{findings(runs)}\n")
     if options.plot:
         plot(example, runs, options.plot)

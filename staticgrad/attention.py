@@ -8,7 +8,7 @@ from typing import Any
 from .errors import ArgumentError, ShapeError
 from .operators import F
 from .ops.attention import attention_softmax
-from .ops.convolution import operand, size_text
+from .ops.settings import operand, size_text
 from .types import Shape, broadcast_shapes
 
 

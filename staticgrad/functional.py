@@ -18,11 +18,11 @@ from .operators import F, Operators, Symbol, apply, as_array
 from .ops.convolution import conv1d, conv2d, conv_transpose2d
 from .ops.gathering import along_op, bounded, gather_op
 from .ops.indexing import one_hot
+from .ops.logistic import logistic_loss, softplus
 from .ops.padding import pad
-from .ops.pointwise import logistic_loss, softplus
 from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from .ops.reductions import log_softmax, softmax
 from .ops.shaping import flatten
+from .ops.softmax import log_softmax, softmax
 from .types import Shape, shape_text
 
 erf, exp, log, relu, sigmoid, tanh = F.erf, F.exp, F.log, F.relu, F.sigmoid, F.tanh

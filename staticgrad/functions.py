@@ -17,29 +17,19 @@ from .ops.branches import cond
 from .ops.einsum import einsum
 from .ops.gathering import index_along
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
+from .ops.joining import concatenate, split, stack
 from .ops.linear import dot, matmul, outer
+from .ops.logistic import softplus
 from .ops.loops import scan
-from .ops.pointwise import (
-    astype,
-    clamp,
-    clip,
-    clone,
-    masked_fill,
-    pow,
-    reciprocal,
-    rsqrt,
-    softplus,
-    stop_gradient,
-    where,
-)
+from .ops.pointwise import astype, clone, pow, reciprocal, rsqrt, stop_gradient
 from .ops.pointwise import isfinite_ as isfinite
 from .ops.pointwise import isnan_ as isnan
 from .ops.reductions import all_ as all
 from .ops.reductions import any_ as any
-from .ops.reductions import broadcast_like, cumsum, log_softmax, norm, softmax, std, var
+from .ops.reductions import broadcast_like, cumsum, norm, std, var
+from .ops.selection import clamp, clip, masked_fill, where
 from .ops.shaping import (
     broadcast_to,
-    concatenate,
     expand,
     expand_dims,
     flatten,
@@ -47,14 +37,13 @@ from .ops.shaping import (
     ones_like,
     permute,
     reshape,
-    split,
     squeeze,
-    stack,
     swapaxes,
     transpose,
     unsqueeze,
     zeros_like,
 )
+from .ops.softmax import log_softmax, softmax
 from .ops.while_loops import while_loop
 from .types import as_dtype
 

@@ -11,7 +11,7 @@ from .eager import no_grad
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
 from .operators import F, Symbol, apply, frontends, state
-from .ops.convolution import operand, size_text
+from .ops.settings import operand, size_text
 from .ops.shaping import reshape_like
 
 

@@ -13,15 +13,13 @@ from ..frameworks import (
     batches,
     jax_for,
     labels_long,
-    our_training,
     pytensor_function,
-    session,
     session_variants,
-    torch_compiled,
     torch_for,
     torch_variants,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_steps, numpy_cross_entropy, our_training, session_training, torch_compiled_training
 
 WORDS, WIDTH, BAG, BATCH, CLASSES, RATE = 10_000, 64, 32, 64, 10, 0.1
 PARAMETERS = ("table", "w", "b")
@@ -77,9 +75,7 @@ def in_session(data: Arrays, backend: str, variant: str) -> Job:
         table, w, b = variables.values()
         loss = F.cross_entropy(sg.mean(F.embedding(bags, table), 1) @ w + b, y)
         train = sg.optim.SGD(lr=RATE).minimize(loss)
-    sess, step = session(graph, [loss, train], [bags, y], variant)
-    batch = batches(data, "bags", "y")
-    return Job(lambda: float(step(*batch())[0]), lambda: sess.run(variables))
+    return session_training(graph, loss, train, [bags, y], variables, batches(data, "bags", "y"), variant)
 
 
 @implements(CASES, "jax", variants=(*JAX, "sync, dense"))
@@ -103,14 +99,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
 
     call = jax.jit(update, donate_argnums=0)
     state = tuple(jnp.array(data[name]) for name in PARAMETERS)
-    batch = batches(data, "bags", "y")
-
-    def step() -> float:
-        nonlocal state
-        state, loss = call(state, *batch())
-        return float(loss)
-
-    return Job(step, lambda: dict(zip(PARAMETERS, state, strict=True)))
+    return jax_steps(call, state, batches(data, "bags", "y"), lambda state: dict(zip(PARAMETERS, state, strict=True)))
 
 
 @implements(CASES, "torch", variants=torch_variants)
@@ -148,7 +137,8 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
 @implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
     torch = torch_for(variant)
-    table, w, b = parameters = [torch.from_numpy(data[name].copy()) for name in PARAMETERS]
+    parameters = {name: torch.from_numpy(data[name].copy()) for name in PARAMETERS}
+    table, w, b = parameters.values()
 
     def loss_of(rows: Any, w: Any, b: Any, y: Any) -> Any:
         return torch.nn.functional.cross_entropy(rows.mean(1) @ w + b, y)
@@ -162,14 +152,8 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
         b.sub_(RATE * db)
         return loss
 
-    compiled = torch_compiled(train)
     batch = batches(labels_long(data, "y"), "bags", "y", place=torch.from_numpy)
-
-    def step() -> float:
-        with torch.no_grad():
-            return compiled(*batch()).item()
-
-    return Job(step, lambda: dict(zip(PARAMETERS, (p.numpy() for p in parameters), strict=True)))
+    return torch_compiled_training(parameters, train, batch)
 
 
 @implements(CASES, "pytensor")
@@ -192,7 +176,7 @@ def pytensor(data: Arrays, backend: str, variant: str) -> Job:
 @implements(CASES, "numpy")
 def by_hand(data: Arrays, backend: str, variant: str) -> Job:
     table, w, b = parameters = [data[name].copy() for name in PARAMETERS]
-    rows, share = np.arange(BATCH), np.float32(1 / BATCH)
+    rows = np.arange(BATCH)
     batch = batches(data, "bags", "y")
 
     def step() -> float:
@@ -200,13 +184,7 @@ def by_hand(data: Arrays, backend: str, variant: str) -> Job:
         h = table[bags].mean(1)
         z = h @ w
         z += b
-        z -= z.max(1, keepdims=True)
-        picked = z[rows, y]
-        np.exp(z, out=z)
-        total = z.sum(1, keepdims=True)
-        loss = float((np.log(total[:, 0]) - picked).mean())
-        z *= share / total
-        z[rows, y] -= share
+        loss = numpy_cross_entropy(z, y, rows)
         dh = z @ w.T
         dh *= np.float32(-RATE / BAG)
         np.add.at(table, bags, dh[:, None, :])

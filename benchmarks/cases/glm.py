@@ -11,16 +11,17 @@ from ..frameworks import (
     OURS,
     batches,
     jax_for,
-    mode,
     pytensor_function,
     session,
     session_variants,
-    torch_compiled,
+    torch_compiled_value_and_gradient,
     torch_for,
+    torch_value_and_gradient,
     torch_variants,
+    value_and_gradient,
+    values_of,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
-from .logistic import values_of
 
 
 def arrays(rows: int = 500, columns: int = 20) -> Arrays:
@@ -41,13 +42,11 @@ def ours(data: Arrays, backend: str, variant: str) -> Job:
 
     X, y = sg.from_numpy(data["X"]), sg.from_numpy(data["y"])
 
-    def function(beta: Any) -> Any:
-        beta.requires_grad_()
+    def logp_of(beta: Any) -> Any:
         z = X @ beta
-        logp = (y * z - sg.softplus(z)).sum() - 0.5 * (beta * beta).sum()
-        return logp, sg.grad(logp, beta)[0]
+        return (y * z - sg.softplus(z)).sum() - 0.5 * (beta * beta).sum()
 
-    return Job(values_of(mode(function, backend), batches(data, "beta")))
+    return Job(values_of(value_and_gradient(logp_of, backend), batches(data, "beta")))
 
 
 @implements(CASES, "session", variants=session_variants)
@@ -76,34 +75,22 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(values_of(jax.jit(jax.value_and_grad(logp_of)), batches(data, "beta")))
 
 
-@implements(CASES, "torch", variants=torch_variants)
-def torch(data: Arrays, backend: str, variant: str) -> Job:
-    torch = torch_for(variant)
+def torch_logp(torch: Any, data: Arrays) -> Any:
     X, y = torch.from_numpy(data["X"]), torch.from_numpy(data["y"])
     loss_of = torch.nn.functional.binary_cross_entropy_with_logits
+    return lambda beta: -loss_of(X @ beta, y, reduction="sum") - 0.5 * (beta @ beta)
 
-    def call(vector: Any) -> Any:
-        beta = torch.from_numpy(vector).requires_grad_()
-        logp = -loss_of(X @ beta, y, reduction="sum") - 0.5 * (beta @ beta)
-        return logp.item(), torch.autograd.grad(logp, beta)[0].numpy()
 
-    return Job(values_of(call, batches(data, "beta")))
+@implements(CASES, "torch", variants=torch_variants)
+def torch(data: Arrays, backend: str, variant: str) -> Job:
+    logp_of = torch_logp(torch_for(variant), data)
+    return Job(values_of(torch_value_and_gradient(logp_of), batches(data, "beta")))
 
 
 @implements(CASES, "torch.compile", variants=torch_variants)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
-    torch = torch_for(variant)
-    X, y = torch.from_numpy(data["X"]), torch.from_numpy(data["y"])
-    loss_of = torch.nn.functional.binary_cross_entropy_with_logits
-    compiled = torch_compiled(
-        torch.func.grad_and_value(lambda beta: -loss_of(X @ beta, y, reduction="sum") - 0.5 * (beta @ beta))
-    )
-
-    def call(vector: Any) -> Any:
-        gradient, logp = compiled(torch.from_numpy(vector))
-        return logp.item(), gradient.numpy()
-
-    return Job(values_of(call, batches(data, "beta")))
+    logp_of = torch_logp(torch_for(variant), data)
+    return Job(values_of(torch_compiled_value_and_gradient(logp_of), batches(data, "beta")))
 
 
 @implements(CASES, "pytensor")

@@ -15,16 +15,15 @@ from ..frameworks import (
     OURS,
     THREADS,
     batches,
+    jax_batches,
     jax_for,
     labels_long,
-    our_training,
-    session,
     session_variants,
     torch_compiled,
     torch_for,
-    torch_training,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_steps, our_training, session_training, torch_training
 
 VOCABULARY, WIDTH, HEADS, LENGTH, LAYERS = 65, 64, 4, 64, 2
 RATE, BETA1, BETA2, EPSILON, DECAY = 1e-3, 0.9, 0.999, 1e-8, 0.01
@@ -128,9 +127,7 @@ def in_session(data: Arrays, backend: str, variant: str) -> Job:
         x, y = (sg.placeholder("int32", (None, LENGTH)) for _ in range(2))
         loss = model(x, y)
         train = sg.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY).minimize(loss)
-    _, step = session(graph, [loss, train], [x, y], variant)
-    batch = batches(data, "x", "y")
-    return Job(lambda: float(step(*batch())[0]))
+    return session_training(graph, loss, train, [x, y], {}, batches(data, "x", "y"), variant)
 
 
 @implements(CASES, "jax", variants=(*JAX, "sync, placed"))
@@ -173,14 +170,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     jitted = jax.jit(update, donate_argnums=0)
     first = {name: jnp.array(data[name]) for name in SHAPES}
     state: Any = (first, jax.tree.map(jnp.zeros_like, first), jax.tree.map(jnp.zeros_like, first), jnp.float32(0))
-    batch = batches(data, "x", "y", place=jnp.asarray if "placed" in variant else np.asarray)
-
-    def step() -> float:
-        nonlocal state
-        state, loss = jitted(state, *batch())
-        return float(loss)
-
-    return Job(step)
+    return jax_steps(jitted, state, jax_batches(variant, data, "x", "y"), lambda state: {})
 
 
 def _torch_model(torch: Any, data: Arrays) -> Any:

@@ -7,21 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import (
-    JAX,
-    OURS,
-    THREADS,
-    batches,
-    jax_for,
-    labels_long,
-    our_training,
-    session,
-    session_variants,
-    torch_compiled,
-    torch_for,
-    torch_training,
-)
+from ..frameworks import JAX, OURS, THREADS, batches, jax_batches, jax_for, labels_long, session_variants, torch_for
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_steps, our_training, session_training, torch_compiled_training, torch_training, variables_of
 
 RATE, MOMENTUM = 0.02, 0.9
 SHAPES = {
@@ -85,10 +73,7 @@ def in_session(data: Arrays, backend: str, variant: str) -> Job:
         x, y = sg.placeholder("float32", (None, 1, 28, 28)), sg.placeholder("int32", (None,))
         loss = F.cross_entropy(model(x), y)
         train = sg.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM).minimize(loss)
-        variables = {name: graph.variable_of[graph.standing_for(p)] for name, p in model.named_parameters()}
-    sess, step = session(graph, [loss, train], [x, y], variant)
-    batch = batches(data, "x", "y")
-    return Job(lambda: float(step(*batch())[0]), lambda: sess.run(variables))
+    return session_training(graph, loss, train, [x, y], variables_of(graph, model), batches(data, "x", "y"), variant)
 
 
 @implements(CASES, "jax", variants=(*JAX, "sync, placed"))
@@ -112,14 +97,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
 
     first = {name: jnp.array(data[name]) for name in SHAPES}
     state = first, jax.tree.map(jnp.zeros_like, first)
-    batch = batches(data, "x", "y", place=jnp.asarray if "placed" in variant else np.asarray)
-
-    def step() -> float:
-        nonlocal state
-        state, loss = update(state, *batch())
-        return float(loss)
-
-    return Job(step, lambda: state[0])
+    return jax_steps(update, state, jax_batches(variant, data, "x", "y"), lambda state: state[0])
 
 
 @implements(CASES, "torch", variants=THREADS)
@@ -156,11 +134,5 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
             p.sub_(RATE * moments[name].mul_(MOMENTUM).add_(gradients[name]))
         return loss
 
-    compiled = torch_compiled(train)
     batch = batches(labels_long(data, "y"), "x", "y", place=torch.from_numpy)
-
-    def step() -> float:
-        with torch.no_grad():
-            return compiled(*batch()).item()
-
-    return Job(step, lambda: {name: p.numpy() for name, p in parameters.items()})
+    return torch_compiled_training(parameters, train, batch)

@@ -12,12 +12,14 @@ from ..frameworks import (
     THREADS,
     batches,
     jax_for,
-    mode,
     pytensor_function,
     session,
     session_variants,
-    torch_compiled,
+    torch_compiled_value_and_gradient,
     torch_for,
+    torch_value_and_gradient,
+    value_and_gradient,
+    values_of,
 )
 from ..registry import Arrays, Case, Job, add_cases, implements
 
@@ -41,29 +43,17 @@ CASES = add_cases(
 )
 
 
-def values_of(call: Any, batch: Any) -> Any:
-    """A step that passes the next vector to `call` and reads the value and the gradient as float and array."""
-
-    def step() -> Any:
-        value, gradient = call(*batch())
-        return float(value), np.asarray(gradient)
-
-    return step
-
-
 @implements(CASES, *OURS)
 def ours(data: Arrays, backend: str, variant: str) -> Job:
     import staticgrad as sg
 
     X, y = sg.from_numpy(data["X"]), sg.from_numpy(data["y"])
 
-    def function(w: Any) -> Any:
-        w.requires_grad_()
+    def loss_of(w: Any) -> Any:
         z = X @ w
-        loss = (sg.softplus(z) - y * z).mean()
-        return loss, sg.grad(loss, w)[0]
+        return (sg.softplus(z) - y * z).mean()
 
-    return Job(values_of(mode(function, backend), batches(data, "w")))
+    return Job(values_of(value_and_gradient(loss_of, backend), batches(data, "w")))
 
 
 @implements(CASES, "session", variants=session_variants)
@@ -93,32 +83,22 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     return Job(values_of(lambda w: call(w, X, y), batches(data, "w")))
 
 
-@implements(CASES, "torch", variants=THREADS)
-def torch(data: Arrays, backend: str, variant: str) -> Job:
-    torch = torch_for(variant)
+def torch_loss(torch: Any, data: Arrays) -> Any:
     X, y = torch.from_numpy(data["X"]), torch.from_numpy(data["y"])
     loss_of = torch.nn.functional.binary_cross_entropy_with_logits
+    return lambda w: loss_of(X @ w, y)
 
-    def call(w: Any) -> Any:
-        leaf = torch.from_numpy(w).requires_grad_()
-        loss = loss_of(X @ leaf, y)
-        return loss.item(), torch.autograd.grad(loss, leaf)[0].numpy()
 
-    return Job(values_of(call, batches(data, "w")))
+@implements(CASES, "torch", variants=THREADS)
+def torch(data: Arrays, backend: str, variant: str) -> Job:
+    loss_of = torch_loss(torch_for(variant), data)
+    return Job(values_of(torch_value_and_gradient(loss_of), batches(data, "w")))
 
 
 @implements(CASES, "torch.compile", variants=THREADS)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
-    torch = torch_for(variant)
-    X, y = torch.from_numpy(data["X"]), torch.from_numpy(data["y"])
-    loss_of = torch.nn.functional.binary_cross_entropy_with_logits
-    compiled = torch_compiled(torch.func.grad_and_value(lambda w: loss_of(X @ w, y)))
-
-    def call(w: Any) -> Any:
-        gradient, loss = compiled(torch.from_numpy(w))
-        return loss.item(), gradient.numpy()
-
-    return Job(values_of(call, batches(data, "w")))
+    loss_of = torch_loss(torch_for(variant), data)
+    return Job(values_of(torch_compiled_value_and_gradient(loss_of), batches(data, "w")))
 
 
 @implements(CASES, "pytensor")

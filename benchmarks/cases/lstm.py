@@ -7,20 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import (
-    JAX,
-    OURS,
-    THREADS,
-    batches,
-    jax_for,
-    our_training,
-    session,
-    session_variants,
-    torch_compiled,
-    torch_for,
-    torch_training,
-)
+from ..frameworks import JAX, OURS, THREADS, batches, jax_batches, jax_for, session_variants, torch_for
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_steps, our_training, session_training, torch_compiled_training, torch_training, variables_of
 
 RATE, STEPS, INPUTS, HIDDEN = 0.1, 100, 32, 64
 SHAPES = {
@@ -77,10 +66,7 @@ def in_session(data: Arrays, backend: str, variant: str) -> Job:
         y = sg.placeholder("float32", data["y"].shape[1:])
         loss = sg.mean((model(x)[0] - y) ** 2)
         train = sg.optim.SGD(model.parameters(), lr=RATE).minimize(loss)
-        variables = {name: graph.variable_of[graph.standing_for(p)] for name, p in model.named_parameters()}
-    sess, step = session(graph, [loss, train], [x, y], variant)
-    batch = batches(data, "x", "y")
-    return Job(lambda: float(step(*batch())[0]), lambda: sess.run(variables))
+    return session_training(graph, loss, train, [x, y], variables_of(graph, model), batches(data, "x", "y"), variant)
 
 
 @implements(CASES, "jax", variants=(*JAX, "sync, placed"))
@@ -108,14 +94,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
 
     update = jax.jit(train, donate_argnums=0)
     p = {name: jnp.array(data[name]) for name in SHAPES}
-    batch = batches(data, "x", "y", place=jnp.asarray if "placed" in variant else np.asarray)
-
-    def step() -> float:
-        nonlocal p
-        p, loss = update(p, *batch())
-        return float(loss)
-
-    return Job(step, lambda: p)
+    return jax_steps(update, p, jax_batches(variant, data, "x", "y"))
 
 
 @implements(CASES, "torch", variants=THREADS)
@@ -158,11 +137,5 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
             p.sub_(RATE * gradients[name])
         return loss
 
-    compiled = torch_compiled(train)
     batch = batches(data, "x", "y", place=torch.from_numpy)
-
-    def step() -> float:
-        with torch.no_grad():
-            return compiled(*batch()).item()
-
-    return Job(step, lambda: {name: p.numpy() for name, p in parameters.items()})
+    return torch_compiled_training(parameters, train, batch)

@@ -7,24 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import (
-    JAX,
-    OURS,
-    THREADS,
+from ..frameworks import JAX, OURS, THREADS, batches, jax_batches, jax_for, labels_long, session_variants, torch_for
+from ..registry import Arrays, Case, Job, Product, add_cases, implements
+from ..training import (
     NumpyAdam,
-    batches,
-    jax_for,
     jax_training,
-    labels_long,
+    numpy_cross_entropy,
     our_training,
     pytensor_training,
-    session,
-    session_variants,
+    session_training,
     torch_compiled_adam,
-    torch_for,
     torch_training,
 )
-from ..registry import Arrays, Case, Job, Product, add_cases, implements
 
 RATE = 1e-3
 PARAMETERS = ("0.weight", "0.bias", "2.weight", "2.bias")
@@ -118,9 +112,7 @@ def in_session(data: Arrays, backend: str, variant: str) -> Job:
         w1, b1, w2, b2 = variables.values()
         loss = F.cross_entropy(sg.relu(x @ w1.T + b1) @ w2.T + b2, y)
         train = sg.optim.Adam(lr=RATE).minimize(loss)
-    sess, step = session(graph, [loss, train], [x, y], variant)
-    batch = batches(data, "x", "y")
-    return Job(lambda: float(step(*batch())[0]), lambda: sess.run(variables))
+    return session_training(graph, loss, train, [x, y], variables, batches(data, "x", "y"), variant)
 
 
 @implements(CASES[:1], "jax", variants=(*JAX, "sync, placed", "sync, one-hot", "sync, tree"))
@@ -136,9 +128,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
             picked = jnp.take_along_axis(z, y[:, None], axis=1)[:, 0]
         return jnp.mean(jax.nn.logsumexp(z, axis=1) - picked)
 
-    step, state = jax_training(data, PARAMETERS, loss_of, RATE, variant)
-    batch = batches(data, "x", "y", place=jnp.asarray if "placed" in variant else np.asarray)
-    return Job(lambda: step(*batch()), state)
+    return jax_training(data, PARAMETERS, loss_of, RATE, jax_batches(variant, data, "x", "y"), variant)
 
 
 @implements(CASES, "torch", variants=THREADS)
@@ -166,9 +156,8 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
         h = F.relu(F.linear(x, p["0.weight"], p["0.bias"]))
         return F.cross_entropy(F.linear(h, p["2.weight"], p["2.bias"]), y)
 
-    train = torch_compiled_adam(parameters, loss_of, RATE)
     batch = batches(labels_long(data, "y"), "x", "y", place=torch.from_numpy)
-    return Job(lambda: train(*batch()), lambda: {name: p.numpy() for name, p in parameters.items()})
+    return torch_compiled_adam(parameters, loss_of, RATE, batch)
 
 
 @implements(CASES, "pytensor")
@@ -180,9 +169,7 @@ def pytensor(data: Arrays, backend: str, variant: str) -> Job:
         return -pt.mean(pt.special.log_softmax(z, axis=1)[pt.arange(y.shape[0]), y])
 
     inputs = [pt.matrix("x", dtype="float32"), pt.vector("y", dtype="int32")]
-    call, state = pytensor_training(data, PARAMETERS, inputs, loss_of, RATE)
-    batch = batches(data, "x", "y")
-    return Job(lambda: float(call(*batch())), state)
+    return pytensor_training(data, PARAMETERS, inputs, loss_of, RATE, batches(data, "x", "y"))
 
 
 @implements(CASES, "numpy")
@@ -195,8 +182,7 @@ def by_hand(data: Arrays, backend: str, variant: str) -> Job:
         [part.reshape(data[name].shape) for part, name in zip(parts, PARAMETERS, strict=True)] for parts in cut
     )
     optimizer, batch = NumpyAdam(vector, RATE), batches(data, "x", "y")
-    count = data["y"].shape[1]
-    rows, share = np.arange(count), np.float32(1 / count)
+    rows = np.arange(data["y"].shape[1])
 
     def step() -> float:
         x, y = batch()
@@ -205,13 +191,7 @@ def by_hand(data: Arrays, backend: str, variant: str) -> Job:
         np.maximum(h, 0, out=h)
         z = h @ w2.T
         z += b2
-        z -= z.max(1, keepdims=True)
-        picked = z[rows, y]
-        np.exp(z, out=z)
-        total = z.sum(1, keepdims=True)
-        loss = float((np.log(total[:, 0]) - picked).mean())
-        z *= share / total
-        z[rows, y] -= share
+        loss = numpy_cross_entropy(z, y, rows)
         np.matmul(z.T, h, out=dw2)
         np.sum(z, 0, out=db2)
         dh = z @ w2

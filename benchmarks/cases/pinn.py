@@ -8,22 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import (
-    JAX,
-    OURS,
-    batches,
-    jax_for,
-    jax_training,
-    our_training,
-    pytensor_training,
-    session,
-    session_variants,
-    torch_compiled_adam,
-    torch_for,
-    torch_training,
-    torch_variants,
-)
+from ..frameworks import JAX, OURS, batches, jax_for, session_variants, torch_for, torch_variants
 from ..registry import Arrays, Case, Job, add_cases, implements
+from ..training import jax_training, our_training, pytensor_training, session_training, torch_compiled_adam, torch_training
 
 SIZES, POINTS, RATE = (1, 32, 32, 1), 256, 1e-3
 LAYERS = (0, 2, 4)
@@ -78,9 +65,7 @@ def in_session(data: Arrays, backend: str, variant: str) -> Job:
         (d2u,) = sg.gradients(du, x)
         loss = sg.mean((d2u + f) ** 2)
         train = sg.optim.Adam(lr=RATE).minimize(loss)
-    sess, step = session(graph, [loss, train], [x, f], variant)
-    batch = batches(data, "x", "f")
-    return Job(lambda: float(step(*batch())[0]), lambda: sess.run(variables))
+    return session_training(graph, loss, train, [x, f], variables, batches(data, "x", "f"), variant)
 
 
 @implements(CASES, "jax", variants=(*JAX, "sync, tree", "sync, jet", "sync, reverse"))
@@ -106,9 +91,7 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     def loss_of(p: Any, x: Any, f: Any) -> Any:
         return jnp.mean((second(lambda x: solution(p, x), x) + f) ** 2)
 
-    step, state = jax_training(data, PARAMETERS, loss_of, RATE, variant)
-    batch = batches(data, "x", "f")
-    return Job(lambda: step(*batch()), state)
+    return jax_training(data, PARAMETERS, loss_of, RATE, batches(data, "x", "f"), variant)
 
 
 @implements(CASES, "torch", variants=torch_variants)
@@ -146,9 +129,7 @@ def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
         d2u = jvp(lambda x: jvp(lambda x: solution(p, x), (x,), (ones,))[1], (x,), (ones,))[1]
         return ((d2u + f) ** 2).mean()
 
-    train = torch_compiled_adam(parameters, loss_of, RATE)
-    batch = batches(data, "x", "f", place=torch.from_numpy)
-    return Job(lambda: train(*batch()), lambda: {name: p.numpy() for name, p in parameters.items()})
+    return torch_compiled_adam(parameters, loss_of, RATE, batches(data, "x", "f", place=torch.from_numpy))
 
 
 @implements(CASES, "pytensor")
@@ -163,6 +144,4 @@ def pytensor(data: Arrays, backend: str, variant: str) -> Job:
         return ((d2u + f) ** 2).mean()
 
     inputs = [pt.tensor(name, dtype="float32", shape=(None, 1)) for name in "xf"]
-    call, state = pytensor_training(data, PARAMETERS, inputs, loss_of, RATE)
-    batch = batches(data, "x", "f")
-    return Job(lambda: float(call(*batch())), state)
+    return pytensor_training(data, PARAMETERS, inputs, loss_of, RATE, batches(data, "x", "f"))

@@ -13,16 +13,17 @@ from ..frameworks import (
     OURS,
     batches,
     jax_for,
-    mode,
     pytensor_function,
     session,
     session_variants,
-    torch_compiled,
+    torch_compiled_value_and_gradient,
     torch_for,
+    torch_value_and_gradient,
     torch_variants,
+    value_and_gradient,
+    values_of,
 )
 from ..registry import Arrays, Case, Job, Variants, add_cases, implements
-from .logistic import values_of
 
 
 def arrays(size: int = 20) -> Arrays:
@@ -91,14 +92,7 @@ def rosenbrock(x: Any) -> Any:
 
 @implements_both(*OURS)
 def ours(backend: str, variant: str) -> Function:
-    import staticgrad as sg
-
-    def function(x: Any) -> Any:
-        x.requires_grad_()
-        value = rosenbrock(x)
-        return value, sg.grad(value, x)[0]
-
-    return mode(function, backend)
+    return value_and_gradient(rosenbrock, backend)
 
 
 @implements_both("session", variants=session_variants)
@@ -121,26 +115,14 @@ def jax(backend: str, variant: str) -> Function:
 
 @implements_both("torch", variants=torch_variants)
 def torch(backend: str, variant: str) -> Function:
-    torch = torch_for(variant)
-
-    def call(vector: Any) -> Any:
-        x = torch.from_numpy(vector).requires_grad_()
-        value = rosenbrock(x)
-        return value.item(), torch.autograd.grad(value, x)[0].numpy()
-
-    return call
+    torch_for(variant)
+    return torch_value_and_gradient(rosenbrock)
 
 
 @implements_both("torch.compile", variants=torch_variants)
 def torch_compile(backend: str, variant: str) -> Function:
-    torch = torch_for(variant)
-    compiled = torch_compiled(torch.func.grad_and_value(rosenbrock))
-
-    def call(vector: Any) -> Any:
-        gradient, value = compiled(torch.from_numpy(vector))
-        return value.item(), gradient.numpy()
-
-    return call
+    torch_for(variant)
+    return torch_compiled_value_and_gradient(rosenbrock)
 
 
 @implements_both("pytensor")

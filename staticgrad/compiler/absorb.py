@@ -77,7 +77,7 @@ def _terms(group: Group) -> dict[Node, float] | None:
     made: dict[Node, dict[Node, float]] = {}
     for node in group.members:
         emit = node.op.emit
-        if not isinstance(emit, Pointwise) or node.type.shape != group.outputs[0].type.shape:
+        if not isinstance(emit, Pointwise) or node.type.shape != group.outputs[0].type.shape or node.type.dtype.kind != "f":
             return None
         factors = _factors(node, emit)
         if factors is None:
@@ -87,8 +87,14 @@ def _terms(group: Group) -> dict[Node, float] | None:
             if operand not in made and origin(operand) in made:
                 return None
             for x, own in made.get(operand, {operand: 1.0}).items():
-                made[node][x] = made[node].get(x, 0.0) + factor * own
+                made[node][x] = _in_range(made[node].get(x, 0.0) + _in_range(factor * own, node), node)
     return made[group.outputs[0]]
+
+
+def _in_range(factor: float, node: Node) -> float:
+    """The factor, or NaN where its product with a number may be another than one factor after the other gives."""
+    limits = np.finfo(node.type.dtype)
+    return factor if factor == 0 or float(limits.tiny) <= abs(factor) <= float(limits.max) else np.nan
 
 
 def _factors(node: Node, emit: Pointwise) -> list[tuple[Node, float]] | None:
@@ -146,6 +152,8 @@ def _sum(group: Group, terms: dict[Node, float], products: Sequence[Node], layou
             raise Unfit("what is added does not lie in rows like those of the product")
     if any(terms[x] == 0.0 for x in products):
         raise Unfit("a product cancels out")
+    if any(np.isnan(terms[x]) for x in products):
+        raise Unfit(f"its factor leaves the range of {out.type.dtype}")
     found = tuple((origin(x), terms[x]) for x in products)
     inside = (*group.members, *(product for product, _ in found))
     return Sum(out, found, others[0] if others else None, inside)

@@ -15,7 +15,7 @@ import numpy as np
 from ..ir import Extent, Index, Lookup, Node, Pointwise, Window
 from ..types import SHORT, bool_, float64
 from .fuse import Group
-from .layout import ZERO, Layouts, row_terms
+from .layout import Layouts, real, row_terms
 from .lookups import table_strides
 from .space import COL, FULL, ROW, SCALAR, origin, split_strides
 from .windows import strides_of
@@ -83,7 +83,6 @@ class Arguments:
     value: dict[Node, str] = field(default_factory=dict)
     level: dict[Node, int] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
-    flops: int = 0
 
     def next(self, letter: str) -> int:
         """Numbers values of one kind: v0, v1, ..."""
@@ -233,7 +232,7 @@ class Arguments:
         if modulus == 0:
             if self.group.space.columns is not None and stride == self.group.space.columns:
                 return "i * columns"
-            return "i" if stride == 1 else f"i * {self.size(('row stride', key), stride)}"
+            return "i" if stride == 1 else f"i * {self.size(('row stride', key), real(stride))}"
         place = f"i // {self.size(('div', key), divisor)}" if divisor != 1 else "i"
         place = f"{place} % {self.size(('mod', key), modulus)}"
         return f"({place}) * {self.size(('row stride', key), stride)}"
@@ -259,5 +258,4 @@ class Arguments:
 
 
 def real_extent(space: Any, which: str) -> int:
-    n = getattr(space, which)
-    return 0 if n and n % ZERO == 0 else n
+    return real(getattr(space, which))

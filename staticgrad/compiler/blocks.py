@@ -24,9 +24,10 @@ from ..types import SHORT
 from .accumulate import indent
 from .arguments import BufferRef, real_extent
 from .dots import find_dots
-from .emit import Body, cost
+from .emit import Body
 from .fuse import Group
 from .layout import Layouts
+from .levels import cost
 from .space import COL, FULL, ROW, SCALAR, SPREAD, origin
 
 BLOCK = 64

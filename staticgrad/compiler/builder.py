@@ -278,7 +278,7 @@ class Builder(Regions):
         at = self.layouts.at[node] if source is None else source[2]
         size = node.type.dtype.itemsize
         shape, strides_to, strides_from = collapse(at.shape, layout.strides, at.strides)
-        kernel = jit.library("move", f"copy_{size}")
+        kernel = jit.library("move", f"copy_i{8 * size}")
         work = math.prod(shape)
         self.add(
             Row(

@@ -2,6 +2,11 @@
 
 Numba takes some milliseconds for each line of a kernel. Long routines that are compiled in every fresh installation are
 written here instead, which costs only what LLVM takes.
+
+This is for code that Python makes: one text for several types and widths, lines that a loop in Python repeats, vectors.
+The runtime has none of that, but `while`, `break`, early returns and `and` that computes no more than it needs, which calls
+of a builder say badly: it is written as plain functions of integers, which `translate.py` reads. A translator for both would
+need types and templates, and so become a second Numba.
 """
 
 from __future__ import annotations
@@ -103,6 +108,29 @@ def steps(start: Int | int, stop: Int, step: Int | int) -> Iterator[Int]:
     builder.position_at_end(after)
 
 
+def folded(builder: ir.IRBuilder, count: Any, start: Sequence[Any], body: Callable[..., Sequence[Any]]) -> list[Any]:
+    """`body(step, values) -> values` for each step below `count`: the last values, `start` where there is no step."""
+    entry = builder.block
+    test, inner, done = (builder.append_basic_block(name) for name in ("test", "body", "done"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    step = builder.phi(I64)
+    step.add_incoming(I64(0), entry)
+    phis = []
+    for value in start:
+        phi = builder.phi(value.type)
+        phi.add_incoming(value, entry)
+        phis.append(phi)
+    builder.cbranch(builder.icmp_signed("<", step, count), inner, done)
+    builder.position_at_end(inner)
+    for phi, value in zip(phis, body(step, phis), strict=True):
+        phi.add_incoming(value, builder.block)
+    step.add_incoming(builder.add(step, I64(1)), builder.block)
+    builder.branch(test)
+    builder.position_at_end(done)
+    return phis
+
+
 @contextmanager
 def where(condition: Int) -> Iterator[None]:
     """`if condition:`"""
@@ -150,6 +178,12 @@ def _mask(lanes: list[int]) -> Any:
 
 def _shuffle(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(a, b, _mask(lanes))
+
+
+def spread(builder: Any, scalar: Any, lanes: int) -> Any:
+    """A vector of one value."""
+    empty = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
+    return builder.shuffle_vector(builder.insert_element(empty, scalar, I32(0)), empty, _mask([0] * lanes))
 
 
 def _place(builder: Any, address: Any, llvm: Any) -> Any:

@@ -15,12 +15,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .code import I32, I64, spread
 from .lang import Pointer
 
 __all__ = ["add_rows_f32", "add_rows_f64", "dot_rows_f32", "dot_rows_f64"]
 
-I32, I64 = ir.IntType(32), ir.IntType(64)
 BYTES = 64 if llvm.get_host_cpu_features().get("avx512f") else 32
+
 
 class Vectors:
     """Vectors of one element type in the code being written."""
@@ -39,20 +40,15 @@ class Vectors:
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), operands)
 
     def broadcast(self, x: ir.Value) -> ir.Value:
-        b = self.builder
-        one = b.insert_element(ir.Constant(self.type, ir.Undefined), x, I32(0))
-        return b.shuffle_vector(one, ir.Constant(self.type, ir.Undefined), self.mask_of([0] * self.lanes))
+        return spread(self.builder, x, self.lanes)
 
     def mask_of(self, lanes: list[int]) -> ir.Constant:
         return ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
 
     def within(self, count: ir.Value) -> ir.Value:
         """A mask of the lanes below `count`, which may be anything."""
-        b = self.builder
-        numbers = ir.VectorType(I64, self.lanes)
-        one = b.insert_element(ir.Constant(numbers, ir.Undefined), count, I32(0))
-        limit = b.shuffle_vector(one, ir.Constant(numbers, ir.Undefined), self.mask_of([0] * self.lanes))
-        return b.icmp_signed("<", ir.Constant(numbers, list(range(self.lanes))), limit)
+        numbers = ir.Constant(ir.VectorType(I64, self.lanes), list(range(self.lanes)))
+        return self.builder.icmp_signed("<", numbers, spread(self.builder, count, self.lanes))
 
     def load(self, pointer: ir.Value, mask: ir.Value) -> ir.Value:
         """The lanes under the mask, 0 elsewhere, of which no memory is touched."""

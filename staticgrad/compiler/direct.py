@@ -26,9 +26,11 @@ def direct(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[..., A
     call = gate(plan.control, specs, **options)
     if not plan.reads_numbers:
         return call
-    read_numbers, give_back = plan.read_numbers, plan.give_back
+    read_numbers, give_back, busy = plan.read_numbers, plan.give_back, plan.busy
 
     def run(*args: Any) -> Any:
+        if busy[0]:  # the numbers of the run that is under way stay what they are
+            return None
         read_numbers()
         results = call(*args)
         if results is None:

@@ -17,7 +17,7 @@ ENTRIES = {
     "lanes": lanes.lanes,
     "worker": worker.worker,
 }
-MADE_BY = ("objects", "table", "translate", "words")
+MADE_BY = ("code", "objects", "table", "translate", "words")
 
 
 def _addresses() -> dict[str, int]:

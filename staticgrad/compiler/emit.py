@@ -8,8 +8,7 @@
             for j in range(columns): ...
     <when the last chunk is done: partial results are folded, scalars made of them>
 
-The level of a value counts the reductions over columns that lie behind it. A full value that a later level needs is
-read back where it was stored, kept in row scratch, or computed again when that is cheap.
+The level of a value counts the reductions over columns that lie behind it (`levels.py`).
 
 Extents, strides and numbers are run-time arguments (`sizes`, `numbers`), so a new batch size or learning rate gives the
 same source. The source is a product: names are short and stable, and each line leads home.
@@ -17,15 +16,14 @@ same source. The source is a product: names are short and stable, and each line 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from ..ir import Index, Node, Pointwise, Reduction
+from ..ir import Index, Node, Reduction
 from ..types import SHORT
-from .accumulate import Accumulation, indent
+from .accumulate import indent
 from .arguments import BufferRef, KernelSource, real_extent
-from .dots import Dot
-from .layout import count, row_terms
+from .layout import row_terms
+from .levels import Levels, cost
 from .lookups import lookup_of
 from .scatters import scatter_of
 from .space import COL, FULL, ROW, SCALAR, SPREAD, inlined, origin, split_strides
@@ -37,15 +35,9 @@ UNROLLED = 64
 CLEARED, ADDED = 2, 4
 """Cost of an element of a result to whose rows others are added, and of one that is added."""
 
-RECOMPUTE = 12  # a full value cheaper than this (in additions) is computed again rather than kept
 
-
-def cost(node: Node) -> int:
-    return node.op.emit.cost if isinstance(node.op.emit, Pointwise) else 1
-
-
-class Body(Accumulation):
-    """Orders the values of the group into loops, and writes them."""
+class Body(Levels):
+    """Writes the loops of a group."""
 
     def write(self, name: str) -> KernelSource:
         self.members = set(self.group.members)
@@ -62,7 +54,7 @@ class Body(Accumulation):
         rows = real_extent(space, "rows")
         if not self.flat:
             self._columns()
-        self._choose_scratch()
+        self.choose_scratch()
         chunked = bool(accumulated or self.kept or self.blocked or self.spread)
         if chunked:
             self.size("rows", rows, "rows")
@@ -97,9 +89,6 @@ class Body(Accumulation):
     """Whether the kernel walks blocks of rows; see `blocks.py`."""
     kept_at = "c * columns + j"
     """Where a value that is kept for later levels lies in its scratch."""
-    kept_rows = 1
-    dots: Mapping[Node, Dot] = {}
-    """Sums that routines of their own compute."""
 
     def _columns(self) -> None:
         """Few columns, along a weight or a constant, are a number in the source: short loops are unrolled then. Others
@@ -120,82 +109,6 @@ class Body(Accumulation):
                 if weight and seen.type.shape[-1:] == (columns,) == base.type.shape[-1:]:
                     return True
         return False
-
-    # order ----------------------------------------------------------------------------------------------------------
-
-    def levels(self) -> None:
-        for node in self.group.members:
-            kind = self.group.space.kind[node]
-            behind = [self.level[o] for o in map(origin, node.inputs) if o in self.members]
-            deepest = max(behind, default=0)
-            folds = isinstance(node.op.emit, Reduction) and kind == ROW
-            self.level[node] = deepest + 1 if folds else deepest
-
-    def loop_sinks(self, level: int) -> list[Node]:
-        """Full values that the loop of this level has to produce: stored, reduced, accumulated or kept."""
-        sinks: dict[Node, None] = {}
-        for node in self.group.members:
-            if self.kind(node) == FULL and self.level[node] == level and (node in self.outputs or node in self.kept):
-                sinks[node] = None
-            if self.folds(node) and node not in self.dots:
-                source = origin(node.inputs[0])
-                if source in self.members and self.kind(source) == FULL and self.level[source] == level:
-                    sinks[source] = None
-        return list(sinks)
-
-    def loop_reductions(self, level: int) -> list[Node]:
-        """Reductions folded in the loop of this level."""
-        result = []
-        for node in self.group.members:
-            if self.folds(node) and node not in self.dots and not self.flat:
-                source = origin(node.inputs[0])
-                if source in self.members:
-                    if self.kind(source) == FULL and self.level[source] == level:
-                        result.append(node)
-                elif level == 0 and self.outside_kind(node) == FULL:
-                    result.append(node)
-        return result
-
-    def folds(self, node: Node) -> bool:
-        """Whether the loop over a row takes its elements up, in a sum or in rows of a result."""
-        return isinstance(node.op.emit, Reduction) or node is self.spread
-
-    def outside_kind(self, node: Node) -> str:
-        """The kind of a reduction's operand that lies in memory."""
-        if self.flat:
-            return ROW
-        kind = self.kind(node)
-        if kind in (ROW, COL):
-            return FULL
-        size = count(node.inputs[0].type.shape)
-        return FULL if size == self.group.space.rows * self.group.space.columns else ROW  # type: ignore[operator]
-
-    def kind(self, node: Node) -> str:
-        return self.group.space.kind[node]
-
-    def _choose_scratch(self) -> None:
-        """Full values that later levels use, are not stored, and are dear to compute again."""
-        if self.flat:
-            return
-        price: dict[Node, int] = {}
-        for node in self.group.members:
-            if self.kind(node) == FULL:
-                behind = [price.get(o, 0) for o in map(origin, node.inputs) if self._unstored(o)]
-                price[node] = cost(node) + sum(behind)
-        for node in self.group.members:
-            for source in map(origin, node.inputs):
-                if source in self.kept or not self._unstored(source) or self.kind(node) != FULL:
-                    continue
-                if self.level[node] > self.level[source] and price[source] > RECOMPUTE:
-                    self.kept[source] = len(self.kept)
-        for source in self.kept:
-            length = self.kept_rows * real_extent(self.group.space, "columns")
-            ref = BufferRef("scratch", source, 0, source.type.dtype, length)
-            self.scratch[source] = self.buffer(ref, "kept")
-
-    def _unstored(self, node: Node) -> bool:
-        """A full value of this kernel that no memory holds."""
-        return node in self.members and self.kind(node) == FULL and node not in self.outputs
 
     # loops ----------------------------------------------------------------------------------------------------------
 
@@ -472,4 +385,9 @@ class Body(Accumulation):
         for i, (ref, pointer) in enumerate(zip(self.buffers, self.names, strict=True)):
             lines.append(f"    {pointer} = {SHORT[ref.dtype]}_at(buffers, {i})  # {self.described(ref)}")
         lines += indent(self.size_lines, 1) + indent(self.prologue, 1) + indent(body, 1)
-        return "\n".join(lines) + "\n"
+        return "".join(f"{_one_line(line)}\n" for line in lines)
+
+
+def _one_line(text: str) -> str:
+    """What is behind a # stays there: names and files are the user's, or come from a saved graph."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

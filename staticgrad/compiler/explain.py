@@ -147,12 +147,14 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
             raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
         saved = [(array, array.copy()) for array in plan.bound.values()]
         kept = plan.stage([np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds])
-        rows = list(zip([0, *_timed(plan)], [0, *_counts(plan)], strict=True))
-        rounds = np.array([[_repeated(plan, *row) for row in rows] for _ in range(max(1, repeats // LEAST))])
+        try:
+            rows = list(zip([0, *_timed(plan)], [0, *_counts(plan)], strict=True))
+            rounds = np.array([[_repeated(plan, *row) for row in rows] for _ in range(max(1, repeats // LEAST))])
+        finally:
+            plan.status[:4] = 0
+            for array, before in saved:
+                array[...] = before
         del kept
-        plan.status[:4] = 0
-        for array, before in saved:
-            array[...] = before
     often = trips(plan)
     counts = np.maximum([count for _, count in rows[1:]], 1)
     times = np.maximum(np.median((rounds[:, 1:] - rounds[:, :1]) / counts, axis=0), 0.0)
@@ -169,11 +171,19 @@ def _timed(plan: Plan) -> list[int]:
 
 
 def _repeated(plan: Plan, i: int, count: int) -> float:
-    """Microseconds of one native call that runs a row so many times."""
+    """Microseconds of one native call that runs a row so many times.
+
+    Integers that it made become 0: they may be numbers of rows, which others read, and no longer be in range, where the row
+    changed them in place each time, or a check refused them.
+    """
     copies = np.repeat(plan.table[i : i + 1], count + 1, axis=0)
     begin = time.perf_counter_ns()
     driver.step(0, 0, 0, copies.ctypes.data, 1, count + 1, plan.call[6], plan.hold)  # not from 0: it is no run of the plan
-    return (time.perf_counter_ns() - begin) / 1e3
+    took = time.perf_counter_ns() - begin
+    for slot in {slot.root for slot, _ in plan.rows[i].buffers} if plan.rows else ():
+        if slot.kind == "arena" and slot.dtype.kind in "iu" and slot.memory is not None:
+            slot.memory[...] = 0
+    return took / 1e3
 
 
 def _counts(plan: Plan) -> list[int]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..ir import Graph, Node, Pointwise, Reduction, View
-from .layout import Layouts, count
+from .layout import Layouts, count, real
 from .lookups import choose_lookups, lookup_of
 from .scatters import choose_scatters, scatter_of, why_apart
 from .space import COL, FULL, ROW, SCALAR, Misfit, Space, classify, fusible, inlined, origin
@@ -297,8 +297,8 @@ def check_scalars(members: Sequence[Node], space: Space) -> None:
 
 def _describe(space: Space) -> str:
     if space.columns is None:
-        return f"one pass over {space.rows} elements"
-    return f"one pass over {space.rows} rows of {space.columns}"
+        return f"one pass over {real(space.rows)} elements"
+    return f"one pass over {real(space.rows)} rows of {real(space.columns)}"
 
 
 def _cost(node: Node) -> int:

@@ -33,7 +33,7 @@ def gather(b: Builder, node: Node) -> None:
     axis, shape = node.attrs["axis"], values.type.shape
     sizes = [shape[axis], index.type.size, math.prod(shape[axis + 1 :])]
     operands = [b._contiguous(values), b._contiguous(index), (b.slot(node), 0)]
-    kernel = jit.library("rows", f"gather_{node.type.dtype.itemsize}")
+    kernel = jit.library("rows", f"gather_i{8 * node.type.dtype.itemsize}")
     span, work = math.prod(shape[:axis]) * index.type.size, node.type.size
     b.add(Row("gather", "gather", node, operands, sizes, kernel.address, 0, span, b._chunks(work, span),
                  nodes=[node], work=work))  # fmt: skip

@@ -15,13 +15,13 @@ import re
 import shutil
 import stat
 import sys
-import threading
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import CompileError
+from ..locks import rlock
 from . import objects
 
 HEADER = """\
@@ -44,7 +44,7 @@ SPECIAL = {
 IMPORTED = ("capsules", "code", "jit", "lang", "objects", "spans", "vector", *SPECIAL)
 """The modules beside `elementary` that machine code depends on."""
 
-_lock = threading.RLock()
+_lock = rlock()
 _loaded: dict[str, dict[str, Kernel]] = {}
 
 
@@ -142,7 +142,10 @@ def _load(source: str) -> dict[str, Kernel]:
 def compiled(source: str) -> dict[str, Any]:
     """The kernels of a source, compiled by Numba, by name. The source goes to a file, which tracebacks show."""
     folder = path_of(source)
-    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise objects.unwritable(folder.parent, error) from None
     file = folder / f"{folder.name}.py"
     objects.written(file, source.encode())
     return {k: v for k, v in vars(_import(file)).items() if type(v).__name__ == "Compiled"}
@@ -203,15 +206,30 @@ def _import(file: Path) -> ModuleType:
     return module
 
 
+OPEN = {"T": re.compile(r"(?<=_)[fiu]\d+(?=_|$)"), "N": re.compile(r"(?<=_)\d+$")}
+"""What a kernel of the library leaves open: `gather_T_N` is the text of `gather_f32_8`, with f32 for T and 8 for N."""
+
+
 def library(name: str, kernel: str) -> Kernel:
-    """One kernel of a file in `library/`; the others are not compiled."""
+    """One kernel of a file in `library/`, by a name that says what is open in its text; the others are not compiled."""
+    return load(library_source(name, kernel))[kernel]
+
+
+@cache
+def library_source(name: str, kernel: str) -> str:
+    """The source of such a kernel, with what the kernels of its file share."""
     common, kernels = _library(name)
-    return load(common + kernels[kernel])[kernel]
+    general, given = kernel, {}
+    for letter, pattern in OPEN.items():
+        if found := pattern.search(general):
+            given[letter] = found[0]
+            general = pattern.sub(letter, general)
+    return common + re.sub(r"(?<![A-Za-z0-9])[TN](?![A-Za-z0-9])", lambda letter: given[letter[0]], kernels[general])
 
 
 @cache
 def _library(name: str) -> tuple[str, dict[str, str]]:
-    """What the kernels of a file share, and the source of each."""
+    """What the kernels of a file share, and the text of each."""
     parts = re.split(r"(?m)^(?=@(?:kernel|inline|merged)\n)", _text(name))
     kernels = [part for part in parts if part.startswith("@kernel")]
     common = "".join(part for part in parts if part not in kernels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..ir import Index, Node, View
+from .layout import real
 
 FULL, ROW, COL, SCALAR = "full", "row", "col", "scalar"
 SPREAD = "spread"
@@ -20,6 +21,9 @@ class Space:
     kind: dict[Node, str]
     post: set[Node]
     """Accumulated values and the scalars made of them."""
+
+    def __str__(self) -> str:
+        return f"{real(self.rows)} x {None if self.columns is None else real(self.columns)}"
 
 
 class Misfit(Exception):

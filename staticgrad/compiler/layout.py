@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from ..ir import Graph, Layout, Node, View
 
-ZERO = 1_000_003  # stands for an extent of 0 when spaces are compared: products keep telling them apart
+ZERO = 2**61 - 1
+"""Stands for an extent of 0 when spaces are compared: a prime, so products keep telling them apart, and larger than any
+number of elements that a kernel can walk."""
 
 
 def extent(d: int) -> int:
@@ -16,6 +18,11 @@ def extent(d: int) -> int:
 
 def count(shape: Sequence[int]) -> int:
     return math.prod(map(extent, shape))
+
+
+def real(n: int) -> int:
+    """What a product of such extents is in truth."""
+    return n if n % ZERO else 0
 
 
 class Layouts:

@@ -54,7 +54,7 @@ def assign_lookup(node: Node, lookup: Lookup, space: Space, inside: set[Node], l
     elif size == space.rows:
         space.kind[node] = ROW
     else:
-        raise Misfit(f"its shape {node.type.shape} is not of the space {space.rows} x {space.columns}")
+        raise Misfit(f"its shape {node.type.shape} is not of the space {space}")
     table_strides(node, lookup, space, layouts)
 
 
@@ -63,7 +63,7 @@ def table_strides(node: Node, lookup: Lookup, space: Space, layouts: Layouts) ->
     at, k = layouts.at[node.inputs[lookup.table]], node.inputs[lookup.index].type.ndim
     rows, columns = count(node.type.shape[:k]), count(node.type.shape[k:])
     if (rows, columns) != (space.rows, (space.columns or 1) if space.kind[node] == FULL else 1):
-        raise Misfit(f"its rows and columns are not {space.rows} x {space.columns}")
+        raise Misfit(f"its rows and columns are not {space}")
     column = merged(at.shape[1:], at.strides[1:])
     if column is None:
         raise Misfit(f"a table of shape {at.shape} can't be walked along rows and columns")

@@ -18,6 +18,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from ..errors import CompileError
 from . import capsules
 
 DIGEST = 32
@@ -93,8 +94,21 @@ def kept(file: Path, make: Callable[[], bytes]) -> tuple[bytes, bool]:
 
 
 def written(file: Path, content: bytes) -> None:
-    """Write a file whole: nobody sees half of it."""
-    handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(content)
-    os.replace(temporary, file)
+    """Write a file whole: nobody sees half of it. Raises CompileError when it can't be written, and leaves nothing."""
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.replace(temporary, file)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise unwritable(file.parent, error) from None
+
+
+def unwritable(folder: Path, error: OSError) -> CompileError:
+    return CompileError(
+        f"the kernel cache can't be written: {folder}: {error.strerror}",
+        "make room there, or set STATICGRAD_CACHE_DIR to a folder of yours that can be written",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import os
 import weakref
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import OutOfMemoryError, StaticgradError
+from ..errors import GraphError, OutOfMemoryError, StaticgradError
 from ..ir import Cell, Graph, Node
+from ..locks import rlock
 from ..ops.random import generator
 from . import driver, jit, threads
 from . import table as t
@@ -31,6 +32,19 @@ cost more than a pause of one of them."""
 UNINTERRUPTED = 256
 """Elements up to which NumPy surely copies without letting other threads run."""
 
+_plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
+
+
+def _child() -> None:
+    """After a fork: what other threads ran is not in use any more."""
+    for plan in list(_plans.values()):
+        if not plan.lock._is_owned():
+            plan.busy[0] = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_child)
+
 
 @dataclass
 class Plan:
@@ -48,7 +62,7 @@ class Plan:
     draws: int
     strict: bool = False
     """Host calls work on the arrays that eager mode would have."""
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: Any = field(default_factory=rlock)
 
     def __post_init__(self) -> None:
         b = self.builder
@@ -87,6 +101,7 @@ class Plan:
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
+        _plans[id(self)] = self
         self.start = gate(self.control, [Spec(None, ())] * len(self.feeds), trusted=True)
         """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results."""
 
@@ -125,8 +140,14 @@ class Plan:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """In this context, no other thread runs the plan."""
+        """In this context, nobody else runs the plan. Raises GraphError in the middle of a run of this very thread."""
         with self.lock:
+            if self.busy[0]:
+                raise GraphError(
+                    "a run of this plan is under way, and can't begin anew within itself",
+                    "the handler of a signal called it, which came during the run",
+                    "let the handler take a note, and act on it when the run is over",
+                )
             self.busy[0] += 1
             try:
                 yield

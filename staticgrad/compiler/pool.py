@@ -66,12 +66,12 @@ def _prepare(library: ctypes.CDLL) -> None:
 def _stop() -> None:
     library = ctypes.CDLL(None)
     _words[STOP // 8] = 1
+    if _workers:  # one that lies down just now has the mutex until it sleeps
+        mutex, condition = ctypes.c_void_p(address + LOCKS), ctypes.c_void_p(address + LOCKS + 64)
+        library.pthread_mutex_lock(mutex)
+        library.pthread_cond_broadcast(condition)
+        library.pthread_mutex_unlock(mutex)
     while _workers:
-        if _words[ASLEEP // 8]:
-            mutex, condition = ctypes.c_void_p(address + LOCKS), ctypes.c_void_p(address + LOCKS + 64)
-            library.pthread_mutex_lock(mutex)
-            library.pthread_cond_broadcast(condition)
-            library.pthread_mutex_unlock(mutex)
         library.pthread_join(_workers.pop(), None)
 
 

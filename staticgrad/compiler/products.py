@@ -44,7 +44,7 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
     if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * ldc, m * (ldc if lde == NOTHING else lde))):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
-    across = batches == 1 and bool(ty) and n > m
+    across = batches == 1 and bool(ty) and n > m and not b.lanes  # lanes have rows of the batch
     sizes = [tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, across, *offsets]
     span, work = n if across else m if batches == 1 else batches, batches * m * n * k
     chunks = b._chunks(work, span) if m else 1
@@ -62,7 +62,9 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
 
 def _joined(b: Builder, row: Row) -> bool:
     """Run a product with the one before it, where threads share them: they meet once for both."""
-    if b.outer is not None or not b.rows or b.rows[-1].kind != "gemm" or not row.stop or not b.rows[-1].stop:
+    if b.outer is not None or not b.rows or b.landing == len(b.rows):
+        return False
+    if b.rows[-1].kind != "gemm" or not row.stop or not b.rows[-1].stop:
         return False
     last, chunks = b.rows[-1], max(b.rows[-1].chunks, row.chunks)  # 1: they would meet only because they are joined
     if chunks == 1 or last.address != row.address or len(last.buffers) + 4 > MAX_BUFFERS or not _apart(last, row):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..ir import Cell, Graph, Node
+from ..locks import lock
 from ..types import TensorType
 from .prepare import prepare
 from .strict import check_numerics
@@ -36,7 +36,7 @@ class Program:
         self.strict = check_numerics(numerics) == "strict"
         self.prepared = prepare(graph, fetches, feeds, effects, draws)
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index."""

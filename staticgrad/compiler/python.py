@@ -67,7 +67,7 @@ def pointers(buffers: Sequence[tuple[Any, int]], arrays: Sequence[np.ndarray]) -
 
 
 def turned(row: Row, at: int) -> int:
-    """What a row of a loop or branch does, in Python (see `library/turns.py`); the row to go on with."""
+    """What a row of a loop or branch does, in Python (see `runtime/turns.py`); the row to go on with."""
     words = row.size_array
     if row.turn == GO:
         return int(words[0])

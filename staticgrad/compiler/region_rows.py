@@ -72,6 +72,8 @@ class Regions:
     made: list[Slot]
     homes: dict[Slot, np.ndarray]
     loops: list[Turning]
+    landing = -1
+    """Where both ways of the last branch meet: what comes then is not part of the row before, which one way leaves out."""
 
     def _loop(self: Any, unit: Unit) -> None:
         node = unit.makes[0]
@@ -169,7 +171,7 @@ class Regions:
         go = self.add(Row("go", "else", node, [], [0], turn=GO))
         unless.size_array[0] = len(self.rows)
         self._frame(orelse, operands, range(0), targets)
-        go.size_array[0] = len(self.rows)
+        self.landing = go.size_array[0] = len(self.rows)
 
     def _lanes(self: Any, loop: Loop, n: int) -> int:
         """How many lanes a loop may have by its size."""

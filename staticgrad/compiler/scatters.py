@@ -58,7 +58,7 @@ def assign_scatter(node: Node, scatter: Scatter, space: Space, inside: set[Node]
         raise Misfit("a kernel adds to the rows of one result")
     rows = origin(node.inputs[scatter.values])
     if spread_space(node, scatter) != (space.rows, space.columns) or (rows in inside and space.kind[rows] != FULL):
-        raise Misfit(f"what it adds is not one value per element of {space.rows} x {space.columns}")
+        raise Misfit(f"what it adds is not one value per element of {space}")
     space.kind[node] = SPREAD
     space.post.add(node)
 

@@ -117,6 +117,9 @@ def _units(
             reads = {layouts.source(i) for i in node.inputs}
             units.append(Unit(node.op.emit.kind, makes, reads, position[node], priority=priority))
             continue
+        if node in layouts.copies and layouts.base[layouts.copies[node][0]] is node:  # computed in its order
+            units.append(Unit("native", [node], {layouts.copies[node][0]}, position[node]))
+            continue
         if node in layouts.copies:
             units.append(Unit("copy", [node], {layouts.copies[node][0]}, position[node], source=node, target=node))
             continue

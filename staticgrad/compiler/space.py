@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..ir import Extent, Index, Node, Pointwise, Reduction
 from .kinds import COL, FULL, ROW, SCALAR, SPREAD, Misfit, Space, origin
-from .layout import Layouts, block_start, broadcast_strides, count, merged
+from .layout import Layouts, block_start, broadcast_strides, count, merged, real
 from .lookups import assign_lookup, lookup_of, rows_begin
 from .scatters import assign_scatter, scatter_of, spread_space
 from .windows import assign_window, block_of, window_of
@@ -73,7 +73,7 @@ def _extents(members: Sequence[Node], inside: set[Node], layouts: Layouts) -> tu
         if scatter is not None:
             found.add(spread_space(node, scatter))
     if len(found) > 1:
-        raise Misfit("they reduce over different spaces: " + ", ".join(f"{r} x {c}" for r, c in sorted(found)))
+        raise Misfit("they reduce over different spaces: " + ", ".join(f"{real(r)} x {real(c)}" for r, c in sorted(found)))
     if found:
         return found.pop()
     shapes = [n.inputs[0].type.shape if isinstance(n.op.emit, Reduction) else n.type.shape for n in members]
@@ -174,7 +174,7 @@ def _pointwise_kind(
             return space.kind[source]
     kinds = _kinds_of(count(shape), space)
     if not kinds:
-        raise Misfit(f"its shape {shape} is not of the space {space.rows} x {space.columns}")
+        raise Misfit(f"its shape {shape} is not of the space {space}")
     return preferred if preferred in kinds and FULL not in kinds else kinds[0]
 
 
@@ -197,7 +197,7 @@ def _reduced(node: Node, operand: tuple[Node, Node], space: Space, inside: set[N
         kinds = _kinds_of(count(shape), space)
         kind = kinds[0] if kinds else ""
         if kind not in (FULL, ROW):
-            raise Misfit(f"its operand {shape} is not of the space {space.rows} x {space.columns}")
+            raise Misfit(f"its operand {shape} is not of the space {space}")
         if not inlined(source):
             access_check(seen, shape, kind, space, layouts)
     if everything:

@@ -11,47 +11,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .vector import (
-    EIGHT,
-    I32,
-    I64,
-    SIXTEEN,
-    _element,
-    _load,
-    _mask,
-    _place,
-    _shuffle,
-    _store,
-    _transposed_block,
-)
-
-
-def _loop(builder: Any, count: Any, start: list[Any], body: Any) -> list[Any]:
-    """`body(step, values) -> values` for each step below `count`: the last values, `start` where there is no step."""
-    entry = builder.block
-    test, inner, done = (builder.append_basic_block(name) for name in ("span.test", "span.body", "span.done"))
-    builder.branch(test)
-    builder.position_at_end(test)
-    step = builder.phi(I64)
-    step.add_incoming(I64(0), entry)
-    phis = []
-    for value in start:
-        phi = builder.phi(value.type)
-        phi.add_incoming(value, entry)
-        phis.append(phi)
-    builder.cbranch(builder.icmp_signed("<", step, count), inner, done)
-    builder.position_at_end(inner)
-    for phi, value in zip(phis, body(step, phis), strict=True):
-        phi.add_incoming(value, builder.block)
-    step.add_incoming(builder.add(step, I64(1)), builder.block)
-    builder.branch(test)
-    builder.position_at_end(done)
-    return phis
-
-
-def _spread(builder: Any, scalar: Any, vector: Any) -> Any:
-    empty = ir.Constant(vector, ir.Undefined)
-    return builder.shuffle_vector(builder.insert_element(empty, scalar, I32(0)), empty, _mask([0] * vector.count))
+from .code import I32, I64, _place, _shuffle, _transposed_block, folded, spread
+from .vector import EIGHT, SIXTEEN, _element, _load, _store
 
 
 def _at(builder: Any, address: Any, index: Any, size: int) -> Any:
@@ -85,12 +46,12 @@ def put_span(typingctx, like, x, offsets, w, count, out, vectors):
 
         def tap(k, sums):
             offset = builder.load(_place(builder, _at(builder, offsets, k, 8), I64))
-            weight = _spread(builder, builder.load(_place(builder, _at(builder, w, k, size), llvm)), vector)
+            weight = spread(builder, builder.load(_place(builder, _at(builder, w, k, size), llvm)), vector.count)
             source = _at(builder, x, offset, size)
             rows = [_load(builder, builder.add(source, I64(64 * v)), vector, size) for v in range(wide)]
             return [_fused(builder, weight, row, total) for row, total in zip(rows, sums, strict=True)]
 
-        sums = _loop(builder, count, [ir.Constant(vector, [0.0] * vector.count)] * wide, tap)
+        sums = folded(builder, count, [ir.Constant(vector, [0.0] * vector.count)] * wide, tap)
         for v, total in enumerate(sums):
             _store(builder, total, builder.add(out, I64(64 * v)), size)
         return context.get_dummy_value()
@@ -126,7 +87,7 @@ def add_dots(typingctx, like, g, valid, x, offsets, count, out, taps):
             rows = [builder.select(inside, row, zero) for row in rows]
             return [_fused(builder, left, row, total) for row, total in zip(rows, sums, strict=True)]
 
-        for k, sums in enumerate(_loop(builder, count, [zero] * many, pixels)):
+        for k, sums in enumerate(folded(builder, count, [zero] * many, pixels)):
             place = builder.add(out, I64(k * size))
             before = builder.load(_place(builder, place, llvm))
             _store(builder, builder.fadd(before, _total(builder, sums)), place, size)

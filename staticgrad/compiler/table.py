@@ -15,7 +15,7 @@ MAX_BUFFERS = 48
 
 # A plan's control block, in int64 numbers.
 (
-    BUSY,  # not 0: its memory is in use, calls that come without the lock have to wait
+    BUSY,  # not 0: its memory is in use, calls that come without the lock, or from a signal handler, have to wait
     PATCHES, PATCHED,  # the patches, how many
     OBJECTS,  # ids of the ndarrays that are patched in: the feeds, then the results
     TABLE, ROWS,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +36,8 @@ def set_num_threads(n: int) -> None:
 
 @cache
 def blas_hold() -> np.ndarray | None:
-    """What the driver holds BLAS by: (holders, threads before, address of get, address of set) of SciPy's OpenBLAS.
+    """What the driver holds BLAS by: (holders, threads before, address of get, address of set, whether one of these is being
+    called) of SciPy's OpenBLAS.
 
     None where SciPy was built with another BLAS, which then keeps its own threads.
     """
@@ -50,5 +53,15 @@ def blas_hold() -> np.ndarray | None:
                 getattr(library.dynlib, f"{prefix}openblas_{which}_num_threads{suffix}") for which in ("get", "set")
             ]
             addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in functions]
-            return np.array([0, 1, *addresses], np.int64)
+            made = np.array([0, functions[0](), *addresses, 0], np.int64)
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=partial(_free, made, functions[1]))
+            return made
     return None
+
+
+def _free(hold: np.ndarray, set_threads: Callable[[int], Any]) -> None:
+    """After a fork: the holders are threads that the child does not have."""
+    if hold[0] or hold[4]:
+        set_threads(int(hold[1]))
+        hold[[0, 4]] = 0

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from .blas import gemm
-from .code import EIGHT, I32, I64, Int, _mask, _place, _transposed_block, call, call_one_of, function, steps, where
+from .code import EIGHT, I32, I64, Int, _place, _transposed_block, call, call_one_of, function, spread, steps, where
 
 BYTES = 64
 """Of a vector."""
@@ -69,12 +69,6 @@ class Elements:
         operands = [value, place, I32(self.size), mask]
         kind = ir.FunctionType(ir.VoidType(), [x.type for x in operands])
         b.call(function(b, f"llvm.masked.store.v{value.type.count}f{8 * self.size}.p0", kind), operands)
-
-
-def spread(builder: Any, scalar: Any, lanes: int) -> Any:
-    """A vector of one value."""
-    empty = ir.Constant(ir.VectorType(scalar.type, lanes), ir.Undefined)
-    return builder.shuffle_vector(builder.insert_element(empty, scalar, I32(0)), empty, _mask([0] * lanes))
 
 
 class Product(NamedTuple):

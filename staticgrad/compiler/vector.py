@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .code import EIGHT, I32, I64, _mask, _place, _shuffle, _transposed_block
+from .code import EIGHT, I32, I64, _place, _shuffle, _transposed_block, folded, spread
 
 SIXTEEN = 16
 
@@ -51,31 +51,15 @@ def _sums(builder: Any, element: Any, size: int, lanes: int, args: Any, start: l
     for b in range(EIGHT):
         base = _load(builder, builder.add(bases, I64(8 * b)), I64, 8)
         rows.append(_place(builder, builder.add(x, builder.mul(base, I64(size))), element))
-    entry = builder.block
-    test, body, done = (builder.append_basic_block(name) for name in ("tile.test", "tile.body", "tile.done"))
-    builder.branch(test)
-    builder.position_at_end(test)
-    r = builder.phi(I64)
-    r.add_incoming(I64(0), entry)
-    sums = []
-    for value in start:
-        phi = builder.phi(vector)
-        phi.add_incoming(value, entry)
-        sums.append(phi)
-    builder.cbranch(builder.icmp_signed("<", r, count), body, done)
-    builder.position_at_end(body)
-    offset = _load(builder, builder.add(offsets, builder.mul(r, I64(8))), I64, 8)
-    step = _load(builder, builder.add(v, builder.mul(r, I64(lanes * size))), vector, size)
-    empty, first = ir.Constant(vector, ir.Undefined), _mask([0] * lanes)
-    for b in range(EIGHT):
-        scalar = builder.load(builder.gep(rows[b], [offset]))
-        spread = builder.shuffle_vector(builder.insert_element(empty, scalar, I32(0)), empty, first)
-        total = builder.fadd(builder.fmul(spread, step, flags=contract), sums[b], flags=contract)
-        sums[b].add_incoming(total, body)
-    r.add_incoming(builder.add(r, I64(1)), body)
-    builder.branch(test)
-    builder.position_at_end(done)
-    return sums
+
+    def more(r: Any, sums: list[Any]) -> list[Any]:
+        offset = _load(builder, builder.add(offsets, builder.mul(r, I64(8))), I64, 8)
+        step = _load(builder, builder.add(v, builder.mul(r, I64(lanes * size))), vector, size)
+        scalars = (spread(builder, builder.load(builder.gep(row, [offset])), lanes) for row in rows)
+        products = (builder.fmul(scalar, step, flags=contract) for scalar in scalars)
+        return [builder.fadd(product, total, flags=contract) for product, total in zip(products, sums, strict=True)]
+
+    return folded(builder, count, start, more)
 
 
 def _transposed(builder: Any, rows: list[Any], lanes: int) -> list[Any]:

@@ -48,7 +48,7 @@ def assign_window(node: Node, window: Window, space: Space, inside: set[Node], l
     kinds = [(ROW, space.rows)] if columns is None else [(FULL, space.rows * columns), (ROW, space.rows), (COL, columns)]
     kind = next((kind for kind, n in kinds if n == size), "")
     if not kind:
-        raise Misfit(f"its shape {shape} is not of the space {space.rows} x {space.columns}")
+        raise Misfit(f"its shape {shape} is not of the space {space}")
     space.kind[node] = kind
     for number, _, _ in window.parts:
         strides_of(node, window, number, kind, space, layouts)
@@ -66,7 +66,7 @@ def strides_of(node: Node, window: Window, number: int, kind: str, space: Space,
         return (at.strides[0], 0, False) if kind == ROW else (0, at.strides[0], True)
     k = block_of(window, len(shape))
     if (count(shape[:k]), count(shape[k:])) != (space.rows, space.columns):
-        raise Misfit(f"its rows and columns are not {space.rows} x {space.columns}")
+        raise Misfit(f"its rows and columns are not {space}")
     rows, columns = merged(at.shape[:k], at.strides[:k]), merged(at.shape[k:], at.strides[k:])
     if rows is None or columns is None:
         raise Misfit(f"an operand of shape {at.shape} can't be walked along rows and columns")

@@ -13,8 +13,8 @@ from typing import Any
 
 from llvmlite import ir
 
-I64 = ir.IntType(64)
-I32 = ir.IntType(32)
+from .code import I32, I64, function
+
 BYTE_POINTER = ir.IntType(8).as_pointer()
 
 
@@ -44,14 +44,8 @@ def _pointer(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, BYTE_POINTER)
 
 
-def _function(builder: Any, address: Any, result: Any, operands: list[Any]) -> Any:
+def _callee(builder: Any, address: Any, result: Any, operands: list[Any]) -> Any:
     return builder.inttoptr(address, ir.FunctionType(result, operands).as_pointer())
-
-
-def _declared(builder: Any, name: str, kind: Any) -> Any:
-    """The function of this name outside, declared once in a module."""
-    found = builder.module.globals.get(name)
-    return ir.Function(builder.module, kind, name) if found is None else found
 
 
 # memory
@@ -79,14 +73,14 @@ def peek_byte(builder, address):
 def copy_bytes(builder, to, source, count):
     """Copy memory that does not overlap."""
     kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, BYTE_POINTER, I64])
-    builder.call(_declared(builder, "memcpy", kind), [_pointer(builder, to), _pointer(builder, source), count])
+    builder.call(function(builder, "memcpy", kind), [_pointer(builder, to), _pointer(builder, source), count])
 
 
 @Instruction
 def resize(builder, address, size):
     """C's `realloc`: memory of `size` bytes with the content of that at `address` (0: none); 0 without memory."""
     kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, I64])
-    return builder.ptrtoint(builder.call(_declared(builder, "realloc", kind), [_pointer(builder, address), size]), I64)
+    return builder.ptrtoint(builder.call(function(builder, "realloc", kind), [_pointer(builder, address), size]), I64)
 
 
 # memory that threads share
@@ -124,9 +118,9 @@ def pause(builder):
     """Tell the CPU that this thread waits in a loop."""
     machine = platform.machine()
     if machine in X86:
-        builder.call(_declared(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
+        builder.call(function(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
     elif machine in ARM:
-        hint = _declared(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [I32]))
+        hint = function(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [I32]))
         builder.call(hint, [I32(1)])  # yield
 
 
@@ -136,7 +130,7 @@ def nanoseconds(builder):
     with builder.goto_entry_block():
         place = builder.alloca(I64, 2)
     kind = ir.FunctionType(I32, [I32, I64.as_pointer()])
-    builder.call(_declared(builder, "clock_gettime", kind), [I32(time.CLOCK_MONOTONIC), place])
+    builder.call(function(builder, "clock_gettime", kind), [I32(time.CLOCK_MONOTONIC), place])
     seconds, rest = builder.load(place), builder.load(builder.gep(place, [I64(1)]))
     return builder.add(builder.mul(seconds, I64(10**9)), rest)
 
@@ -149,31 +143,31 @@ def call_kernel(builder, address, buffers, sizes, start, stop):
     """Call `void kernel(void** buffers, int64* sizes, int64 start, int64 stop)`."""
     kind = [BYTE_POINTER.as_pointer(), I64.as_pointer(), I64, I64]
     pointers = builder.inttoptr(buffers, kind[0]), builder.inttoptr(sizes, kind[1])
-    builder.call(_function(builder, address, ir.VoidType(), kind), [*pointers, start, stop])
+    builder.call(_callee(builder, address, ir.VoidType(), kind), [*pointers, start, stop])
 
 
 @Instruction
 def call_get(builder, address):
     """Call `int f(void)`."""
-    return builder.sext(builder.call(_function(builder, address, I32, []), []), I64)
+    return builder.sext(builder.call(_callee(builder, address, I32, []), []), I64)
 
 
 @Instruction
 def call_set(builder, address, value):
     """Call `void f(int)`."""
-    builder.call(_function(builder, address, ir.VoidType(), [I32]), [builder.trunc(value, I32)])
+    builder.call(_callee(builder, address, ir.VoidType(), [I32]), [builder.trunc(value, I32)])
 
 
 @Instruction
 def call_with(builder, address, first, second):
     """Call `int f(void*, void*)`; a function of one pointer ignores the second."""
-    function = _function(builder, address, I32, [BYTE_POINTER, BYTE_POINTER])
-    return builder.sext(builder.call(function, [_pointer(builder, first), _pointer(builder, second)]), I64)
+    callee = _callee(builder, address, I32, [BYTE_POINTER, BYTE_POINTER])
+    return builder.sext(builder.call(callee, [_pointer(builder, first), _pointer(builder, second)]), I64)
 
 
 def _call(builder: Any, address: Any, *operands: Any) -> Any:
     """Call the C function at an address. Pointers and integers are passed, and come back, in 64 bits."""
-    return builder.call(_function(builder, address, I64, [I64] * len(operands)), operands)
+    return builder.call(_callee(builder, address, I64, [I64] * len(operands)), operands)
 
 
 @Instruction

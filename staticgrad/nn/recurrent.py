@@ -12,8 +12,8 @@ from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import F
-from ..ops.convolution import size_text
 from ..ops.loops import scan
+from ..ops.settings import size_text
 from ..types import as_dtype, get_default_dtype
 from . import init
 from .layers import Dropout, _extent

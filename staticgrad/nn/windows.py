@@ -10,7 +10,7 @@ import numpy as np
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError
-from ..ops.convolution import padding_of, positive_numbers, whole_numbers
+from ..ops.settings import padding_of, positive_numbers, whole_numbers
 from ..types import as_dtype, get_default_dtype
 from . import init
 from .layers import _extent
@@ -30,8 +30,8 @@ class _Conv(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-        groups: int, bias: bool, padding_mode: str, dtype: Any,
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -96,14 +96,6 @@ class Conv1d(_Conv):
 
     axes = 1
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
-    ):  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
-        )
-
     def forward(self, x: Any) -> Any:
         x, padding = self._padded(x)
         return functional.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
@@ -114,14 +106,6 @@ class Conv2d(_Conv):
 
     padding_mode: as for Conv1d. Raises ArgumentError for settings out of range.
     """
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
-    ):  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
-        )
 
     def forward(self, x: Any) -> Any:
         x, padding = self._padded(x)
@@ -167,40 +151,38 @@ class _Pool(Module):
         return text + (", ceil_mode=True" if self.ceil_mode else "")
 
 
-class MaxPool1d(_Pool):
-    """`functional.max_pool1d`."""
-
+class _MaxPool(_Pool):
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *, ceil_mode: bool = False
     ):
         super().__init__(kernel_size, stride, padding, ceil_mode)
         self.dilation = dilation
+
+
+class MaxPool1d(_MaxPool):
+    """`functional.max_pool1d`."""
 
     def forward(self, x: Any) -> Any:
         return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
-class MaxPool2d(_Pool):
+class MaxPool2d(_MaxPool):
     """`functional.max_pool2d`."""
-
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *, ceil_mode: bool = False
-    ):
-        super().__init__(kernel_size, stride, padding, ceil_mode)
-        self.dilation = dilation
 
     def forward(self, x: Any) -> Any:
         return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
-class AvgPool1d(_Pool):
-    """`functional.avg_pool1d`."""
-
+class _AvgPool(_Pool):
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
     ):
         super().__init__(kernel_size, stride, padding, ceil_mode)
         self.count_include_pad = count_include_pad
+
+
+class AvgPool1d(_AvgPool):
+    """`functional.avg_pool1d`."""
 
     def forward(self, x: Any) -> Any:
         return functional.avg_pool1d(
@@ -208,14 +190,8 @@ class AvgPool1d(_Pool):
         )
 
 
-class AvgPool2d(_Pool):
+class AvgPool2d(_AvgPool):
     """`functional.avg_pool2d`."""
-
-    def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-    ):
-        super().__init__(kernel_size, stride, padding, ceil_mode)
-        self.count_include_pad = count_include_pad
 
     def forward(self, x: Any) -> Any:
         return functional.avg_pool2d(

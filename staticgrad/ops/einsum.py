@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, numpy_twin, public
-from .convolution import operand
+from .settings import operand
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

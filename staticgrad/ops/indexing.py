@@ -12,7 +12,7 @@ from ..operators import F, Operators, Symbol, apply, numpy_twin, public
 from ..types import as_dtype, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .reductions import ndim_of
-from .shaping import WHOLE, slice_op
+from .slicing import WHOLE, slice_op
 
 # public functions ------------------------------------------------------------------------------------------------
 

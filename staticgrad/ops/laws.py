@@ -18,7 +18,7 @@ from .law import Law
 from .leaves import constant, constant_of
 from .loop_laws import parts_of_a_whole, slice_of_elements
 from .products import outer_product, row_times, times_column
-from .reductions import safe_top
+from .softmax import safe_top
 from .sparse_laws import ROWS, WHOLE
 
 

@@ -107,20 +107,21 @@ def parts_of_a_whole(node: Node, *inputs: Any) -> Any:
     starts, stops = [start for _, start, _, _ in cuts], [stop for _, _, stop, _ in cuts]
     if [*starts, node.type.shape[axis]] != [0, *stops]:
         return None
-    graph = inputs[0].graph
-    return F.concatenate([Symbol(graph, parts[i].inputs[0]) for *_, i in cuts], axis)
+    values = []
+    for *_, i in cuts:
+        value = Symbol(inputs[0].graph, parts[i].inputs[0])
+        values.append(value if len(value.shape) == node.type.ndim else F.expand_dims(value, axis))
+    return F.concatenate(values, axis)
 
 
 def _interval(node: Node) -> tuple[int, int, int] | None:
     """(axis, start, stop) of a slice that is whole along all other axes; None for others."""
     found = None
     for axis, (s, extent) in enumerate(zip(node.attrs["slices"], node.type.shape, strict=False)):
-        if isinstance(s, int):
-            return None
-        start, stop, step = slice(*s).indices(extent)
+        start, stop, step = (s % extent, s % extent + 1, 1) if isinstance(s, int) else slice(*s).indices(extent)
         if step != 1:
             return None
-        if (start, stop) != (0, extent):
+        if isinstance(s, int) or (start, stop) != (0, extent):
             if found is not None:
                 return None
             found = axis, start, stop

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..operators import F
-from .convolution import operand, size_text, whole_numbers
+from .settings import operand, size_text, whole_numbers
 
 MODES = ("constant", "reflect", "replicate", "circular")
 

@@ -18,6 +18,9 @@ MOST_CHANNELS, MOST_COTANGENTS = 5, 2
 """Channels of a group of the result, or of the cotangent for the weights, up to which rows of pixels were measured to fill
 vectors better than channels do."""
 
+VECTOR = 64
+"""Bytes of the vectors that the kernels are written in."""
+
 
 def _frame(lines: tuple[list[Line], list[Line]], extents: Pair, residues: Pair) -> tuple[int, ...]:
     """What the kernels know of a source: see `sizes` there, from the frame's top to the elements of a framed plane."""
@@ -51,7 +54,8 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
     if gradient:
         held, channels = channels, held
     sizes = _frame(lines, source, (1, 1) if gradient else spec.stride)
-    area, block = spec.kernel[0] * spec.kernel[1], 256 // dtype.itemsize
+    area, lanes = spec.kernel[0] * spec.kernel[1], VECTOR // dtype.itemsize
+    block = 4 * lanes
     channel_step, source_step = (area, channels * area) if gradient else (held * area, area)
     phases = [(r, c) for r in lines[0] for c in lines[1]]
     headers: list[int] = []
@@ -77,7 +81,8 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
         spec.groups, held, *source, *sizes, channels, result[0] * result[1], channel_step, channels * held * area,
         len(phases), scratch, kept, packed, *headers, *tables,
     )  # fmt: skip
-    return Routine("planes", f"gather_{SHORT[dtype]}", span, numbers, spec.n * spec.work, scratch, why=_why(channels))
+    name = f"gather_{SHORT[dtype]}_{lanes}"
+    return Routine("planes", name, span, numbers, spec.n * spec.work, scratch, why=_why(channels))
 
 
 @lru_cache(maxsize=256)
@@ -87,15 +92,15 @@ def weights(spec: Spec, dtype: np.dtype) -> Routine:
     held, channels = spec.c // spec.groups, spec.o // spec.groups
     sizes = _frame(lines, spec.source, spec.stride)
     offsets = _offsets(lines[0][0], lines[1][0], sizes, 1)
-    block = 64 // dtype.itemsize
-    kept = whole_lines(sizes[6] + block, 16)
-    long = _reach(sizes, *spec.result, block)
+    lanes = VECTOR // dtype.itemsize
+    kept = whole_lines(sizes[6] + lanes, 16)
+    long = _reach(sizes, *spec.result, lanes)
     scratch = kept + 2 * long
     numbers = (
         spec.groups, held, *spec.source, *sizes, spec.n, channels, *spec.result, scratch, kept, kept + long,
         offsets.size, *offsets.tolist(),
     )  # fmt: skip
-    name = f"weights_{SHORT[dtype]}"
+    name = f"weights_{SHORT[dtype]}_{lanes}"
     return Routine("planes", name, spec.o * held, numbers, spec.n * spec.work, scratch, why=_why(channels))
 
 

@@ -1,4 +1,4 @@
-"""Elementwise ops: arithmetic, elementary functions, comparisons, selection, casts."""
+"""Elementwise ops: arithmetic, elementary functions, comparisons, logic, casts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir import Expand, Native, Node, OpDef, Pointwise, define
+from ..ir import Native, Node, OpDef, Pointwise, define
 from ..operators import F, Symbol, apply, frontends, numpy_twin, public
 from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, int64, is_scalar, promote
 from .rules import (
@@ -18,7 +18,6 @@ from .rules import (
     boolean,
     compared,
     elementwise,
-    first_boolean,
     floating,
     keep,
     numeric,
@@ -193,7 +192,7 @@ stop_gradient_op = define(
     )
 )
 
-# comparison and selection ----------------------------------------------------------------------------------------
+# comparison and logic --------------------------------------------------------------------------------------------
 
 
 def _share(greater: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -238,40 +237,7 @@ remainder = _binary("remainder", np.remainder, "remainder_{s}({0}, {1})", (
     lambda g, node, out, x, y: unbroadcast(-g * F.floor_divide(x, y), y),
 ), cost=TRANSCENDENTAL, symbol="%", doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
 
-where_op = define(
-    OpDef(
-        name="where",
-        infer=elementwise,
-        eval=np.where,
-        vjp=(
-            None,
-            lambda g, node, out, c, x, y: unbroadcast(F.where(c, g, 0), x),
-            lambda g, node, out, c, x, y: unbroadcast(F.where(c, 0, g), y),
-        ),
-        emit=Pointwise("({1} if {0} else {2})"),
-        promote=first_boolean,
-    )
-)
-
-
-def _inside(g: Any, node: Any, out: Any, x: Any, low: Any, high: Any) -> Any:
-    return unbroadcast(F.where(F.logical_and(x >= low, x <= high), g, 0), x)
-
-
-clip_op = define(
-    OpDef(
-        name="clip",
-        infer=elementwise,
-        eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
-        vjp=(
-            _inside,
-            lambda g, node, out, x, low, high: unbroadcast(F.where(x < low, g, 0), low),
-            lambda g, node, out, x, low, high: unbroadcast(F.where(x > high, g, 0), high),
-        ),
-        emit=Pointwise("minimum_{s}(maximum_{s}({0}, {1}), {2})", 2),
-        promote=arithmetic,
-    )
-)
+# casts -----------------------------------------------------------------------------------------------------------
 
 
 def _cast_template(node: Node) -> str:
@@ -333,43 +299,10 @@ def _dtype_of(x: Any) -> np.dtype:
 
 
 @public
-@numpy_twin(np.where)
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
-    return apply(where_op, condition, x, y)
-
-
-@public
-@numpy_twin(np.clip)
-def clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through."""
-    if min is None or max is None:
-        dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
-        floating = dtype.kind == "f"
-        if min is None:
-            min = -math.inf if floating else int(np.iinfo(dtype).min)
-        if max is None:
-            max = math.inf if floating else int(np.iinfo(dtype).max)
-    return apply(clip_op, x, min, max)
-
-
-@public
-def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
-    """PyTorch's name of `clip`."""
-    return clip(x, min, max)
-
-
-@public
 @numpy_twin(np.copy)
 def clone(x: Any) -> Any:
     """A copy of x, row-major, in memory of its own."""
     return apply(identity, x)
-
-
-@public
-def masked_fill(x: Any, mask: Any, value: Any) -> Any:
-    """x with `value` where the mask is true."""
-    return where(mask, value, x)
 
 
 @public
@@ -414,42 +347,3 @@ def reciprocal(x: Any) -> Any:
 def rsqrt(x: Any) -> Any:
     """1 / sqrt(x)."""
     return F.div(1, F.sqrt(x))
-
-
-def _tail(x: Any) -> Any:
-    """log(1 + e**-|x|), which softplus has beyond max(x, 0)."""
-    return F.log1p(F.exp(F.neg(F.abs(x))))
-
-
-softplus_op = define(
-    OpDef(
-        name="softplus",
-        infer=elementwise,
-        eval=lambda x: np.maximum(x, ZERO[x.dtype]) + np.log1p(np.exp(-np.abs(x))),
-        vjp=(lambda g, node, out, x: g * F.sigmoid(x),),
-        emit=Expand(lambda node, x: F.maximum(x, 0) + _tail(x)),
-        promote=floating,
-    )
-)
-
-
-@public
-def softplus(x: Any) -> Any:
-    """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
-    return apply(softplus_op, x)
-
-
-logistic_loss = define(
-    OpDef(
-        name="logistic_loss",
-        infer=elementwise,
-        eval=lambda x, t: np.maximum(x, ZERO[x.dtype]) - x * t + np.log1p(np.exp(-np.abs(x))),
-        vjp=(
-            lambda g, node, out, x, t: unbroadcast(g * (F.sigmoid(x) - t), x),
-            lambda g, node, out, x, t: unbroadcast(-g * x, t),
-        ),
-        emit=Expand(lambda node, x, t: F.maximum(x, 0) - x * t + _tail(x)),
-        promote=floating,
-        doc="-(t log(s) + (1 - t) log(1 - s)) for s = sigmoid(x): smooth, though written with |x| so that nothing cancels.",
-    )
-)

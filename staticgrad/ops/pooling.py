@@ -15,8 +15,8 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, apply
 from ..types import SHORT, TensorType
-from .convolution import Pair, operand, whole_numbers
 from .rules import floating, numeric
+from .settings import Pair, operand, whole_numbers
 
 # the largest ----------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Graph, OpDef, Pointwise, define
+from ..locks import lock
 from ..operators import F, append, apply, state
 from ..types import TensorType, int64
 from .rules import keep
@@ -169,7 +169,7 @@ class Generator:
     """Seed and draw counter. `manual_seed` restarts it; `state` can be saved and set."""
 
     def __init__(self, seed: int):
-        self.lock = threading.Lock()
+        self.lock = lock()
         self.seed = seed
         self.draws = 0
 

@@ -1,4 +1,4 @@
-"""Reductions, and the ops made of them: sum, mean, max, min, argmax, logsumexp, softmax, log_softmax."""
+"""Reductions, and the ops made of them: sum, mean, max, min, argmax, var, norm, cumsum."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def reduced_shape(shape: Sequence[Any], axis: Axes, keepdims: bool) -> tuple[Any
     return tuple(extent for i, extent in enumerate(shape) if i not in axis)
 
 
-def _infer(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
+def reduced(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
     return x.with_shape(reduced_shape(x.shape, axis, keepdims))
 
 
 def _infer_nonempty(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
     if any(x.shape[a] == 0 for a in axis):
         raise ShapeError("zero-size array to a reduction which has no identity", "an axis that is reduced has extent 0")
-    return _infer(x, axis, keepdims)
+    return reduced(x, axis, keepdims)
 
 
 def spread(g: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
@@ -79,7 +79,7 @@ def _widened(operands: Sequence[Any]) -> list[np.dtype]:
 sum_op = define(
     OpDef(
         name="sum",
-        infer=_infer,
+        infer=reduced,
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
         emit=Reduction(lambda dtype: 0, "plus_{s}({acc}, {x})", ADD.reduce, sums=True),
@@ -142,7 +142,7 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 mean_op = define(
-    OpDef(name="mean", infer=_infer, eval=_mean_eval, vjp=(_mean_vjp,), emit=Expand(_mean_expand), promote=floating)
+    OpDef(name="mean", infer=reduced, eval=_mean_eval, vjp=(_mean_vjp,), emit=Expand(_mean_expand), promote=floating)
 )
 
 # sum_to and broadcast_like: each is the other's cotangent --------------------------------------------------------
@@ -211,111 +211,6 @@ def broadcast_like(x: Any, like: Any) -> Any:
     return apply(broadcast_like_op, x, like)
 
 
-# log-sum-exp and its family -------------------------------------------------------------------------------------
-
-
-def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
-    top = np.asarray(MAXIMUM.reduce(x, axis, None, None, True, -math.inf))
-    top[~np.isfinite(top)] = 0
-    out = np.log(ADD.reduce(np.exp(x - top), axis, None, None, True)) + top
-    return out if keepdims else np.squeeze(out, axis)
-
-
-def _logsumexp_expand(node: Node, x: Any) -> Any:
-    """max, then log of the sum of exp(x - max), plus max: nothing overflows."""
-    axis = node.attrs["axis"]
-    if any(x.shape[a] == 0 for a in axis):  # nothing has no maximum; its sum is 0
-        out = F.log(apply(sum_op, x, axis=axis, keepdims=True))
-    else:
-        top = safe_top(x, axis)
-        out = F.log(apply(sum_op, F.exp(x - top), axis=axis, keepdims=True)) + top
-    return out if node.attrs["keepdims"] else F.squeeze(out, axis)
-
-
-def safe_top(x: Any, axis: Axes) -> Any:
-    """The maximum, 0 where it is infinite: what `logsumexp` subtracts before exp."""
-    top = apply(max_op, x, axis=axis, keepdims=True)
-    return F.where(F.isfinite(top), top, 0)
-
-
-logsumexp_op = define(
-    OpDef(
-        name="logsumexp",
-        infer=_infer,
-        eval=_logsumexp_eval,
-        vjp=(
-            lambda g, node, out, x: (
-                spread(g, x, node.attrs["axis"], node.attrs["keepdims"])
-                * F.exp(x - spread(out, x, node.attrs["axis"], node.attrs["keepdims"]))
-            ),
-        ),
-        emit=Expand(_logsumexp_expand),
-        promote=floating,
-    )
-)
-
-
-def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
-    if not x.size:
-        return x.copy()
-    e = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
-    np.exp(e, e)
-    return np.divide(e, ADD.reduce(e, axis, None, None, True), e)
-
-
-def _softmax_expand(node: Node, x: Any) -> Any:
-    """exp(x - max) over its sum. All of a row is NaN where its maximum is infinite, as in PyTorch."""
-    axis = node.attrs["axis"]
-    if any(x.shape[a] == 0 for a in axis):
-        return x
-    e = F.exp(x - apply(max_op, x, axis=axis, keepdims=True))
-    return e / apply(sum_op, e, axis=axis, keepdims=True)
-
-
-def _softmax_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """out * (g - sum(g * out))"""
-    return out * (g - apply(sum_op, g * out, axis=node.attrs["axis"], keepdims=True))
-
-
-softmax_op = define(
-    OpDef(
-        name="softmax",
-        infer=lambda x, axis: x,
-        eval=_softmax_eval,
-        vjp=(_softmax_vjp,),
-        emit=Expand(_softmax_expand),
-        promote=floating,
-    )
-)
-
-
-def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
-    if not x.size:
-        return x.copy()
-    shifted = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
-    total = np.asarray(ADD.reduce(np.exp(shifted), axis, None, None, True))
-    return np.subtract(shifted, np.log(total, total), shifted)
-
-
-def _log_softmax_expand(node: Node, x: Any) -> Any:
-    axis = node.attrs["axis"]
-    if any(x.shape[a] == 0 for a in axis):
-        return x
-    shifted = x - apply(max_op, x, axis=axis, keepdims=True)
-    return shifted - F.log(apply(sum_op, F.exp(shifted), axis=axis, keepdims=True))
-
-
-log_softmax_op = define(
-    OpDef(
-        name="log_softmax",
-        infer=lambda x, axis: x,
-        eval=_log_softmax_eval,
-        vjp=(lambda g, node, out, x: g - F.exp(out) * apply(sum_op, g, axis=node.attrs["axis"], keepdims=True),),
-        emit=Expand(_log_softmax_expand),
-        promote=floating,
-    )
-)
-
 # argmax ----------------------------------------------------------------------------------------------------------
 
 
@@ -355,22 +250,22 @@ def ndim_of(x: Any) -> int:
         return np.ndim(x)
 
 
-def _reducer(op: OpDef, twin: Callable[..., Any], doc: str) -> Callable[..., Any]:
+def reducer(op: OpDef, doc: str, *twins: Callable[..., Any]) -> None:
+    """Make the op a public function in `F`, which these functions of NumPy reach too."""
+
     def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return apply(op, x, axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = doc + " `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."
     setattr(F, op.name, function)
-    numpy_twin(twin)(function)
-    return function
+    numpy_twin(*twins)(function)
 
 
-_reducer(sum_op, np.sum, "The sum; integers and booleans in int64.")
-_reducer(mean_op, np.mean, "The mean, floating; NaN over no elements.")
-_reducer(max_op, np.max, "The largest element (NaN if any is); ties share the gradient.")
-_reducer(min_op, np.min, "The smallest element (NaN if any is); ties share the gradient.")
-_reducer(logsumexp_op, lambda: None, "log(sum(exp(x))) without overflow.")
+reducer(sum_op, "The sum; integers and booleans in int64.", np.sum)
+reducer(mean_op, "The mean, floating; NaN over no elements.", np.mean)
+reducer(max_op, "The largest element (NaN if any is); ties share the gradient.", np.max)
+reducer(min_op, "The smallest element (NaN if any is); ties share the gradient.", np.min)
 
 
 def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
@@ -387,18 +282,6 @@ def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
 
 _arg_function(argmax_op, np.argmax)
 _arg_function(argmin_op, np.argmin)
-
-
-@public
-def softmax(x: Any, axis: Any = -1) -> Any:
-    """exp(x) / sum(exp(x)) over `axis`, without overflow."""
-    return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
-
-
-@public
-def log_softmax(x: Any, axis: Any = -1) -> Any:
-    """log(softmax(x)) over `axis`, accurate where softmax underflows."""
-    return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
 @public

@@ -1,18 +1,17 @@
-"""Ops that move or relabel elements: reshape, permute, broadcast_to, slices, concatenate."""
+"""Ops that relabel or repeat elements: reshape, expand_dims, squeeze, permute, broadcast_to."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, IndexRangeError, ShapeError
-from ..ir import Expand, Layout, Native, Node, OpDef, View, Window, define
+from ..errors import ArgumentError, ShapeError
+from ..ir import Expand, Layout, Node, OpDef, View, define
 from ..operators import F, apply, numpy_twin, public
 from ..types import (
     ALL_AXES,
@@ -24,10 +23,9 @@ from ..types import (
     normalize_axes,
     normalize_axis,
     shape_text,
-    type_of,
 )
 from .reductions import ndim_of
-from .rules import arithmetic, unbroadcast
+from .rules import unbroadcast
 
 # reshape ---------------------------------------------------------------------------------------------------------
 
@@ -46,10 +44,14 @@ def _reshape_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
 
 
 def _reshape_layout(node: Node, layout: Layout) -> Layout | None:
-    if not layout.is_contiguous:
+    if layout.is_contiguous:
+        flat = Layout.contiguous(node.type.shape)
+        return Layout(flat.shape, flat.strides, layout.offset)
+    walked = [(d, s) for d, s in zip(layout.shape, layout.strides, strict=True) if d != 1]
+    if [d for d, _ in walked] != [d for d in node.type.shape if d != 1]:
         return None
-    flat = Layout.contiguous(node.type.shape)
-    return Layout(flat.shape, flat.strides, layout.offset)
+    steps = (s for _, s in walked)
+    return Layout(node.type.shape, tuple(1 if d == 1 else next(steps) for d in node.type.shape), layout.offset)
 
 
 def reshape_like(g: Any, x: Any) -> Any:
@@ -200,190 +202,6 @@ broadcast_to_op = define(
     )
 )
 
-# slices ----------------------------------------------------------------------------------------------------------
-
-Slices = tuple[Any, ...]
-"""Per axis an int, which removes it, or the (start, stop, step) of a slice; axes that are not named stay whole."""
-
-WHOLE = (None, None, 1)
-
-
-def _as_key(slices: Slices) -> tuple[Any, ...]:
-    """With an Ellipsis at the end NumPy gives a view where only ints are named, too."""
-    return (*[s if s.__class__ is int else slice(*s) for s in slices], ...)
-
-
-def _slice_eval(x: np.ndarray, slices: Slices) -> np.ndarray:
-    try:
-        return x[_as_key(slices)]
-    except IndexError:
-        _slice_infer(type_of(x), slices)  # says which index
-        raise
-
-
-def _per_axis(slices: Slices, ndim: int) -> Slices:
-    return slices + (WHOLE,) * (ndim - len(slices))
-
-
-def _slice_infer(x: TensorType, slices: Slices) -> TensorType:
-    shape: list[int | None] = []
-    for axis, (extent, s) in enumerate(zip(x.shape, _per_axis(slices, x.ndim), strict=True)):
-        if not isinstance(s, int):
-            shape.append(extent if s == WHOLE else None if extent is None else len(range(*slice(*s).indices(extent))))
-        elif extent is not None and not -extent <= s < extent:
-            raise IndexRangeError(f"index {s} is out of range for axis {axis} with extent {extent}")
-    return x.with_shape(tuple(shape))
-
-
-def _place(s: Any, extent: int) -> tuple[int, int]:
-    """First position and step along an axis."""
-    if isinstance(s, int):
-        return s % extent if extent else 0, 1
-    start, _, step = slice(*s).indices(extent)
-    return (start if extent else 0), step
-
-
-def _unslice_eval(g: np.ndarray, like: np.ndarray, slices: Slices) -> np.ndarray:
-    out = np.zeros(like.shape, g.dtype)
-    out[_as_key(slices)] = g
-    return out
-
-
-def _unslice_plan(node: Node, layouts: Any) -> Any:
-    whole = Layout.contiguous(node.type.shape)
-    return [("zero", ()), ("copy", (0, Layout(layouts[0].shape, *_inner(whole, node.attrs["slices"]))))]
-
-
-def _unslice_window(node: Node) -> Window | None:
-    """For a part that is cut out along one axis, without gaps."""
-    shape = node.type.shape
-    per_axis = list(_per_axis(node.attrs["slices"], len(shape)))
-    cut = [axis for axis, s in enumerate(per_axis) if s != WHOLE]
-    if len(cut) != 1 or isinstance(per_axis[cut[0]], int):
-        return None
-    begin, step = _place(per_axis[cut[0]], shape[cut[0]])
-    return Window(cut[0], ((0, begin, begin + node.inputs[0].type.shape[cut[0]]),)) if step == 1 else None
-
-
-def _slice_layout(node: Node, at: Layout) -> Layout:
-    strides, offset = _inner(at, node.attrs["slices"])
-    return Layout(node.type.shape, strides, at.offset + offset)
-
-
-def _inner(whole: Layout, slices: Slices) -> tuple[tuple[int, ...], int]:
-    """Strides and offset of the part that `slices` names."""
-    offset, strides = 0, []
-    for extent, stride, s in zip(whole.shape, whole.strides, _per_axis(slices, len(whole.shape)), strict=True):
-        start, step = _place(s, extent)
-        offset += start * stride
-        if not isinstance(s, int):
-            strides.append(stride * step)
-    return tuple(strides), offset
-
-
-slice_op = define(
-    OpDef(
-        name="slice",
-        infer=_slice_infer,
-        eval=_slice_eval,
-        vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
-        emit=View(_slice_layout),
-    )
-)
-unslice_op: OpDef = define(
-    OpDef(
-        name="unslice",
-        infer=lambda g, like, slices: g.with_shape(like.shape),
-        eval=_unslice_eval,
-        vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
-        emit=Native(_unslice_plan, window=_unslice_window),
-        shape_only=(1,),
-        doc="Zeros of the shape of `like` with x in the place that `slices` names.",
-    )
-)
-
-# concatenate -----------------------------------------------------------------------------------------------------
-
-
-def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
-    first, total = types[0], 0
-    shape = list(first.shape)
-    for t in types:
-        if t.ndim != first.ndim:
-            raise ShapeError(
-                f"all operands need the same number of axes, got {shape_text(first.shape)} and {shape_text(t.shape)}"
-            )
-        for i, extent in enumerate(t.shape):
-            if i == axis:
-                total = None if total is None or extent is None else total + extent  # type: ignore[assignment]
-            elif shape[i] is None:
-                shape[i] = extent
-            elif extent is not None and shape[i] != extent:
-                raise ShapeError(
-                    f"extents differ away from axis {axis}, {shape_text(first.shape)} and {shape_text(t.shape)}"
-                )
-    shape[axis] = total
-    return first.with_shape(tuple(shape))
-
-
-def _concatenate_plan(node: Node, layouts: Any) -> Any:
-    axis, whole, at, calls = node.attrs["axis"], Layout.contiguous(node.type.shape), 0, []
-    for i, layout in enumerate(layouts):
-        calls.append(("copy", (i, Layout(layout.shape, whole.strides, at * whole.strides[axis]))))
-        at += layout.shape[axis]
-    return calls
-
-
-def _concatenate_window(node: Node) -> Window:
-    axis, at, parts = node.attrs["axis"], 0, []
-    for number, operand in enumerate(node.inputs):
-        parts.append((number, at, at + operand.type.shape[axis]))
-        at += operand.type.shape[axis]
-    return Window(axis, tuple(parts))
-
-
-def _part_infer(g: TensorType, *likes: TensorType, axis: int, index: int) -> TensorType:
-    return g.with_shape(likes[index].shape)
-
-
-def _part_slices(likes: Sequence[Any], axis: int, index: int) -> tuple[slice, ...]:
-    start = sum(like.shape[axis] for like in likes[:index])
-    return (slice(None),) * axis + (slice(start, start + likes[index].shape[axis]),)
-
-
-part_op = define(
-    OpDef(
-        name="part",
-        infer=_part_infer,
-        eval=lambda g, *likes, axis, index: g[_part_slices(likes, axis, index)],
-        vjp=lambda i: (lambda g, node, out, x, *likes: _pad_part(g, node, likes)) if i == 0 else None,
-        emit=Expand(lambda node, g, *likes: g[_part_slices(likes, node.attrs["axis"], node.attrs["index"])]),
-        shape_only=tuple(range(1, 1024)),
-        doc="The slice of a concatenation that came from operand `index`; the other inputs give extents only.",
-    )
-)
-
-
-def _pad_part(g: Any, node: Any, likes: Sequence[Any]) -> Any:
-    parts = [g if i == node.attrs["index"] else F.zeros_like(like) for i, like in enumerate(likes)]
-    return F.concatenate([F.astype(p, g.dtype) for p in parts], node.attrs["axis"])
-
-
-def _concatenate_vjp(i: int) -> Any:
-    return lambda g, node, out, *inputs: apply(part_op, g, *inputs, axis=node.attrs["axis"], index=i)
-
-
-concatenate_op = define(
-    OpDef(
-        name="concatenate",
-        infer=_concatenate_infer,
-        eval=lambda *xs, axis: np.concatenate(xs, axis),
-        vjp=_concatenate_vjp,
-        emit=Native(_concatenate_plan, window=_concatenate_window),
-        promote=arithmetic,
-    )
-)
-
 # public functions ------------------------------------------------------------------------------------------------
 
 
@@ -502,45 +320,6 @@ def expand(x: Any, *shape: Any) -> Any:
     if any(d == -1 and i < lead for i, d in enumerate(extents)):
         raise ArgumentError(f"expand: -1 is not allowed for a new axis, got {extents} for {shape_text(x.shape)}")
     return broadcast_to(x, tuple(x.shape[i - lead] if d == -1 else d for i, d in enumerate(extents)))
-
-
-@public
-@numpy_twin(np.concatenate)
-def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
-    """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
-    xs = list(xs)
-    if not xs:
-        raise ArgumentError("concatenate: need at least one operand")
-    return apply(concatenate_op, *xs, axis=normalize_axis(axis, ndim_of(xs[0])))
-
-
-@public
-@numpy_twin(np.stack)
-def stack(xs: Sequence[Any], axis: int = 0) -> Any:
-    """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
-    xs = list(xs)
-    if not xs:
-        raise ArgumentError("stack: need at least one operand")
-    return concatenate([expand_dims(x, axis) for x in xs], axis)
-
-
-@public
-@numpy_twin(np.split)
-def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
-    """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
-    axis = normalize_axis(axis, ndim_of(x))
-    extent = x.shape[axis]
-    if extent is None:
-        raise ShapeError(f"split: the extent of axis {axis} is unknown")
-    if isinstance(sections, (int, np.integer)):
-        if sections <= 0 or extent % sections:
-            raise ShapeError(f"split: an extent of {extent} can't be divided into {sections} equal parts")
-        step = extent // int(sections)
-        cuts = list(range(0, extent + 1, step)) if step else [0] * (int(sections) + 1)
-    else:
-        cuts = [0, *(int(c) for c in sections), extent]
-    lead = (slice(None),) * axis
-    return [F.getitem(x, (*lead, slice(a, b))) for a, b in pairwise(cuts)]
 
 
 @public

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import ir, operators
+from .. import ir
 from ..eager.tape import Record
 from ..eager.tensor import Tensor
 from ..errors import GraphError
 from ..ir import Node
-from ..operators import Symbol, state
+from ..operators import Symbol, dispatch, state
 
 if TYPE_CHECKING:
     from .variables import Variable
@@ -96,7 +96,7 @@ def using(graph: ir.Graph) -> Iterator[None]:
 
 def get_default_graph() -> Graph:
     """The graph of the innermost `as_default` of this thread, else the one that all threads share."""
-    graph = operators.default_graph()
+    graph = dispatch.default_graph()
     if not isinstance(graph, Graph):
         raise GraphError(f"{graph!r} was not made by sg.Graph(): nothing can be added to it")
     return graph
@@ -112,7 +112,7 @@ def reset_default_graph() -> None:
             "Do not use reset_default_graph() to clear nested graphs.",
             "leave the `with graph.as_default():` first, or begin another sg.Graph()",
         )
-    operators.GLOBAL_GRAPH = Graph()
+    dispatch.GLOBAL_GRAPH = Graph()
 
 
 def named(graph: ir.Graph, name: str) -> Node:
@@ -151,4 +151,4 @@ def element(graph: ir.Graph, thing: Any) -> Node:
     return node
 
 
-operators.GLOBAL_GRAPH = Graph()
+dispatch.GLOBAL_GRAPH = Graph()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..compiler.program import Program
 from ..compiler.steps import Steps, numbered, places
 from ..errors import FeedError, GraphError, ShapeError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
+from ..locks import rlock
 from ..types import shape_text
 from .feeds import Feed, origin
 from .fetches import rebuilder
@@ -31,7 +31,7 @@ class Values:
 
     def __init__(self) -> None:
         self.store: dict[Cell, np.ndarray] = {}
-        self.lock = RLock()
+        self.lock = rlock()
         self.closed = False
 
     def check_open(self) -> None:

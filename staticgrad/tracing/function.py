@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -15,6 +14,7 @@ from ..compiler.strict import check_numerics
 from ..eager.modes import modes
 from ..eager.tensor import Tensor
 from ..errors import TraceError
+from ..locks import lock
 from ..operators import frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
@@ -47,8 +47,8 @@ class CompiledFunction:
         self.recompiles: list[str] = []
         self.latest: Entry | None = None
         self.recent: tuple[Entry, ...] = ()
-        lock = threading.Lock()
-        self.acquire, self.release = lock.acquire, lock.release
+        held = lock()
+        self.acquire, self.release = held.acquire, held.release
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and are reached by the function too, by id."""
         self.methods: dict[int, CompiledFunction] = {}

@@ -80,6 +80,20 @@ def test_sums_of_products(name: str):
     assert [row.name for row in plan.rows if row.kind == "gemm"] == expected, plan.explain()
 
 
+@pytest.mark.parametrize("factors", [(1e30, 1e30), (1e-30, 1e-30), (1e30, 1e30, 1e-30), (np.inf,), (np.nan,)])
+@pytest.mark.parametrize("value", [0.0, 1e4])
+def test_factors_beyond_the_range_stay_apart(factors: tuple[float, ...], value: float):
+    """0 * 1e30 * 1e30 is 0; times infinity, which float32 makes of 1e60, it is not a number."""
+    b = Bench()
+    y = b.feed(value=np.full((4, 6), value, np.float32)) @ b.feed(value=np.ones((6, 5), np.float32))
+    for factor in factors:
+        y = y * factor
+    plan = b.check(y, y + b.feed(5))
+    assert [row.name for row in plan.rows if row.kind == "gemm"] == ["4x6x5"]
+    plan = b.check(y)
+    assert any("its factor leaves the range of float32" in str(decision) for decision in plan.decisions)
+
+
 def test_integers_stay_with_the_host():
     b = Bench()
     b.check(b.feed(4, 6, dtype=np.int64) @ b.feed(6, 5, dtype=np.int64) + b.feed(5, dtype=np.int64))

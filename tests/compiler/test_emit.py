@@ -218,6 +218,20 @@ def test_lines_lead_home():
     assert lines[0].endswith(y.node.where.short)
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("two\nlines", "two?lines"), ("x\n    raise SystemExit", "x?    raise SystemExit"), ("a\r\0b", "a??b"),
+     ("half \ud800", "half ?"), ("\u2028", "?"), ("  # y", "  # y")],
+)  # fmt: skip
+def test_names_stay_in_comments(name: str, shown: str):
+    """They are the user's, or those of a graph from a file: nothing of them is run."""
+    b = Bench()
+    x = b.feed(3)
+    named = append(b.graph, REGISTRY["exp"], (x,), {}, name=name)
+    [source] = b.check(F.sum(named * 2), named).sources().values()
+    assert f"  # {shown} f32[3]\n" in source
+
+
 def test_buffers_are_named():
     b = Bench()
     text = b.plan(F.softmax(F.exp(b.feed(4, 5)))).source()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import subprocess
@@ -219,6 +220,26 @@ def test_damage_is_repaired(name: str, cache: Path, monkeypatch: pytest.MonkeyPa
     assert counted() == (0, 1), "repaired for good"
 
 
+@pytest.mark.parametrize("call", ["os.fdopen", "os.replace", "tempfile.mkstemp"])
+def test_a_folder_that_is_full_is_told(call: str, cache: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*args: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(call, full)
+        with pytest.raises(CompileError, match=r"the kernel cache can't be written: .*: No space left on device") as caught:
+            jit.load(body())
+    assert "set STATICGRAD_CACHE_DIR to a folder" in str(caught.value)
+    assert not list(cache.rglob("*.tmp"))
+    assert counted() == (1, 0)
+
+
+def test_a_folder_that_can_not_be_made_in_the_cache_is_told(cache: Path):
+    jit.path_of(jit.header(body()) + body()).touch()
+    with pytest.raises(CompileError, match=r"the kernel cache can't be written: .*: File exists"):
+        jit.load(body())
+
+
 def test_a_source_that_does_not_compile_is_shown(cache: Path):
     broken = body().replace("x0[i] +", "nonsense(i) +")
     with pytest.raises(CompileError, match="a kernel does not compile: TypingError") as caught:
@@ -229,7 +250,11 @@ def test_a_source_that_does_not_compile_is_shown(cache: Path):
 
 # the library ------------------------------------------------------------------------------------------------------
 
-LIBRARY = [(file, name) for file in ("move", "bounds") for name in jit._library(file)[1]]
+LIBRARY = [
+    ("move", "clear"),
+    *(("move", f"copy_{kind}") for kind in ("i8", "i16", "i32", "i64")),
+    *(("bounds", f"bounded_{kind}") for kind in ("u8", "i8", "i16", "i32", "i64")),
+]
 
 
 @pytest.mark.parametrize(("file", "name"), LIBRARY)
@@ -243,3 +268,17 @@ def test_a_kernel_of_the_library_brings_its_helpers_alone():
     assert "def gathered" in common
     assert "@kernel" not in common
     assert all(text.count("@kernel") == 1 for text in kernels.values())
+
+
+def test_a_kernel_of_the_library_is_written_once_for_all_types():
+    assert list(jit._library("scan")[1]) == ["running_T"]
+    assert jit.library_source("scan", "running_f32").endswith("""\
+@kernel
+def running_f32(buffers, sizes, start, stop):
+    running(f32_at(buffers, 0), f32_at(buffers, 1), sizes, start, stop)
+""")
+    assert jit.library_source("planes", "gather_f64_8").rstrip().endswith(
+        "gather(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)"
+    )
+    with pytest.raises(KeyError, match="walking_T"):
+        jit.library_source("scan", "walking_f32")

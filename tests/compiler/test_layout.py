@@ -16,11 +16,12 @@ from staticgrad.compiler.layout import (
     broadcast_strides,
     count,
     merged,
+    real,
     row_terms,
 )
 from staticgrad.ir import Layout
 from staticgrad.operators import F
-from tests.compiler.helpers import Bench
+from tests.compiler.helpers import Bench, close
 
 SEEDS = range(60)
 
@@ -107,6 +108,23 @@ def test_without_elements_any_stride_walks(shape: tuple[int, ...]):
 
 def test_extents_of_zero_are_told_apart():
     assert count((0, 3)) == 3 * ZERO
+    assert [real(count(shape)) for shape in ((0, 3), (2, 3), (0, 0), ())] == [0, 6, 0, 1]
+
+
+def test_no_extent_passes_for_an_empty_one():
+    """Whatever stands for 0 in products of extents, kernels walk as many elements as there are."""
+    assert np.iinfo(np.intp).max // 8 < ZERO
+    b = Bench()
+    x, y = b.feed(1_000_003), b.feed(2, 1_000_003)
+    fetches = [F.exp(x), F.sum(y, axis=0), F.sum(y, axis=1)]
+    for value, expected in zip(b.plan(*fetches).run(b.arrays, {}), b.expected(*fetches)[0], strict=True):
+        close(value, expected, 1e-4)
+
+
+def test_listings_tell_of_empty_extents():
+    b = Bench()
+    told = [str(decision) for decision in b.plan(F.sum(F.exp(b.feed(3, 0)), axis=1)).decisions]
+    assert told == ["exp fused with sum: one pass over 3 rows of 0"]
     assert count((0, 3)) != count((3, 0, 2))
     assert count((2, 3)) == 6
 

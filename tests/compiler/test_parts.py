@@ -105,6 +105,90 @@ def test_copied(name: str):
     assert [row.kind for row in plan.rows].count("copy") == copies
 
 
+def heads(b: Bench, batch: int = 3) -> Symbol:
+    """What attention leaves: (batch, heads, times, depth)."""
+    return b.feed(batch, 2, 5, 7) @ b.feed(batch, 2, 7, 9)
+
+
+def side_by_side(x: Symbol) -> Symbol:
+    """(batch, times, heads * depth)"""
+    x = F.permute(x, (0, 2, 1, 3))
+    return F.reshape(x, (x.shape[0], x.shape[1], -1))
+
+
+def rows_of(x: Symbol) -> Symbol:
+    """The same memory with its first axes joined."""
+    x = side_by_side(x)
+    return F.reshape(x, (-1, x.shape[2]))
+
+
+def stacked(b: Bench) -> list[Symbol]:
+    return [F.stack([F.permute(heads(b), (0, 2, 1, 3)) for _ in range(3)], 2)]
+
+
+REORDERED: dict[str, tuple[Build, list[str]]] = {
+    "heads side by side": (lambda b: [side_by_side(heads(b)) @ b.feed(18, 4)], ["gemm"] * 2),
+    "a batch of one": (lambda b: [side_by_side(heads(b, 1)) @ b.feed(18, 4)], ["gemm"] * 2),
+    "fetched": (lambda b: [side_by_side(heads(b))], ["gemm"]),
+    "read twice": (
+        lambda b: [side_by_side(x := heads(b)) @ b.feed(18, 4), rows_of(x).T @ b.feed(15, 3)], ["gemm"] * 3),
+    "read by a kernel, too": (lambda b: [side_by_side(x := heads(b)) @ b.feed(18, 4), F.exp(x)], ["gemm"] * 2 + ["kernel"]),
+    "added to something": (lambda b: [side_by_side(heads(b) + b.feed(9)) @ b.feed(18, 4)], ["gemm"] * 2),
+    "stacked": (stacked, ["gemm"] * 3),
+    "columns first": (
+        lambda b: [F.concatenate([(b.feed(9, 7) @ b.feed(7, 4)).T, b.feed(3, 2) @ b.feed(2, 9)], 0)], ["gemm"] * 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REORDERED)
+def test_products_are_computed_in_the_order_in_which_they_are_read(name: str):
+    build, kinds = REORDERED[name]
+    b = Bench()
+    plan = b.check(*build(b), rtol=1e-5)
+    assert sorted(row.kind for row in plan.rows) == sorted(kinds)
+
+
+KEPT: dict[str, tuple[Build, int]] = {
+    "read in two orders": (
+        lambda b: [
+            side_by_side(x := heads(b)) @ b.feed(18, 4), F.reshape(F.permute(x, (0, 3, 2, 1)), (3, 9, -1)) @ b.feed(10, 4)
+        ], 2),
+    "fetched as it is": (lambda b: [x := heads(b), side_by_side(x)], 1),
+    "a product reads it as it is": (lambda b: [side_by_side(x := heads(b)), x @ b.feed(9, 4)], 1),
+    "repeated": (lambda b: [F.reshape(F.broadcast_to(heads(b, 1), (3, 2, 5, 9)), (3, -1)) @ b.feed(90, 4)], 1),
+    "a part of it": (lambda b: [side_by_side(heads(b)[:, :, 1:]) @ b.feed(18, 4)], 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_products_that_are_copied(name: str):
+    build, copies = KEPT[name]
+    b = Bench()
+    plan = b.check(*build(b), rtol=1e-5)
+    assert [row.kind for row in plan.rows].count("copy") == copies
+
+
+def test_attention_copies_nothing():
+    """Queries, keys and values from one product, and their gradients."""
+    layer = sg.nn.Linear(18, 54)
+
+    @sg.compile
+    def step(x):
+        whole = layer(x).reshape(3, 5, 3, 2, 9)
+        q, k, v = (whole[:, :, i].permute(0, 2, 1, 3) for i in range(3))
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True).permute(0, 2, 1, 3).reshape(3, 5, 18)
+        layer.zero_grad()
+        (y * y).sum().backward()
+        return y
+
+    x = np.random.default_rng(0).standard_normal((3, 5, 18)).astype(np.float32)
+    y, found = step(x).numpy(), [p.grad.numpy().copy() for p in layer.parameters()]
+    np.testing.assert_allclose(y, step.fn(sg.tensor(x)).detach().numpy(), rtol=1e-4, atol=1e-6)
+    for a, p in zip(found, layer.parameters(), strict=True):
+        np.testing.assert_allclose(a, p.grad.numpy(), rtol=1e-4, atol=1e-5)
+    assert not [row for row in step.plan.rows if row.kind == "copy"]
+
+
 def test_a_variable_keeps_its_old_value_until_it_was_read():
     b = Bench()
     w = b.variable(8)

@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler import threads
+from staticgrad.compiler import driver, explain, threads
+from staticgrad.compiler.direct import direct
+from staticgrad.compiler.gate import Spec
 from staticgrad.compiler.grad import gradients
 from staticgrad.compiler.jit import Counters
 from staticgrad.compiler.plan import Plan
@@ -263,6 +265,21 @@ def test_parent_and_child_go_on_after_a_fork():
     )
 
 
+def test_a_call_that_has_to_wait_draws_nothing():
+    """The run that is under way goes on with the numbers that it drew."""
+    with sg.Graph().as_default(), sg.Session() as sess:
+        x = sg.placeholder("float32", (3,))
+        y = x * sg.rand(3)
+        first = sess.run(y, {x: np.ones(3)})
+        plan = sess.plan(y, {x: np.ones(3)})
+    call = direct(plan, [Spec(np.dtype(np.float32), (3,))])
+    before = plan.builder.generator_state.copy()
+    with plan.alone():
+        assert call(np.ones(3, np.float32)) is None
+    assert (plan.builder.generator_state == before).all()
+    assert (call(np.ones(3, np.float32))[0] != first).any()
+
+
 def test_two_threads_run_one_program_at_once():
     b = Bench()
     x, w = b.feed(40, 30), b.feed(30, 30)
@@ -340,6 +357,43 @@ def test_profile_times_every_native_row_and_changes_nothing():
     assert str(profile).splitlines()[0].split() == ["kind", "what", "us", "share"]
     for cell, array in b.store.items():
         np.testing.assert_array_equal(array, before[cell])
+
+
+def test_profile_stays_in_range():
+    """Rows run out of turn, and often: numbers of rows that are changed in place get ever larger, and where the check of them
+    does not put its result lies another value of the round before."""
+    b = Bench()
+    table, i, w = b.feed(50, 64), b.feed(value=np.arange(100) // 3), b.feed(64, 64)
+    picked = table[F.cumsum(i // 99, 0) + 1]
+    fetch = F.tanh(b.feed(100, 100) @ F.exp(picked @ w * 0.1)) @ w
+    plan = b.plan(fetch)
+    assert any("written over cumsum" in note for note in plan.notes)
+    [check] = [row for row in plan.rows if row.check]
+    numbers = check.buffers[1][0]
+    others = [slot for slot in plan.builder.made if slot.kind == "arena" and slot.dtype == np.float32]
+    assert any(slot.offset < numbers.offset + numbers.nbytes <= slot.offset + slot.nbytes for slot in others)
+    expected = plan.run(b.arrays, b.store)
+    for _ in range(5):
+        plan.profile(20)
+    np.testing.assert_array_equal(plan.run(b.arrays, b.store), expected)
+
+
+def test_profile_gives_variables_back_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch):
+    b = Bench()
+    w = b.variable(4)
+    b.assign(w, w * 2)
+    plan = b.plan()
+    plan.run([], b.store)
+    before = b.value_of(w).copy()
+
+    def interrupted(plan: Plan) -> list[int]:
+        driver.step(0, 0, 0, plan.call[3], 0, 1, plan.call[6], 0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explain, "_counts", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        plan.profile()
+    np.testing.assert_array_equal(b.value_of(w), before)
 
 
 def test_profile_needs_variables():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from staticgrad.compiler import pool
+from staticgrad.compiler import driver, pool
 from staticgrad.compiler.plan import Plan
 from staticgrad.compiler.table import ALONE, ALONE_TIME, ASLEEP, OWNER, SHARED_TIME, SHARES, SHUN, STREAK
 from staticgrad.operators import F
@@ -135,3 +136,36 @@ b.plan(F.exp(b.feed(500, 40))).run(b.arrays, {})
 def test_the_interpreter_ends_while_workers_wait():
     done = subprocess.run([sys.executable, "-c", END], cwd=ROOT, timeout=60, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_blas_gets_its_threads_back_when_a_plan_begins_as_another_ends():
+    """The number of threads is asked for when nobody holds BLAS, and not while the last holder puts it back."""
+    now, asked, leaving, restored = [8], threading.Event(), threading.Event(), threading.Event()
+
+    @ctypes.CFUNCTYPE(ctypes.c_int)
+    def get() -> int:
+        if leaving.is_set():
+            asked.set()
+        return now[0]
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_int)
+    def put(n: int) -> None:
+        if n == 8:
+            leaving.set()
+            asked.wait(0.3)
+        elif asked.is_set():
+            restored.wait(10)
+        now[0] = n
+        if n == 8:
+            restored.set()
+
+    addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in (get, put)]
+    hold = np.array([0, 0, *addresses, 0], np.int64)
+    plans = [threading.Thread(target=driver.step, args=(0, 0, 0, 0, 0, 0, 0, hold.ctypes.data)) for _ in range(2)]
+    plans[0].start()
+    assert leaving.wait(10)
+    plans[1].start()
+    for plan in plans:
+        plan.join()
+    assert now == [8]
+    assert hold[0] == 0

@@ -47,6 +47,12 @@ def _put_back(x: Any) -> Any:
     return a + b
 
 
+def _put_back_rows(x: Any) -> Any:
+    """The cotangent of x[0] and x[-1]."""
+    a, b = (apply(REGISTRY["unslice"], F.exp(x[i]), x, slices=(i,)) for i in (0, -1))
+    return b + a
+
+
 ROWS: dict[str, Row] = {
     "fold": Row("fold", lambda x: x * F.exp(_number(x, 2.0)), ("mul",)),
     "implicit broadcast": Row("implicit broadcast", lambda x: F.broadcast_to(_row(x), (2, 3)) + x, ("slice", "add")),
@@ -97,6 +103,9 @@ ROWS: dict[str, Row] = {
     "subtraction, turned": Row("subtraction", lambda x: (-x) + F.exp(x), ("exp", "sub")),
     "slice of elements": Row("slice of elements", lambda x: (x + _row(x))[:, 1:], ("slice", "slice", "slice", "add")),
     "parts": Row("parts", _put_back, ("slice", "exp", "slice", "exp", "concatenate")),
+    "rows as parts": Row(
+        "parts", _put_back_rows, ("slice", "exp", "slice", "exp", "expand_dims", "expand_dims", "concatenate")
+    ),
     # what must not fire
     "zero minus": Row("", lambda x: 0.0 - x, ("sub",)),
     "one over": Row("", lambda x: 1.0 / x, ("div",)),

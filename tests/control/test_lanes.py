@@ -62,6 +62,16 @@ def test_lanes(name):
     assert lanes(plan) == (name in APART), plan.explain()
 
 
+def test_wide_products_are_cut_where_the_batch_is():
+    """Others of their kind are cut by columns: a lane has rows of all that it computes."""
+    bench = Bench()
+    h, x = bench.feed(B, 2 * B, dtype=np.float64), bench.feed(9, 2 * B, 2 * B, dtype=np.float64)
+    last, _ = sg.scan(lambda h, v: (sg.tanh(h @ v.mT), None), h, x)
+    plan = bench.check(last, rtol=1e-10)
+    assert lanes(plan) == 1
+    assert [(row.start, row.stop) for row in plan.rows if row.kind == "gemm"] == [(0, B // 2), (B // 2, B)]
+
+
 @pytest.mark.parametrize("name", APART)
 def test_gradients(name):
     """Two loops in lanes, or one where the gradient brings rows together."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from tests.processes import interrupted
+from tests.processes import ended, interrupted, start
 
 COUNT = 3_000_000
 """Iterations: some tenths of a second."""
@@ -86,3 +86,42 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_a_loop_without_end(mode: str):
     out, err = interrupted(f"MODE = {mode!r}\n{ENDLESS}", 3.0)
     assert out == "usable\n", err
+
+
+WITHIN = """
+import signal
+import numpy as np
+import staticgrad as sg
+
+x, n = sg.placeholder("float64", (3,)), sg.placeholder("int64", ())
+y = sg.while_loop(lambda y, i: i < n, lambda y, i: (y + 1, i + 1), [x, sg.zeros((), dtype=sg.int64)])[0]
+sess, told = sg.Session(), []
+feeds = {x: np.arange(3.0), n: np.int64(20_000_000)}
+
+def again(*_):
+    try:
+        sess.run(y, {x: np.zeros(3), n: np.int64(5)})
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # it came before the run began
+    except sg.errors.GraphError as error:
+        told.append(error.summary)
+
+if MODE == "steps":
+    step = lambda: sess.run_steps(y, {node: value[None] for node, value in feeds.items()})[0]
+else:
+    step = lambda: sess.run(y, feeds)
+expected = step()
+signal.signal(signal.SIGALRM, again)
+for _ in range(2):
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    assert np.array_equal(step(), expected)
+    assert told.pop() == "a run of this plan is under way, and can't begin anew within itself"
+assert np.array_equal(sess.run(y, {**feeds, n: np.int64(5)}), feeds[x] + 5)
+"""
+
+
+@pytest.mark.parametrize("mode", ["run", "steps"])
+def test_a_handler_of_a_signal_can_not_run_what_is_running(mode: str):
+    """It would write over the state of the loop."""
+    process = start(f"MODE = {mode!r}\n{WITHIN}")
+    _, err = ended(process)
+    assert process.returncode == 0, err

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad.compiler import threads
 from staticgrad.compiler.grad import gradients
 from staticgrad.compiler.jit import Counters
 from staticgrad.compiler.plan import Plan
@@ -66,6 +67,16 @@ def test_a_branch_interpreted_unjitted_and_compiled(value):
     y = sg.cond(h.sum() > 0, lambda: sg.tanh(h @ w), lambda: sg.sigmoid(h) * 2)
     plan = bench.check(y, *gradients([(y**2).sum()], [h, w]))
     assert kinds(plan).count("branch") == kinds(plan).count("go") == 2
+
+
+@pytest.mark.parametrize("value", [-1.0, 1.0])
+def test_a_product_behind_a_branch_is_not_part_of_it(value, monkeypatch):
+    """Threads share both products: they would meet once for the two."""
+    monkeypatch.setattr(threads, "_count", 2)
+    bench = Bench()
+    x, a, b = bench.feed(value=np.float32(value)), bench.feed(128, 128), bench.feed(128, 128)
+    plan = bench.check(sg.cond(x > 0, lambda: a + b, lambda: a @ b), b @ a)
+    assert [row.chunks for row in plan.rows if row.kind == "gemm"] == [2, 2]
 
 
 def test_products_leave_the_loops():

@@ -122,10 +122,12 @@ def test_losses_that_disagree_are_an_error(tmp_path: Path) -> None:
 
 def test_differences_are_relative_to_the_first_mode() -> None:
     module = load("side_by_side")
+    Figures = load("measuring").Figures
 
     def trained(mode: str, *losses: float) -> object:
         finding = module.Finding("fine" if mode == "eager" else "well")
-        return module.Run(mode, np.array(losses), np.array([1e-6, 3e-6]), 0.5, None, None, 100.0, finding)
+        figures = Figures(np.array(losses), np.array([1e-6, 3e-6]), 0.5, None, None, 100.0)
+        return module.Run(mode, figures, finding)
 
     runs = [trained("eager", 4.0, -2.0), trained("session", 4.0, -2.5), trained("compiled", 5.0, -2.0)]
     assert module.apart(runs) == module.apart(runs[:2]) == 0.25

@@ -11,10 +11,10 @@ from staticgrad.compiler.vector import as_float, at, top_of
 
 
 @kernel
-def softmax_f32(buffers, sizes, start, stop):
-    x, y = f32_at(buffers, 0), f32_at(buffers, 1)
+def softmax_T(buffers, sizes, start, stop):
+    x, y = T_at(buffers, 0), T_at(buffers, 1)
     rows, chunks, queries, keys, causal = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
-    scale = f32(as_float(sizes[5]))
+    scale = T(as_float(sizes[5]))
     for c in range(start, stop):
         for i in range(rows * c // chunks, rows * (c + 1) // chunks):
             row = i * keys
@@ -22,39 +22,14 @@ def softmax_f32(buffers, sizes, start, stop):
             top = top_of(x, at(x, row), seen // 16)
             for j in range(seen // 16 * 16, seen):
                 top = max(top, x[row + j])
-            total, whole = f32(0), min((seen + 15) // 16 * 16, keys)  # vectors without a rest
+            total, whole = T(0), min((seen + 15) // 16 * 16, keys)  # vectors without a rest
             for j in range(whole):
-                e = exp_f32((x[row + j] - top) * scale)
-                e = e if j < seen else f32(0)
+                e = exp_T((x[row + j] - top) * scale)
+                e = e if j < seen else T(0)
                 y[row + j] = e
-                total = plus_f32(total, e)
-            share = f32(1) / total
+                total = plus_T(total, e)
+            share = T(1) / total
             for j in range(seen):
                 y[row + j] = y[row + j] * share
             for j in range(whole, keys):
-                y[row + j] = f32(0)
-
-
-@kernel
-def softmax_f64(buffers, sizes, start, stop):
-    x, y = f64_at(buffers, 0), f64_at(buffers, 1)
-    rows, chunks, queries, keys, causal = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]
-    scale = as_float(sizes[5])
-    for c in range(start, stop):
-        for i in range(rows * c // chunks, rows * (c + 1) // chunks):
-            row = i * keys
-            seen = min(i % queries + 1, keys) if causal else keys
-            top = top_of(x, at(x, row), seen // 16)
-            for j in range(seen // 16 * 16, seen):
-                top = max(top, x[row + j])
-            total, whole = f64(0), min((seen + 15) // 16 * 16, keys)  # vectors without a rest
-            for j in range(whole):
-                e = exp_f64((x[row + j] - top) * scale)
-                e = e if j < seen else f64(0)
-                y[row + j] = e
-                total = plus_f64(total, e)
-            share = f64(1) / total
-            for j in range(seen):
-                y[row + j] = y[row + j] * share
-            for j in range(whole, keys):
-                y[row + j] = f64(0)
+                y[row + j] = T(0)

@@ -20,25 +20,5 @@ def checked(indices, result, status, sizes, start, stop):
 
 
 @kernel
-def bounded_u8(buffers, sizes, start, stop):
-    checked(u8_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def bounded_i8(buffers, sizes, start, stop):
-    checked(i8_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def bounded_i16(buffers, sizes, start, stop):
-    checked(i16_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def bounded_i32(buffers, sizes, start, stop):
-    checked(i32_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def bounded_i64(buffers, sizes, start, stop):
-    checked(i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+def bounded_T(buffers, sizes, start, stop):
+    checked(T_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)

@@ -170,63 +170,15 @@ def gather(x, w, y, scratch, sizes, start, stop, tiles, lanes):
 
 
 @kernel
-def gather_f32_8(buffers, sizes, start, stop):
-    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 8)
+def gather_T_N(buffers, sizes, start, stop):
+    x, w, y, scratch = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, N)
 
 
 @kernel
-def gather_f32_16(buffers, sizes, start, stop):
-    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 16)
-
-
-@kernel
-def gather_f32_32(buffers, sizes, start, stop):
-    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 32)
-
-
-@kernel
-def gather_f64_8(buffers, sizes, start, stop):
-    x, w, y, scratch = f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 8)
-
-
-@kernel
-def gather_f64_16(buffers, sizes, start, stop):
-    x, w, y, scratch = f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, 16)
-
-
-@kernel
-def gather_deep_f32_8(buffers, sizes, start, stop):
-    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 8)
-
-
-@kernel
-def gather_deep_f32_16(buffers, sizes, start, stop):
-    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 16)
-
-
-@kernel
-def gather_deep_f32_32(buffers, sizes, start, stop):
-    x, w, y, scratch = f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 32)
-
-
-@kernel
-def gather_deep_f64_8(buffers, sizes, start, stop):
-    x, w, y, scratch = f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 8)
-
-
-@kernel
-def gather_deep_f64_16(buffers, sizes, start, stop):
-    x, w, y, scratch = f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3)
-    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, 16)
+def gather_deep_T_N(buffers, sizes, start, stop):
+    x, w, y, scratch = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, N)
 
 
 @merged
@@ -344,75 +296,15 @@ def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
 
 
 @kernel
-def weights_f32_8(buffers, sizes, start, stop):
-    weights(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 3), sizes, start, stop, 8)
+def weights_T_N(buffers, sizes, start, stop):
+    weights(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 3), sizes, start, stop, N)
 
 
 @kernel
-def weights_f32_16(buffers, sizes, start, stop):
-    weights(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 3), sizes, start, stop, 16)
+def weight_sum_T_N(buffers, sizes, start, stop):
+    weight_sum(T_at(buffers, 2), T_at(buffers, 3), sizes, N)
 
 
 @kernel
-def weights_f32_32(buffers, sizes, start, stop):
-    weights(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 3), sizes, start, stop, 32)
-
-
-@kernel
-def weights_f64_8(buffers, sizes, start, stop):
-    weights(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 3), sizes, start, stop, 8)
-
-
-@kernel
-def weights_f64_16(buffers, sizes, start, stop):
-    weights(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 3), sizes, start, stop, 16)
-
-
-@kernel
-def weight_sum_f32_8(buffers, sizes, start, stop):
-    weight_sum(f32_at(buffers, 2), f32_at(buffers, 3), sizes, 8)
-
-
-@kernel
-def weight_sum_f32_16(buffers, sizes, start, stop):
-    weight_sum(f32_at(buffers, 2), f32_at(buffers, 3), sizes, 16)
-
-
-@kernel
-def weight_sum_f32_32(buffers, sizes, start, stop):
-    weight_sum(f32_at(buffers, 2), f32_at(buffers, 3), sizes, 32)
-
-
-@kernel
-def weight_sum_f64_8(buffers, sizes, start, stop):
-    weight_sum(f64_at(buffers, 2), f64_at(buffers, 3), sizes, 8)
-
-
-@kernel
-def weight_sum_f64_16(buffers, sizes, start, stop):
-    weight_sum(f64_at(buffers, 2), f64_at(buffers, 3), sizes, 16)
-
-
-@kernel
-def weight_tiles_f32_8(buffers, sizes, start, stop):
-    weight_tiles(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 8)
-
-
-@kernel
-def weight_tiles_f32_16(buffers, sizes, start, stop):
-    weight_tiles(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 16)
-
-
-@kernel
-def weight_tiles_f32_32(buffers, sizes, start, stop):
-    weight_tiles(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 32)
-
-
-@kernel
-def weight_tiles_f64_8(buffers, sizes, start, stop):
-    weight_tiles(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)
-
-
-@kernel
-def weight_tiles_f64_16(buffers, sizes, start, stop):
-    weight_tiles(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 16)
+def weight_tiles_T_N(buffers, sizes, start, stop):
+    weight_tiles(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)

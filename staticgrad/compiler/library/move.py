@@ -37,23 +37,8 @@ def copied(to, source, sizes, start, stop):
 
 
 @kernel
-def copy_1(buffers, sizes, start, stop):
-    copied(u8_at(buffers, 1), u8_at(buffers, 0), sizes, start, stop)
-
-
-@kernel
-def copy_2(buffers, sizes, start, stop):
-    copied(i16_at(buffers, 1), i16_at(buffers, 0), sizes, start, stop)
-
-
-@kernel
-def copy_4(buffers, sizes, start, stop):
-    copied(i32_at(buffers, 1), i32_at(buffers, 0), sizes, start, stop)
-
-
-@kernel
-def copy_8(buffers, sizes, start, stop):
-    copied(i64_at(buffers, 1), i64_at(buffers, 0), sizes, start, stop)
+def copy_T(buffers, sizes, start, stop):
+    copied(T_at(buffers, 1), T_at(buffers, 0), sizes, start, stop)
 
 
 @kernel

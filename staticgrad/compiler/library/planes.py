@@ -118,13 +118,8 @@ def gather(x, w, y, scratch, sizes, start, stop, lanes):
 
 
 @kernel
-def gather_f32(buffers, sizes, start, stop):
-    gather(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 16)
-
-
-@kernel
-def gather_f64(buffers, sizes, start, stop):
-    gather(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)
+def gather_T_N(buffers, sizes, start, stop):
+    gather(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)
 
 
 @merged
@@ -161,10 +156,5 @@ def weights(g, x, w, scratch, sizes, start, stop, lanes):
 
 
 @kernel
-def weights_f32(buffers, sizes, start, stop):
-    weights(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), f32_at(buffers, 3), sizes, start, stop, 16)
-
-
-@kernel
-def weights_f64(buffers, sizes, start, stop):
-    weights(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), f64_at(buffers, 3), sizes, start, stop, 8)
+def weights_T_N(buffers, sizes, start, stop):
+    weights(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)

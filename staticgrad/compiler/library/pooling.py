@@ -156,50 +156,25 @@ def mean_put(g, y, sizes, start, stop):
 
 
 @kernel
-def most_max_f32(buffers, sizes, start, stop):
-    most_max(f32_at(buffers, 0), f32_at(buffers, 1), sizes, start, stop)
+def most_max_T(buffers, sizes, start, stop):
+    most_max(T_at(buffers, 0), T_at(buffers, 1), sizes, start, stop)
 
 
 @kernel
-def most_max_f64(buffers, sizes, start, stop):
-    most_max(f64_at(buffers, 0), f64_at(buffers, 1), sizes, start, stop)
+def most_take_T(buffers, sizes, start, stop):
+    most_take(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
 
 
 @kernel
-def most_take_f32(buffers, sizes, start, stop):
-    most_take(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), sizes, start, stop)
+def most_put_T(buffers, sizes, start, stop):
+    most_put(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
 
 
 @kernel
-def most_take_f64(buffers, sizes, start, stop):
-    most_take(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), sizes, start, stop)
+def mean_take_T(buffers, sizes, start, stop):
+    mean_take(T_at(buffers, 0), T_at(buffers, 1), sizes, start, stop)
 
 
 @kernel
-def most_put_f32(buffers, sizes, start, stop):
-    most_put(f32_at(buffers, 0), f32_at(buffers, 1), f32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def most_put_f64(buffers, sizes, start, stop):
-    most_put(f64_at(buffers, 0), f64_at(buffers, 1), f64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def mean_take_f32(buffers, sizes, start, stop):
-    mean_take(f32_at(buffers, 0), f32_at(buffers, 1), sizes, start, stop)
-
-
-@kernel
-def mean_take_f64(buffers, sizes, start, stop):
-    mean_take(f64_at(buffers, 0), f64_at(buffers, 1), sizes, start, stop)
-
-
-@kernel
-def mean_put_f32(buffers, sizes, start, stop):
-    mean_put(f32_at(buffers, 0), f32_at(buffers, 1), sizes, start, stop)
-
-
-@kernel
-def mean_put_f64(buffers, sizes, start, stop):
-    mean_put(f64_at(buffers, 0), f64_at(buffers, 1), sizes, start, stop)
+def mean_put_T(buffers, sizes, start, stop):
+    mean_put(T_at(buffers, 0), T_at(buffers, 1), sizes, start, stop)

@@ -81,84 +81,21 @@ def rows_added(values, indices, result, count, sums, sizes, start, stop):
 
 
 @kernel
-def gather_1(buffers, sizes, start, stop):
-    gathered(u8_at(buffers, 0), i64_at(buffers, 1), u8_at(buffers, 2), sizes, start, stop)
+def gather_T(buffers, sizes, start, stop):
+    gathered(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
 
 
 @kernel
-def gather_2(buffers, sizes, start, stop):
-    gathered(i16_at(buffers, 0), i64_at(buffers, 1), i16_at(buffers, 2), sizes, start, stop)
+def scatter_T(buffers, sizes, start, stop):
+    scattered(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
 
 
 @kernel
-def gather_4(buffers, sizes, start, stop):
-    gathered(i32_at(buffers, 0), i64_at(buffers, 1), i32_at(buffers, 2), sizes, start, stop)
+def gather_sum_T(buffers, sizes, start, stop):
+    bags(T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
 
 
 @kernel
-def gather_8(buffers, sizes, start, stop):
-    gathered(i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def scatter_f32(buffers, sizes, start, stop):
-    scattered(f32_at(buffers, 0), i64_at(buffers, 1), f32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_sum_f32(buffers, sizes, start, stop):
-    bags(f32_at(buffers, 0), i64_at(buffers, 1), f32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def index_add_f32(buffers, sizes, start, stop):
-    values, indices, result = f32_at(buffers, 0), i64_at(buffers, 1), f32_at(buffers, 2)
-    rows_added(values, indices, result, i32_at(buffers, 3), f32_at(buffers, 4), sizes, start, stop)
-
-
-@kernel
-def scatter_f64(buffers, sizes, start, stop):
-    scattered(f64_at(buffers, 0), i64_at(buffers, 1), f64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_sum_f64(buffers, sizes, start, stop):
-    bags(f64_at(buffers, 0), i64_at(buffers, 1), f64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def index_add_f64(buffers, sizes, start, stop):
-    values, indices, result = f64_at(buffers, 0), i64_at(buffers, 1), f64_at(buffers, 2)
-    rows_added(values, indices, result, i32_at(buffers, 3), f64_at(buffers, 4), sizes, start, stop)
-
-
-@kernel
-def scatter_i32(buffers, sizes, start, stop):
-    scattered(i32_at(buffers, 0), i64_at(buffers, 1), i32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_sum_i32(buffers, sizes, start, stop):
-    bags(i32_at(buffers, 0), i64_at(buffers, 1), i32_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def index_add_i32(buffers, sizes, start, stop):
-    values, indices, result = i32_at(buffers, 0), i64_at(buffers, 1), i32_at(buffers, 2)
-    rows_added(values, indices, result, i32_at(buffers, 3), i32_at(buffers, 4), sizes, start, stop)
-
-
-@kernel
-def scatter_i64(buffers, sizes, start, stop):
-    scattered(i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def gather_sum_i64(buffers, sizes, start, stop):
-    bags(i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
-
-
-@kernel
-def index_add_i64(buffers, sizes, start, stop):
-    values, indices, result = i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2)
-    rows_added(values, indices, result, i32_at(buffers, 3), i64_at(buffers, 4), sizes, start, stop)
+def index_add_T(buffers, sizes, start, stop):
+    values, indices, result = T_at(buffers, 0), i64_at(buffers, 1), T_at(buffers, 2)
+    rows_added(values, indices, result, i32_at(buffers, 3), T_at(buffers, 4), sizes, start, stop)

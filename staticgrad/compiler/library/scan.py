@@ -18,15 +18,5 @@ def running(values, result, sizes, start, stop):
 
 
 @kernel
-def running_f32(buffers, sizes, start, stop):
-    running(f32_at(buffers, 0), f32_at(buffers, 1), sizes, start, stop)
-
-
-@kernel
-def running_f64(buffers, sizes, start, stop):
-    running(f64_at(buffers, 0), f64_at(buffers, 1), sizes, start, stop)
-
-
-@kernel
-def running_i64(buffers, sizes, start, stop):
-    running(i64_at(buffers, 0), i64_at(buffers, 1), sizes, start, stop)
+def running_T(buffers, sizes, start, stop):
+    running(T_at(buffers, 0), T_at(buffers, 1), sizes, start, stop)

@@ -10,21 +10,48 @@ nanoseconds a run takes either way.
 """
 
 from ..table import ALONE, ALONE_TIME, DATA_OFFSET, HOST, ROW, SHARED_TIME, SHARES, STREAK
-from ..words import atomic_add, call_2, call_get, call_kernel, call_set, entry, nanoseconds, peek, poke
+from ..words import (
+    call_2,
+    call_get,
+    call_kernel,
+    call_set,
+    entry,
+    exchange,
+    nanoseconds,
+    pause,
+    peek,
+    poke,
+    poke_shared,
+)
 from .pool import alone, share
 
 
 def hold_blas(hold):
-    """Put BLAS at one thread while somebody holds it. hold: 0, or (holders, threads before, address of get and of set)."""
-    if hold != 0 and atomic_add(hold, 1) == 0:
-        poke(hold + 8, call_get(peek(hold + 16)))
-        call_set(peek(hold + 24), 1)
+    """Put BLAS at one thread while somebody holds it. hold: 0, or (holders, threads before, address of get and of set, 1
+    while one of these is called): nobody may ask between the last holder's leaving and its restoring."""
+    if hold != 0:
+        enter(hold + 32)
+        if peek(hold) == 0:
+            poke(hold + 8, call_get(peek(hold + 16)))
+            call_set(peek(hold + 24), 1)
+        poke(hold, peek(hold) + 1)
+        poke_shared(hold + 32, 0)
 
 
 def release_blas(hold):
     """The last holder restores the number of threads."""
-    if hold != 0 and atomic_add(hold, -1) == 1:
-        call_set(peek(hold + 24), peek(hold + 8))
+    if hold != 0:
+        enter(hold + 32)
+        poke(hold, peek(hold) - 1)
+        if peek(hold) == 0:
+            call_set(peek(hold + 24), peek(hold + 8))
+        poke_shared(hold + 32, 0)
+
+
+def enter(place):
+    """Wait until the word there is 0, and make it 1."""
+    while exchange(place, 1) != 0:
+        pause()
 
 
 def goes_alone(status):

@@ -207,10 +207,13 @@ def pauses(plan, r):
 
 def run(plan, api):
     """The whole plan, on what is in place. Returns the row that reported an error, -1, or -2 where the handler of a signal
-    raised (as Ctrl-C does)."""
+    raised (as Ctrl-C does). While a handler runs, the plan is in use: it may call it."""
     failed = part(plan, api, get(plan, t.PATCHED), 0)
     while failed >= 0 and pauses(plan, failed) != 0:
-        if call_get(get(api, t.CHECK_SIGNALS)) != 0:
+        poke(plan + 8 * t.BUSY, get(plan, t.BUSY) + 1)
+        raised = call_get(get(api, t.CHECK_SIGNALS))
+        poke(plan + 8 * t.BUSY, get(plan, t.BUSY) - 1)
+        if raised != 0:
             return -2
         failed = part(plan, api, 0, failed)
     poke(plan + 8 * t.FAILED, failed)

@@ -1,0 +1,37 @@
+"""Locks that a child of fork() finds free, where threads of its parent held them: they don't exist in the child.
+
+What such a thread was at is left as it stood: a run begins anew, the arrays that it was writing are what they were then.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+from weakref import WeakSet
+
+_locks: WeakSet[Any] = WeakSet()
+
+
+def lock() -> Any:
+    """A `threading.Lock`."""
+    made = threading.Lock()
+    _locks.add(made)
+    return made
+
+
+def rlock() -> Any:
+    """A `threading.RLock`. The thread that forks goes on holding its own."""
+    made = threading.RLock()
+    _locks.add(made)
+    return made
+
+
+def _child() -> None:
+    for made in list(_locks):
+        if not (hasattr(made, "_is_owned") and made._is_owned()):
+            made._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_child)

@@ -1,0 +1,100 @@
+"""How an operation finds its mode: the table of public functions, what is being built, and `apply`.
+
+`apply(op, *args, **attrs)` runs now on eager tensors and appends a node for symbols. The eager front end registers
+itself here (`frontends`), so that op records can be written above both modes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from ..errors import Where
+from ..ir import Graph, Node, OpDef
+
+F = SimpleNamespace()
+"""The public functions by name (`F.sum`, `F.matmul`), filled by `ops/`; the methods below call them."""
+
+NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""NumPy function -> ours, for `np.exp(tensor)`; filled by `ops/`."""
+
+
+def public(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Enter a function in `F`."""
+    setattr(F, fn.__name__.rstrip("_"), fn)
+    return fn
+
+
+def numpy_twin(*twins: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let NumPy's functions called on tensors reach this one."""
+
+    def enter(fn: Callable[..., Any]) -> Callable[..., Any]:
+        for twin in twins:
+            NUMPY[twin] = fn
+        return fn
+
+    return enter
+
+
+class State(threading.local):
+    """What is being built in this thread."""
+
+    def __init__(self) -> None:
+        self.tracer: Any = None
+        self.graphs: list[Graph] = []
+        self.control: list[tuple[Node, ...]] = []
+        self.where: Where | None = None
+        self.stream: Any = None
+        """The random numbers of the eager loop or branch under way; None outside of any."""
+
+
+state = State()
+
+
+class Frontends:
+    """Filled by the layers below this one in the import order."""
+
+    eager: Callable[..., Any]
+    """eager(op, args, attrs): run an op now; hand it to the tracer, or to the graph of a symbol among `args`."""
+    capture: Callable[[Graph, Any], Node]
+    """capture(graph, tensor): the node of `graph` that stands for an eager tensor."""
+    gradients: Callable[..., Any]
+    """gradients(ys, xs, grad_ys): symbolic reverse mode inside one graph; see `compiler/grad.py`."""
+    evaluate: Callable[[Any, Any, Any], Any]
+    """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
+    kept: Callable[[Graph, Any], Any]
+    """kept(graph, tensor): the variable of a static graph that stands for a tensor which is state, not trained."""
+    renew: Callable[[Any, Any, Any], None]
+    """renew(x, tensor, value): in x's static graph, assign to that variable whenever a train step needs x."""
+    tensor_class: type = type(None)
+    tracing = 0
+    """Number of threads that trace; 0 keeps eager dispatch on its short path."""
+
+
+frontends = Frontends()
+
+
+def apply(op: OpDef, *args: Any, **attrs: Any) -> Any:
+    """Apply an op in the mode of its arguments: tensors, symbols, arrays and numbers."""
+    return frontends.eager(op, args, attrs)
+
+
+def default_graph() -> Graph:
+    """The graph of the innermost `as_default`, else the process-wide default graph."""
+    return state.graphs[-1] if state.graphs else GLOBAL_GRAPH
+
+
+GLOBAL_GRAPH = Graph()
+
+
+@contextmanager
+def lines_of(where: Where | None) -> Iterator[None]:
+    """Nodes built in this context lead home to `where`: gradients name the line of their forward op."""
+    saved, state.where = state.where, where if where is not None else state.where
+    try:
+        yield
+    finally:
+        state.where = saved

@@ -1,0 +1,177 @@
+"""Python's operators, NumPy's protocols, and the methods that every tensor has."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError
+from .dispatch import NUMPY, F
+
+
+class Operators:
+    """Python's operators and the methods of tensors. Subclasses have `shape` and `dtype`."""
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    shape: tuple[Any, ...]
+    dtype: np.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def T(self) -> Any:
+        """Axes reversed."""
+        return F.permute(self)
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes swapped."""
+        return F.swapaxes(self, -1, -2)
+
+    def t(self) -> Any:
+        """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
+        if self.ndim > 2:
+            raise ShapeError(
+                f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", "use x.mT or x.permute"
+            )
+        return self.T
+
+    def where(self, condition: Any, other: Any) -> Any:
+        """self where the condition holds, else `other`."""
+        return F.where(condition, self, other)
+
+    def dim(self) -> int:
+        return self.ndim
+
+    # arithmetic
+    def __add__(self, other): return F.add(self, other)
+    def __radd__(self, other): return F.add(other, self)
+    def __sub__(self, other): return F.sub(self, other)
+    def __rsub__(self, other): return F.sub(other, self)
+    def __mul__(self, other): return F.mul(self, other)
+    def __rmul__(self, other): return F.mul(other, self)
+    def __truediv__(self, other): return F.div(self, other)
+    def __rtruediv__(self, other): return F.div(other, self)
+    def __floordiv__(self, other): return F.floor_divide(self, other)
+    def __rfloordiv__(self, other): return F.floor_divide(other, self)
+    def __mod__(self, other): return F.remainder(self, other)
+    def __rmod__(self, other): return F.remainder(other, self)
+    def __pow__(self, other): return F.pow(self, other)
+    def __rpow__(self, other): return F.pow(other, self)
+    def __matmul__(self, other): return F.matmul(self, other)
+    def __rmatmul__(self, other): return F.matmul(other, self)
+    def __neg__(self): return F.neg(self)
+    def __pos__(self): return self
+    def __abs__(self): return F.abs(self)
+
+    # comparisons; elementwise, as in NumPy and PyTorch
+    def __eq__(self, other): return F.eq(self, other)
+    def __ne__(self, other): return F.ne(self, other)
+    def __lt__(self, other): return F.lt(self, other)
+    def __le__(self, other): return F.le(self, other)
+    def __gt__(self, other): return F.gt(self, other)
+    def __ge__(self, other): return F.ge(self, other)
+    __hash__ = object.__hash__
+
+    # logic, on booleans
+    def __and__(self, other): return F.logical_and(_boolean(self, "&"), _boolean(other, "&"))
+    def __rand__(self, other): return F.logical_and(_boolean(other, "&"), _boolean(self, "&"))
+    def __or__(self, other): return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))
+    def __ror__(self, other): return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))
+    def __xor__(self, other): return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))
+    def __invert__(self): return F.logical_not(_boolean(self, "~"))
+
+    def __getitem__(self, index: Any) -> Any:
+        return F.getitem(self, index)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        twin = NUMPY.get(ufunc)
+        if method != "__call__" or twin is None or kwargs:
+            what = f"numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
+            raise DTypeError(
+                f"{what} can't be differentiated here" + (f" with {', '.join(kwargs)}" if kwargs else ""),
+                "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
+            )
+        return twin(*inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        twin = NUMPY.get(function)
+        if function in WRITERS:
+            return function(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
+        if twin is None:
+            raise DTypeError(
+                f"numpy.{function.__name__} can't be differentiated here",
+                "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
+            )
+        return twin(*args, **kwargs)
+
+
+WRITERS = frozenset({np.save, np.savez, np.savez_compressed, np.savetxt})
+"""NumPy's functions that write arrays to files: tensors are written as their values, with or without a tape."""
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, Operators):
+        return value
+    detach = getattr(value, "detach", None)  # of a tensor; a symbol has no values to write, and says so
+    return np.asarray(value if detach is None else detach())
+
+
+def _boolean(value: Any, sign: str) -> Any:
+    dtype = getattr(value, "dtype", None)
+    if dtype != np.bool_ and not isinstance(value, (bool, np.bool_)):
+        raise DTypeError(f"{sign} is for booleans, got {dtype or type(value).__name__}", "write (x > 0) & (y > 0)")
+    return value
+
+
+METHODS = (
+    "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1",
+    "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "max",
+    "min", "argmax", "argmin", "var", "std", "logsumexp", "softmax", "log_softmax", "matmul", "permute",
+    "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to",
+    "split", "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
+    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
+    "all", "any", "outer", "expand", "masked_fill", "norm", "flip",
+)  # fmt: skip
+"""The public functions that are methods of every tensor too."""
+
+OTHER_NAMES = {"mm": "matmul", "bmm": "matmul", "divide": "div", "multiply": "mul", "absolute": "abs"}
+"""PyTorch's further names of them."""
+
+TORCH_WORDS = {"dim": "axis", "keepdim": "keepdims"}
+"""PyTorch's names of arguments, which methods take where its result is the same (`max(dim)` gives a pair there, and
+`var` divides by n - 1)."""
+
+WITH_TORCH_WORDS = (
+    "sum", "mean", "argmax", "argmin", "all", "any", "logsumexp", "softmax", "log_softmax", "cumsum", "squeeze",
+    "unsqueeze", "norm",
+)  # fmt: skip
+
+
+def bind_methods() -> None:
+    """Make them methods; `ops/` calls this when `F` is filled."""
+    for name in METHODS:
+        setattr(Operators, name, getattr(F, name))
+    for name, meaning in OTHER_NAMES.items():
+        setattr(Operators, name, getattr(F, meaning))
+    for name in WITH_TORCH_WORDS:
+        setattr(Operators, name, with_torch_words(getattr(F, name)))
+
+
+def with_torch_words(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as a method that takes PyTorch's names of arguments too."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **named: Any) -> Any:
+        if named:
+            named = {TORCH_WORDS.get(name, name): value for name, value in named.items()}
+        return function(self, *args, **named)
+
+    return method

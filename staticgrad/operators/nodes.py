@@ -1,0 +1,128 @@
+"""From the arguments of an operation to a node: checked, promoted, in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, Where, user_line
+from ..ir import REGISTRY, Graph, Node, OpDef, literal
+from ..types import TensorType, as_dtype, is_scalar, scalar_dtype, shape_text, type_of
+from .dispatch import frontends, state
+from .symbols import Symbol
+
+
+def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], *, name: str = "") -> Any:
+    """Append `op(*args)` to a graph and return its symbol. Nothing is appended when a check fails."""
+    where = state.where if state.where is not None else user_line()
+    operands = [operand_of(graph, arg, where) for arg in args]
+    try:
+        targets = promotion(op, operands)
+        nodes = tuple(
+            as_node(graph, operand, dtype, where) for operand, dtype in zip(operands, targets, strict=True)
+        )
+        result = op.infer(*(node.type for node in nodes), **attrs)
+    except StaticgradError as error:
+        raise located(error, op, operands, where) from None
+    after = control_of(graph) if op.leaf in ("", "constant") else ()
+    node = graph.add(op, nodes, attrs, result, graph.unique_name(name) if name else "", where, after)
+    return Symbol(graph, node)
+
+
+def control_of(graph: Graph) -> tuple[Node, ...]:
+    """What has to run before a node appended now; `control_dependencies` orders the nodes of its own graph only."""
+    return tuple(node for node in state.control[-1] if node in graph) if state.control else ()
+
+
+def promotion(op: OpDef, operands: Sequence[Any]) -> Sequence[np.dtype | None]:
+    """The dtype that each operand is cast to (None: kept)."""
+    types = [operand.type if isinstance(operand, Node) else
+             type_of(operand) if isinstance(operand, np.ndarray) else operand for operand in operands]
+    if op.promote is not None:
+        return op.promote(types)
+    return [None if isinstance(t, TensorType) else scalar_dtype(t) for t in types]
+
+
+def operand_of(graph: Graph, arg: Any, where: Where | None) -> Any:
+    """A node, an ndarray or a plain number. Raises GraphError for a symbol of another graph."""
+    if isinstance(arg, Symbol):
+        if arg.graph is not graph:
+            raise GraphError(
+                f"tensors of different graphs can't be mixed: {arg.describe()} belongs to another graph",
+                "build both inside the same `with graph.as_default():`",
+                where=where,
+            )
+        node = arg.operand()
+        if graph.withdrawn and node in graph.withdrawn:
+            raise GraphError(
+                f"{arg.describe()} is a value inside the body of a loop or branch: it does not exist outside of it",
+                "return it from the body",
+                where=where,
+            )
+        return node
+    if isinstance(arg, Node):
+        return arg
+    if isinstance(arg, frontends.tensor_class):
+        return frontends.capture(graph, arg)
+    if is_scalar(arg):
+        return arg
+    return as_array(arg)
+
+
+def as_array(value: Any) -> np.ndarray:
+    """An array of a supported dtype; Python floats become the default float. Raises DTypeError."""
+    if isinstance(value, np.ndarray):
+        array = value
+    else:
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise ShapeError(
+                f"can't make a tensor of {type(value).__name__}: rows have different lengths: {_clip(value)}"
+            ) from None
+        if array.dtype == np.float64 and not hasattr(value, "__array__"):
+            array = array.astype(scalar_dtype(0.0))
+    if array.dtype == object or array.dtype.kind not in "biuf":
+        raise DTypeError(f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}")
+    dtype = as_dtype(array.dtype)
+    return array if array.dtype == dtype else array.astype(dtype)
+
+
+def _clip(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def as_node(graph: Graph, operand: Any, dtype: np.dtype | None, where: Where | None) -> Node:
+    """The operand as a node of `graph`, cast to `dtype`."""
+    if isinstance(operand, Node):
+        if dtype is None or operand.type.dtype == dtype:
+            return operand
+        cast = REGISTRY["cast"]
+        return graph.add(cast, (operand,), {"dtype": dtype}, operand.type.with_dtype(dtype), "", where)
+    array = np.asarray(operand, dtype=dtype)
+    return graph.add(REGISTRY["constant"], (), literal(array), type_of(array), "", where)
+
+
+def located(error: StaticgradError, op: OpDef, operands: Sequence[Any], where: Where | None) -> StaticgradError:
+    """The same error, with the op's name, the user's line and where each operand comes from."""
+    shapes = [_shape(o) for o in operands]
+    summary = error.summary
+    if not summary.startswith(op.name):
+        summary = f"{op.name}: {summary}"
+    details = []
+    for position, (operand, shape) in enumerate(zip(operands, shapes, strict=True)):
+        if isinstance(operand, Node):
+            label = f'{operand.op.leaf} "{operand.name}"' if operand.name else operand.op.name
+            source = f"  from {operand.where.short}" if operand.where else ""
+            details.append(f"operand {position}: {shape} {operand.type.dtype}, {label}{source}")
+        elif shape is not None:
+            details.append(f"operand {position}: {shape} {getattr(operand, 'dtype', '')}".rstrip())
+    return type(error)(summary, *details, *error.details, where=where)
+
+
+def _shape(operand: Any) -> str | None:
+    shape = operand.type.shape if isinstance(operand, Node) else getattr(operand, "shape", None)
+    return None if shape is None or is_scalar(operand) else shape_text(shape)

@@ -1,0 +1,137 @@
+"""Concatenation, and the part of it that came from an operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..ir import Expand, Layout, Native, Node, OpDef, Window, define
+from ..operators import F, apply, numpy_twin, public
+from ..types import TensorType, normalize_axis, shape_text
+from .reductions import ndim_of
+from .rules import arithmetic
+
+
+def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
+    first, total = types[0], 0
+    shape = list(first.shape)
+    for t in types:
+        if t.ndim != first.ndim:
+            raise ShapeError(
+                f"all operands need the same number of axes, got {shape_text(first.shape)} and {shape_text(t.shape)}"
+            )
+        for i, extent in enumerate(t.shape):
+            if i == axis:
+                total = None if total is None or extent is None else total + extent  # type: ignore[assignment]
+            elif shape[i] is None:
+                shape[i] = extent
+            elif extent is not None and shape[i] != extent:
+                raise ShapeError(
+                    f"extents differ away from axis {axis}, {shape_text(first.shape)} and {shape_text(t.shape)}"
+                )
+    shape[axis] = total
+    return first.with_shape(tuple(shape))
+
+
+def _concatenate_plan(node: Node, layouts: Any) -> Any:
+    axis, whole, at, calls = node.attrs["axis"], Layout.contiguous(node.type.shape), 0, []
+    for i, layout in enumerate(layouts):
+        calls.append(("copy", (i, Layout(layout.shape, whole.strides, at * whole.strides[axis]))))
+        at += layout.shape[axis]
+    return calls
+
+
+def _concatenate_window(node: Node) -> Window:
+    axis, at, parts = node.attrs["axis"], 0, []
+    for number, operand in enumerate(node.inputs):
+        parts.append((number, at, at + operand.type.shape[axis]))
+        at += operand.type.shape[axis]
+    return Window(axis, tuple(parts))
+
+
+def _part_infer(g: TensorType, *likes: TensorType, axis: int, index: int) -> TensorType:
+    return g.with_shape(likes[index].shape)
+
+
+def _part_slices(likes: Sequence[Any], axis: int, index: int) -> tuple[slice, ...]:
+    start = sum(like.shape[axis] for like in likes[:index])
+    return (slice(None),) * axis + (slice(start, start + likes[index].shape[axis]),)
+
+
+part_op = define(
+    OpDef(
+        name="part",
+        infer=_part_infer,
+        eval=lambda g, *likes, axis, index: g[_part_slices(likes, axis, index)],
+        vjp=lambda i: (lambda g, node, out, x, *likes: _pad_part(g, node, likes)) if i == 0 else None,
+        emit=Expand(lambda node, g, *likes: g[_part_slices(likes, node.attrs["axis"], node.attrs["index"])]),
+        shape_only=tuple(range(1, 1024)),
+        doc="The slice of a concatenation that came from operand `index`; the other inputs give extents only.",
+    )
+)
+
+
+def _pad_part(g: Any, node: Any, likes: Sequence[Any]) -> Any:
+    parts = [g if i == node.attrs["index"] else F.zeros_like(like) for i, like in enumerate(likes)]
+    return F.concatenate([F.astype(p, g.dtype) for p in parts], node.attrs["axis"])
+
+
+def _concatenate_vjp(i: int) -> Any:
+    return lambda g, node, out, *inputs: apply(part_op, g, *inputs, axis=node.attrs["axis"], index=i)
+
+
+concatenate_op = define(
+    OpDef(
+        name="concatenate",
+        infer=_concatenate_infer,
+        eval=lambda *xs, axis: np.concatenate(xs, axis),
+        vjp=_concatenate_vjp,
+        emit=Native(_concatenate_plan, window=_concatenate_window),
+        promote=arithmetic,
+    )
+)
+
+# public functions ------------------------------------------------------------------------------------------------
+
+
+@public
+@numpy_twin(np.concatenate)
+def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
+    """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
+    xs = list(xs)
+    if not xs:
+        raise ArgumentError("concatenate: need at least one operand")
+    return apply(concatenate_op, *xs, axis=normalize_axis(axis, ndim_of(xs[0])))
+
+
+@public
+@numpy_twin(np.stack)
+def stack(xs: Sequence[Any], axis: int = 0) -> Any:
+    """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
+    xs = list(xs)
+    if not xs:
+        raise ArgumentError("stack: need at least one operand")
+    return concatenate([F.expand_dims(x, axis) for x in xs], axis)
+
+
+@public
+@numpy_twin(np.split)
+def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
+    """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
+    axis = normalize_axis(axis, ndim_of(x))
+    extent = x.shape[axis]
+    if extent is None:
+        raise ShapeError(f"split: the extent of axis {axis} is unknown")
+    if isinstance(sections, (int, np.integer)):
+        if sections <= 0 or extent % sections:
+            raise ShapeError(f"split: an extent of {extent} can't be divided into {sections} equal parts")
+        step = extent // int(sections)
+        cuts = list(range(0, extent + 1, step)) if step else [0] * (int(sections) + 1)
+    else:
+        cuts = [0, *(int(c) for c in sections), extent]
+    lead = (slice(None),) * axis
+    return [F.getitem(x, (*lead, slice(a, b))) for a, b in pairwise(cuts)]

@@ -1,0 +1,112 @@
+"""Slices: the part of a tensor that ints and slices name, and zeros around a part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import IndexRangeError
+from ..ir import Layout, Native, Node, OpDef, View, Window, define
+from ..operators import apply
+from ..types import TensorType, type_of
+
+Slices = tuple[Any, ...]
+"""Per axis an int, which removes it, or the (start, stop, step) of a slice; axes that are not named stay whole."""
+
+WHOLE = (None, None, 1)
+
+
+def _as_key(slices: Slices) -> tuple[Any, ...]:
+    """With an Ellipsis at the end NumPy gives a view where only ints are named, too."""
+    return (*[s if s.__class__ is int else slice(*s) for s in slices], ...)
+
+
+def _slice_eval(x: np.ndarray, slices: Slices) -> np.ndarray:
+    try:
+        return x[_as_key(slices)]
+    except IndexError:
+        _slice_infer(type_of(x), slices)  # says which index
+        raise
+
+
+def _per_axis(slices: Slices, ndim: int) -> Slices:
+    return slices + (WHOLE,) * (ndim - len(slices))
+
+
+def _slice_infer(x: TensorType, slices: Slices) -> TensorType:
+    shape: list[int | None] = []
+    for axis, (extent, s) in enumerate(zip(x.shape, _per_axis(slices, x.ndim), strict=True)):
+        if not isinstance(s, int):
+            shape.append(extent if s == WHOLE else None if extent is None else len(range(*slice(*s).indices(extent))))
+        elif extent is not None and not -extent <= s < extent:
+            raise IndexRangeError(f"index {s} is out of range for axis {axis} with extent {extent}")
+    return x.with_shape(tuple(shape))
+
+
+def _place(s: Any, extent: int) -> tuple[int, int]:
+    """First position and step along an axis."""
+    if isinstance(s, int):
+        return s % extent if extent else 0, 1
+    start, _, step = slice(*s).indices(extent)
+    return (start if extent else 0), step
+
+
+def _unslice_eval(g: np.ndarray, like: np.ndarray, slices: Slices) -> np.ndarray:
+    out = np.zeros(like.shape, g.dtype)
+    out[_as_key(slices)] = g
+    return out
+
+
+def _unslice_plan(node: Node, layouts: Any) -> Any:
+    whole = Layout.contiguous(node.type.shape)
+    return [("zero", ()), ("copy", (0, Layout(layouts[0].shape, *_inner(whole, node.attrs["slices"]))))]
+
+
+def _unslice_window(node: Node) -> Window | None:
+    """For a part that is cut out along one axis, without gaps."""
+    shape = node.type.shape
+    per_axis = list(_per_axis(node.attrs["slices"], len(shape)))
+    cut = [axis for axis, s in enumerate(per_axis) if s != WHOLE]
+    if len(cut) != 1 or isinstance(per_axis[cut[0]], int):
+        return None
+    begin, step = _place(per_axis[cut[0]], shape[cut[0]])
+    return Window(cut[0], ((0, begin, begin + node.inputs[0].type.shape[cut[0]]),)) if step == 1 else None
+
+
+def _slice_layout(node: Node, at: Layout) -> Layout:
+    strides, offset = _inner(at, node.attrs["slices"])
+    return Layout(node.type.shape, strides, at.offset + offset)
+
+
+def _inner(whole: Layout, slices: Slices) -> tuple[tuple[int, ...], int]:
+    """Strides and offset of the part that `slices` names."""
+    offset, strides = 0, []
+    for extent, stride, s in zip(whole.shape, whole.strides, _per_axis(slices, len(whole.shape)), strict=True):
+        start, step = _place(s, extent)
+        offset += start * stride
+        if not isinstance(s, int):
+            strides.append(stride * step)
+    return tuple(strides), offset
+
+
+slice_op = define(
+    OpDef(
+        name="slice",
+        infer=_slice_infer,
+        eval=_slice_eval,
+        vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
+        emit=View(_slice_layout),
+    )
+)
+unslice_op: OpDef = define(
+    OpDef(
+        name="unslice",
+        infer=lambda g, like, slices: g.with_shape(like.shape),
+        eval=_unslice_eval,
+        vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
+        emit=Native(_unslice_plan, window=_unslice_window),
+        shape_only=(1,),
+        doc="Zeros of the shape of `like` with x in the place that `slices` names.",
+    )
+)

@@ -1,0 +1,133 @@
+"""Log-sum-exp and its family: softmax and log_softmax, without overflow."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..ir import Expand, Node, OpDef, define
+from ..operators import F, apply, public
+from ..types import normalize_axes
+from .reductions import ADD, MAXIMUM, Axes, max_op, ndim_of, reduced, reducer, spread, sum_op
+from .rules import floating
+
+
+def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
+    top = np.asarray(MAXIMUM.reduce(x, axis, None, None, True, -math.inf))
+    top[~np.isfinite(top)] = 0
+    out = np.log(ADD.reduce(np.exp(x - top), axis, None, None, True)) + top
+    return out if keepdims else np.squeeze(out, axis)
+
+
+def _logsumexp_expand(node: Node, x: Any) -> Any:
+    """max, then log of the sum of exp(x - max), plus max: nothing overflows."""
+    axis = node.attrs["axis"]
+    if any(x.shape[a] == 0 for a in axis):  # nothing has no maximum; its sum is 0
+        out = F.log(apply(sum_op, x, axis=axis, keepdims=True))
+    else:
+        top = safe_top(x, axis)
+        out = F.log(apply(sum_op, F.exp(x - top), axis=axis, keepdims=True)) + top
+    return out if node.attrs["keepdims"] else F.squeeze(out, axis)
+
+
+def safe_top(x: Any, axis: Axes) -> Any:
+    """The maximum, 0 where it is infinite: what `logsumexp` subtracts before exp."""
+    top = apply(max_op, x, axis=axis, keepdims=True)
+    return F.where(F.isfinite(top), top, 0)
+
+
+logsumexp_op = define(
+    OpDef(
+        name="logsumexp",
+        infer=reduced,
+        eval=_logsumexp_eval,
+        vjp=(
+            lambda g, node, out, x: (
+                spread(g, x, node.attrs["axis"], node.attrs["keepdims"])
+                * F.exp(x - spread(out, x, node.attrs["axis"], node.attrs["keepdims"]))
+            ),
+        ),
+        emit=Expand(_logsumexp_expand),
+        promote=floating,
+    )
+)
+
+
+def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
+    if not x.size:
+        return x.copy()
+    e = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
+    np.exp(e, e)
+    return np.divide(e, ADD.reduce(e, axis, None, None, True), e)
+
+
+def _softmax_expand(node: Node, x: Any) -> Any:
+    """exp(x - max) over its sum. All of a row is NaN where its maximum is infinite, as in PyTorch."""
+    axis = node.attrs["axis"]
+    if any(x.shape[a] == 0 for a in axis):
+        return x
+    e = F.exp(x - apply(max_op, x, axis=axis, keepdims=True))
+    return e / apply(sum_op, e, axis=axis, keepdims=True)
+
+
+def _softmax_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """out * (g - sum(g * out))"""
+    return out * (g - apply(sum_op, g * out, axis=node.attrs["axis"], keepdims=True))
+
+
+softmax_op = define(
+    OpDef(
+        name="softmax",
+        infer=lambda x, axis: x,
+        eval=_softmax_eval,
+        vjp=(_softmax_vjp,),
+        emit=Expand(_softmax_expand),
+        promote=floating,
+    )
+)
+
+
+def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
+    if not x.size:
+        return x.copy()
+    shifted = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
+    total = np.asarray(ADD.reduce(np.exp(shifted), axis, None, None, True))
+    return np.subtract(shifted, np.log(total, total), shifted)
+
+
+def _log_softmax_expand(node: Node, x: Any) -> Any:
+    axis = node.attrs["axis"]
+    if any(x.shape[a] == 0 for a in axis):
+        return x
+    shifted = x - apply(max_op, x, axis=axis, keepdims=True)
+    return shifted - F.log(apply(sum_op, F.exp(shifted), axis=axis, keepdims=True))
+
+
+log_softmax_op = define(
+    OpDef(
+        name="log_softmax",
+        infer=lambda x, axis: x,
+        eval=_log_softmax_eval,
+        vjp=(lambda g, node, out, x: g - F.exp(out) * apply(sum_op, g, axis=node.attrs["axis"], keepdims=True),),
+        emit=Expand(_log_softmax_expand),
+        promote=floating,
+    )
+)
+
+# public functions ------------------------------------------------------------------------------------------------
+
+reducer(logsumexp_op, "log(sum(exp(x))) without overflow.")
+
+
+@public
+def softmax(x: Any, axis: Any = -1) -> Any:
+    """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+    return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
+
+
+@public
+def log_softmax(x: Any, axis: Any = -1) -> Any:
+    """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+    return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))

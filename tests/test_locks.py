@@ -1,0 +1,77 @@
+"""Locks after a fork: those of other threads are free, those of the thread that forks are its own."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.processes import ended, start
+
+BEGIN = """
+import os, signal, sys, threading, time
+import numpy as np
+import staticgrad as sg
+
+def child_of_fork(check):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(0 if check() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+PLANS = """
+from staticgrad.compiler import threads
+
+a = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
+loss = lambda x: (x @ x).sum() + sg.tanh(x).sum()
+step = sg.compile(loss)
+x = sg.placeholder("float32", (400, 400))
+y, sess = loss(x), sg.Session()
+calls = lambda: step(a).item(), lambda: sess.run(y, {x: a})
+expected = [call() for call in calls]
+hold = threads.blas_hold()
+before = hold[1]
+over = []
+
+def work(call):
+    while not over:
+        call()
+
+workers = [threading.Thread(target=work, args=(call,)) for call in calls]
+for worker in workers:
+    worker.start()
+for _ in range(5):
+    time.sleep(0.02)
+    child_of_fork(lambda: [call() for call in calls] == expected and hold[0] == 0 and hold[1] == before)
+over.append(True)
+for worker in workers:
+    worker.join()
+"""
+
+OWN = """
+from staticgrad.locks import lock, rlock
+
+own, other, plain = rlock(), rlock(), lock()
+held = threading.Event()
+
+def hold():
+    with other, plain:
+        held.set()
+        time.sleep(1)
+
+threading.Thread(target=hold).start()
+held.wait()
+with own:
+    child_of_fork(lambda: own._is_owned() and other.acquire(False) and plain.acquire(False))
+    assert not plain.acquire(False)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("program", [PLANS, OWN], ids=["plans", "own"])
+def test_a_child_of_fork_waits_for_no_thread_of_its_parent(program: str):
+    process = start(BEGIN + program)
+    _, err = ended(process)
+    assert process.returncode == 0, err
