@@ -6,6 +6,7 @@ TensorFlow 1 has a text that people search for, ours begins with the same words.
 
 from __future__ import annotations
 
+import copy
 import linecache
 import os
 import sys
@@ -13,7 +14,8 @@ from types import FrameType
 from typing import NamedTuple
 
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
-INTERNAL = (PACKAGE_DIR, "<frozen importlib")  # the machinery of imports runs between a user's line and a module loaded late
+INTERNAL = (PACKAGE_DIR, "<frozen importlib", copy.__file__)
+"""No lines of the user: the machinery of imports runs between one and a module loaded late, `copy` calls tensors back."""
 
 
 class Where(NamedTuple):

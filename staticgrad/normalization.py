@@ -12,6 +12,7 @@ from .eager import no_grad
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
 from .operators import F, Operators, Symbol, apply, frontends, state
+from .ops.leaves import fits
 from .ops.settings import operand, size_text
 from .ops.shaping import reshape_like
 from .types import as_shape, is_number
@@ -105,19 +106,28 @@ def batch_norm(
 
 
 def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tuple[Any, Any]:
-    """Mean and variance of a batch, shaped to broadcast; the running ones move towards them."""
+    """Mean and variance of a batch, shaped to broadcast; the running ones move towards them, unless it is empty."""
     axes = tuple(a for a in range(len(x.shape)) if a != 1)
     if all(x.shape[a] == 1 for a in axes):
         raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {size_text(x.shape)}")
     mean = F.mean(x, axes, keepdims=True)
     var = F.mean(F.square(x - mean), axes, keepdims=True)
+    extents = [x.shape[a] for a in axes]
+    if 0 in extents:
+        return mean, var
+    if running_mean is None and running_var is None:
+        return mean, var
+    count = apply(REGISTRY["samples"], x, axis=axes, dtype=x.dtype)
+
+    def move(running: Any, now: Any) -> None:
+        old = kept(running, x)
+        moved = old + (now - old) * momentum
+        renew(running, F.where(count > 0, moved, old) if None in extents else moved, x)
+
     if running_mean is not None:
-        old = kept(running_mean, x)
-        renew(running_mean, old + (F.reshape(mean, (-1,)) - old) * momentum, x)
+        move(running_mean, F.reshape(mean, (-1,)))
     if running_var is not None:
-        count = apply(REGISTRY["count"], x, axis=axes, dtype=x.dtype)
-        old = kept(running_var, x)
-        renew(running_var, old + (F.reshape(var, (-1,)) * (count / (count - 1)) - old) * momentum, x)
+        move(running_var, F.reshape(var, (-1,)) * (count / (count - 1)))
     return mean, var
 
 
@@ -172,7 +182,7 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
             f"Given normalized_shape={size_text(extents)}, expected input with shape [*{size_text(extents)[1:]}, but got "
             f"input of size{size_text(x.shape)}"
         )
-    if weight is not None and tuple(weight.shape) != extents:
+    if weight is not None and not fits(tuple(weight.shape), extents):
         raise ShapeError(f"rms_norm: the weight has shape {tuple(weight.shape)}, not {extents}")
     eps = float(np.finfo(x.dtype).eps) if eps is None else eps
     out = x * F.rsqrt(F.mean(F.square(x), tuple(range(-n, 0)), keepdims=True) + eps)

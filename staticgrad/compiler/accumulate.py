@@ -87,7 +87,7 @@ class Accumulation(Arguments):
 
     def chunk(self, loops: list[str]) -> list[str]:
         """The rows of a chunk, with what is accumulated over them."""
-        first, last = "rows * c // chunks", "rows * (c + 1) // chunks"
+        first, last = self.share()
         summed = [n for n in (*self.totals, *self.sums) if self.sums_up(n)]
         others = [n for n in (*self.totals, *self.sums) if n not in summed]
         if not summed:
@@ -103,6 +103,10 @@ class Accumulation(Arguments):
             *self._columnwise([f"{p[0]} = {joined(p)}" for p in map(self._pair, self.sums) if len(p) == 2]),
             *self._close(),
         ]
+
+    def share(self) -> tuple[str, str]:
+        """The rows that a chunk walks: from the first to that before the last."""
+        return "rows * c // chunks", "rows * (c + 1) // chunks"
 
     def row_loop(self, loops: list[str], first: str, last: str) -> list[str]:
         """The loop over rows [first, last)."""

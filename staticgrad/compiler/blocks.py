@@ -28,7 +28,7 @@ from .emit import Body
 from .fuse import Group
 from .layout import Layouts
 from .levels import cost
-from .space import COL, FULL, ROW, SCALAR, origin
+from .space import COL, FULL, ROW, SCALAR, SPREAD, origin
 
 BLOCK = 64
 """Rows of a block, at the most."""
@@ -51,6 +51,8 @@ AT = f"c * {BLOCK} + l"
 def body_class(group: Group, layouts: Layouts) -> type[Body]:
     """How to write the kernel of a group: by columns alone, so that every batch size has the same source."""
     space, columns = group.space, group.space.columns
+    if SPREAD in space.kind.values():
+        return Body
     if columns is not None and columns <= LONG and find_dots(group, layouts):
         return Blocks
     if columns is None or not any(isinstance(n.op.emit, Reduction) and space.kind[n] == ROW for n in group.members):

@@ -25,11 +25,15 @@ from .arguments import BufferRef, KernelSource, real_extent
 from .layout import row_terms
 from .levels import Levels, cost
 from .lookups import lookup_of
-from .space import COL, FULL, ROW, SCALAR, inlined, origin, split_strides
+from .scatters import scatter_of
+from .space import COL, FULL, ROW, SCALAR, SPREAD, inlined, origin, split_strides
 from .windows import window_of
 
 UNROLLED = 64
 """Columns up to which their number may be part of the source."""
+
+CLEARED, ADDED = 2, 4
+"""Cost of an element of a result to whose rows others are added, and of one that is added."""
 
 
 class Body(Levels):
@@ -46,11 +50,12 @@ class Body(Levels):
         accumulated = [n for n in self.group.members if isinstance(n.op.emit, Reduction) and n in space.post]
         self.totals = [n for n in accumulated if space.kind[n] == SCALAR]
         self.sums = [n for n in accumulated if space.kind[n] == COL]
+        self.spread = next((n for n in self.group.members if space.kind[n] == SPREAD), None)
         rows = real_extent(space, "rows")
         if not self.flat:
             self._columns()
         self.choose_scratch()
-        chunked = bool(accumulated or self.kept or self.blocked)
+        chunked = bool(accumulated or self.kept or self.blocked or self.spread)
         if chunked:
             self.size("rows", rows, "rows")
             chunks_at = len(self.sizes)
@@ -71,10 +76,13 @@ class Body(Levels):
             body.append("if chunks == 1 or start < 0:  # the last chunk is done")
             body += indent(self._finish(), 1)
         total = rows * (real_extent(space, "columns") if not self.flat else 1)
+        work = sum(cost(n) * (total if space.kind[n] in (FULL, ROW) else 1) for n in self.group.members)
+        if self.spread is not None:
+            work += CLEARED * self.spread.type.size + ADDED * total
         return KernelSource(
             name, self._assemble(name, body), self.buffers, self.sizes, self.numbers, 1 if alone else rows, chunked,
             bool(accumulated), chunks_at if chunked else -1,
-            sum(cost(n) * (total if space.kind[n] in (FULL, ROW) else 1) for n in self.group.members),
+            work,
         )  # fmt: skip
 
     blocked = False
@@ -134,6 +142,10 @@ class Body(Levels):
             if self.kind(node) == COL:
                 place = f"{self.accumulator(node)}[c * columns + j]"
                 inside.append(f"{place} = {self.combine(node, place, operand)}")
+                continue
+            if node is self.spread:
+                place = f"{self.memory(node, 'y')}[to * columns + j]"
+                inside.append(self.line(place, f"{place} + {operand}", node))
                 continue
             name = names[node] = self.value.setdefault(node, f"r{self.next('r')}")
             before.append(f"{name} = {self.start(node)}")
@@ -292,7 +304,7 @@ class Body(Levels):
             if node in self.outputs:
                 lines.append(self._store(node, self.value[node], "0"))
         for node in self.group.members:
-            if node in self.group.space.post and not isinstance(node.op.emit, Reduction):
+            if node in self.group.space.post and not self.folds(node):
                 lines += self._scalar(node)
         return lines
 
@@ -311,6 +323,35 @@ class Body(Levels):
         if node in self.outputs:
             lines.append(self._store(node, self.value[node], "0"))
         return lines
+
+    # rows by number -------------------------------------------------------------------------------------------------
+
+    def chunk(self, loops: list[str]) -> list[str]:
+        lines = super().chunk(loops)
+        if self.spread is None:
+            return lines
+        extent = self.size(("extent", self.spread), self.spread.type.shape[0], "extent")
+        return [
+            f"begin, end = {extent} * c // chunks, {extent} * (c + 1) // chunks  # rows of the result, for this chunk alone",
+            "for k in range(begin * columns, end * columns):",
+            f"    {self.memory(self.spread, 'y')}[k] = {SHORT[self.spread.type.dtype]}(0)",
+            *lines,
+        ]
+
+    def share(self) -> tuple[str, str]:
+        return super().share() if self.spread is None else ("0", "rows")
+
+    def row_loop(self, loops: list[str], first: str, last: str) -> list[str]:
+        if self.spread is None:
+            return super().row_loop(loops, first, last)
+        scatter = scatter_of(self.spread)
+        assert scatter is not None
+        index = self.spread.inputs[scatter.index]
+        pointer, row, _ = self.access(index, self.spread, ROW, index.type.shape)
+        return [
+            f"for i in range({first}, {last}):", f"    to = {pointer}[{row if row else '0'}]",
+            "    if begin <= to and to < end:", *indent(loops, 2),
+        ]  # fmt: skip
 
     # text -----------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from ..ir import Graph, Node, Pointwise, Reduction, View
 from .layout import Layouts, count, real
 from .lookups import choose_lookups, lookup_of
+from .scatters import choose_scatters, scatter_of, why_apart
 from .space import COL, FULL, ROW, SCALAR, Misfit, Space, classify, fusible, inlined, origin
 from .table import MAX_BUFFERS
 from .windows import choose_windows
@@ -72,13 +73,14 @@ class Fuser:
         for node in self.graph.nodes:
             if isinstance(node.op.emit, Reduction):
                 self._walkable(node)
-        rules = (choose_windows, choose_lookups)
+        rules = (choose_windows, choose_lookups, choose_scatters)
         chosen = {n for choose in rules for n in choose(self.graph.nodes, self.users, self.results, fusible)}
         in_place = set(filter(self._readable, chosen))
         for node in self.graph.nodes:
             if node in in_place or (fusible(node) and not inlined(node)):
                 self._place(node)
         self._join_readers()
+        self._part_scatters()
         groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
         for group in groups:
             group.outputs = [n for n in group.members if n in self.results or self._leaves(n, group)]
@@ -130,6 +132,29 @@ class Fuser:
             self._merge(producer, node)
         if is_scalar_work(node) and len(self.group_of[node].members) == 1:
             self._join_scalars(node)
+
+    def _part_scatters(self) -> None:
+        """Scatters that do better on their own, or have no kernel that computes what they add, are routines."""
+        for node in list(self.group_of):
+            scatter = scatter_of(node)
+            if scatter is None:
+                continue
+            group, rows = self.group_of[node], origin(node.inputs[scatter.values])
+            reason = self._why_apart(rows, group)
+            if reason is None:
+                continue
+            self.decisions.append(Decision(rows, node, False, reason))
+            del self.group_of[node]
+            rest = [n for n in group.members if n is not node]
+            if rest:
+                group.members, group.space = rest, classify(rest, self.layouts)
+
+    def _why_apart(self, rows: Node, group: Group) -> str | None:
+        if rows not in group.members:
+            return "another kernel computes them"
+        if rows in self.results or self._leaves(rows, group):
+            return "they are stored anyway"
+        return why_apart(group.members, group.space)
 
     def _readable(self, node: Node) -> bool:
         """Whether a kernel can walk the operands of a window or lookup; otherwise its value is stored."""

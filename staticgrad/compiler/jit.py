@@ -165,16 +165,19 @@ define void @{name}(ptr %buffers, ptr %sizes, i64 %start, i64 %stop) {{
 
 
 def _packed(kernels: dict[str, Any]) -> bytes:
-    """A line of JSON, then object code: of each kernel its name, the size of its code and that of its entry."""
+    """A line of JSON, then object code: of each kernel its name, and the sizes of its code, its entry, and what it calls."""
+    from .elementary import rare  # imports Numba, which is there by now
+
     parts: list[tuple[str | int, ...]] = []
     codes: list[bytes] = []
     for kernel in kernels.values():
         outside = {*re.findall(r'(?m)^declare [^@]*@"?((?!llvm\.)[\w.$]+)', kernel.library.get_llvm_str())}
-        if unknown := [name for name in outside if not objects.known(name)]:
+        if unknown := [name for name in outside if not (name in rare.CODE or objects.known(name))]:
             raise CompileError(f"the kernel {kernel.name} calls {', '.join(sorted(unknown))}, which is not there")
-        pair = kernel.library._get_compiled_object(), objects.compiled(ENTRY.format(**kernel._asdict()))
-        parts.append((kernel.name, *map(len, pair)))
-        codes += pair
+        called = dict.fromkeys(rare.CODE[name] for name in sorted(outside) if name in rare.CODE)
+        all_of = kernel.library._get_compiled_object(), objects.compiled(ENTRY.format(**kernel._asdict())), *called
+        parts.append((kernel.name, *map(len, all_of)))
+        codes += all_of
     return b"\n".join([json.dumps(parts).encode(), b"".join(codes)])
 
 

@@ -8,6 +8,8 @@ from ..ir import Index, Node, View
 from .layout import real
 
 FULL, ROW, COL, SCALAR = "full", "row", "col", "scalar"
+SPREAD = "spread"
+"""Rows added to those of a result that numbers name."""
 
 
 @dataclass

@@ -16,13 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import create_new_module_pass_manager
 from numba import njit, types
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu_options import FastMathOptions
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from .elementary import rare
 from .table import MAX_BUFFERS
 
 BUFFERS = types.CPointer(types.voidptr)
@@ -45,6 +48,21 @@ class Compiled(NamedTuple):
     library: Any
 
 
+class Library(JITCodeLibrary):
+    """LLVM code in which functions of vectors become part of the loops that call them; see `elementary.rare`."""
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        variants = [f for f in self._final_module.functions if f.name.startswith(rare.VARIANT)]
+        if variants:
+            for function in variants:
+                function.linkage = "linkonce_odr"  # gone once nothing calls it
+            passes = create_new_module_pass_manager()
+            passes.add_always_inliner_pass()
+            passes.add_global_dead_code_eliminate_pass()
+            passes.run(self._final_module, self._codegen._pass_builder())
+
+
 def kernel(fn: Any) -> Compiled:
     """Compile for the uniform signature. `jit.py` keeps and loads the machine code.
 
@@ -56,7 +74,9 @@ def kernel(fn: Any) -> Compiled:
     flags.fastmath = FastMathOptions(FLAGS)
     contexts = cpu_target.typing_context, cpu_target.target_context
     with global_compiler_lock:
-        made = compile_extra(*contexts, fn, SIGNATURE.args, SIGNATURE.return_type, flags, {})
+        library = Library(cpu_target.target_context.codegen(), fn.__name__)
+        library.enable_object_caching()
+        made = compile_extra(*contexts, fn, SIGNATURE.args, SIGNATURE.return_type, flags, {}, library)
     return Compiled(fn.__name__, made.fndesc.llvm_func_name, made.library)
 
 

@@ -34,6 +34,8 @@ class Levels(Accumulation):
     """Rows of a value that are kept at a time."""
     dots: Mapping[Node, Dot] = {}
     """Sums that routines of their own compute."""
+    spread: Node | None = None
+    """The result to whose rows the kernel adds."""
 
     def levels(self) -> None:
         for node in self.group.members:
@@ -49,7 +51,7 @@ class Levels(Accumulation):
         for node in self.group.members:
             if self.kind(node) == FULL and self.level[node] == level and (node in self.outputs or node in self.kept):
                 sinks[node] = None
-            if isinstance(node.op.emit, Reduction) and node not in self.dots:
+            if self.folds(node) and node not in self.dots:
                 source = origin(node.inputs[0])
                 if source in self.members and self.kind(source) == FULL and self.level[source] == level:
                     sinks[source] = None
@@ -59,7 +61,7 @@ class Levels(Accumulation):
         """Reductions folded in the loop of this level."""
         result = []
         for node in self.group.members:
-            if isinstance(node.op.emit, Reduction) and node not in self.dots and not self.flat:
+            if self.folds(node) and node not in self.dots and not self.flat:
                 source = origin(node.inputs[0])
                 if source in self.members:
                     if self.kind(source) == FULL and self.level[source] == level:
@@ -67,6 +69,10 @@ class Levels(Accumulation):
                 elif level == 0 and self.outside_kind(node) == FULL:
                     result.append(node)
         return result
+
+    def folds(self, node: Node) -> bool:
+        """Whether the loop over a row takes its elements up, in a sum or in rows of a result."""
+        return isinstance(node.op.emit, Reduction) or node is self.spread
 
     def outside_kind(self, node: Node) -> str:
         """The kind of a reduction's operand that lies in memory."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from ..ir import Graph, Layout, Native, Node, Region, View
 from .absorb import Sum
 from .fuse import Group, check_scalars
-from .kinds import FULL, Misfit, Space
+from .kinds import FULL, SPREAD, Misfit, Space
 from .layout import Layouts, block_start, count
 from .space import classify, split_strides
 
@@ -115,7 +115,7 @@ class Parts:
         """Whether something computes it that can write there."""
         group = self.group_of.get(part)
         if group is not None:
-            return part in group.outputs
+            return part in group.outputs and group.space.kind[part] != SPREAD
         emit = part.op.emit
         if part in self.sums:
             return contiguous or self.sums[part]

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Extent, Index, Node, Pointwise, Reduction
-from .kinds import COL, FULL, ROW, SCALAR, Misfit, Space, origin
+from .kinds import COL, FULL, ROW, SCALAR, SPREAD, Misfit, Space, origin
 from .layout import Layouts, block_start, broadcast_strides, count, merged, real
 from .lookups import assign_lookup, lookup_of, rows_begin
+from .scatters import assign_scatter, scatter_of, spread_space
 from .windows import assign_window, block_of, window_of
 
 __all__ = [
-    "COL", "FULL", "ROW", "SCALAR", "Misfit", "Space", "access_check", "classify", "fusible", "inlined", "origin",
+    "COL", "FULL", "ROW", "SCALAR", "SPREAD", "Misfit", "Space", "access_check", "classify", "fusible", "inlined", "origin",
     "split_strides", "splits", "uniform",
 ]  # fmt: skip
 
@@ -68,6 +69,9 @@ def _extents(members: Sequence[Node], inside: set[Node], layouts: Layouts) -> tu
             if len(axis) < n:
                 k = n - len(axis) if axis[-1] == n - 1 else len(axis)
                 found.add((count(shape[:k]), count(shape[k:])))
+        scatter = scatter_of(node)
+        if scatter is not None:
+            found.add(spread_space(node, scatter))
     if len(found) > 1:
         raise Misfit("they reduce over different spaces: " + ", ".join(f"{real(r)} x {real(c)}" for r, c in sorted(found)))
     if found:
@@ -135,6 +139,13 @@ def _assign(node: Node, space: Space, inside: set[Node], layouts: Layouts, prefe
     lookup = lookup_of(node)
     if lookup is not None:
         assign_lookup(node, lookup, space, inside, layouts)
+        return
+    scatter = scatter_of(node)
+    if scatter is not None:
+        values = node.inputs[scatter.values]
+        assign_scatter(node, scatter, space, inside)
+        if origin(values) not in inside:
+            access_check(values, values.type.shape, FULL, space, layouts)
         return
     kind = _pointwise_kind(node, operands, space, inside, preferred)
     space.kind[node] = kind

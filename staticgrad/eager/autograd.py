@@ -34,7 +34,8 @@ def backward(
         raise GradientError("'inputs' argument to backward() cannot be empty.")
     walk = Walk(roots, seeds, create_graph, targets)
     walk.run(create_graph if retain_graph is None else retain_graph)
-    for tensor, g in (*walk.found.values(), *walk.retained):
+    retained = [(tensor, g) for tensor, g in walk.retained if id(tensor) not in walk.found]
+    for tensor, g in (*walk.found.values(), *retained):
         if tensor._tracked:
             _accumulate(tensor, g, walk)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError
 from ..operators import Symbol, as_array, frontends, state
 from ..types import as_dtype, as_shape, get_default_dtype, is_number
 from .tensor import Tensor
@@ -16,13 +16,17 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor).
 
     Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for what has no supported
-    dtype, or when an integer tensor is to require grad.
+    dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad.
     """
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
         return state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
     if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
         as_array(data)  # refuses what has no supported dtype; the values go straight to the dtype asked for
-        return _made(np.array(data, dtype=as_dtype(dtype)), requires_grad)
+        kind = as_dtype(dtype)
+        try:
+            return _made(np.array(data, dtype=kind), requires_grad)
+        except OverflowError as error:
+            raise DTypeError(f"tensor: {error}") from None
     array = data._data if isinstance(data, Tensor) else as_array(data)
     return _made(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
 
@@ -55,7 +59,10 @@ def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
 def full(shape: Any, value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """`value` everywhere; its own dtype unless `dtype` is given."""
     kind = as_array(value).dtype if dtype is None else as_dtype(dtype)
-    return _made(np.full(as_shape(shape), value, kind), requires_grad)
+    try:
+        return _made(np.full(as_shape(shape), value, kind), requires_grad)
+    except OverflowError as error:
+        raise DTypeError(f"full: {error}") from None
 
 
 def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:

@@ -17,6 +17,7 @@ from ..errors import ArgumentError, DTypeError, GradientError, GraphError, Index
 from ..ir import REGISTRY
 from ..operators import F, Symbol, apply, frontends, state
 from ..ops.gathering import gather_op, scatter_op
+from ..ops.indexing import check_order
 from ..types import category, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad
@@ -44,8 +45,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         tracer().assign(x, value)
         return x
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
-    if not x._data.flags.writeable:
-        raise _read_only(name)
+    check_writeable(x, name)
     owner = _owner(x)
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)
     updates = _records(x, owner, value, name) if recorded else []
@@ -54,6 +54,12 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     for tensor, record in updates:
         _give(tensor, record, changed)
     return x
+
+
+def check_writeable(x: Tensor, name: str) -> None:
+    """Raise GradientError for a tensor of read-only memory."""
+    if not x._data.flags.writeable:
+        raise _read_only(name)
 
 
 def _read_only(name: str) -> GradientError:
@@ -238,6 +244,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     if category(value.dtype) > category(self.dtype):
         raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")
     keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    check_order(keys)
     plain = tuple([k._data if isinstance(k, Tensor) else k for k in keys])
     owner = _owner(self)
     if not modes.now.grad or not (self._tracked or value._tracked or owner._tracked):
@@ -266,11 +273,12 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     if not data.flags.writeable:
         raise _read_only("setitem")
     try:
-        data[key] = value
+        extents = np.shape(data[key])
+        data[key] = value.reshape(value.shape[max(value.ndim - len(extents), 0) :])  # leading axes of extent 1
     except IndexError as error:
         raise _index_error(error) from None
     except ValueError:
-        raise _misfit(value.shape, data[key].shape) from None
+        raise _misfit(value.shape, extents) from None
 
 
 def _index_error(error: IndexError) -> Exception:

@@ -62,6 +62,7 @@ class Tensor(Operators):
     _history: tuple[tuple[builtins.int, Record | None, builtins.bool], ...] = ()  # see `tape.edge`
     _hooks: dict[builtins.int, Callable[[Any], Any]] | None = None
     _retained: Handle | None = None
+    _parameter: builtins.bool = False  # an `nn.Parameter`
     name: str = ""
 
     def __init__(self, data: Any, requires_grad: builtins.bool = False):
@@ -173,6 +174,8 @@ class Tensor(Operators):
         return (self[i] for i in range(len(self._data)))
 
     def __contains__(self, value: Any) -> bool:
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "the members")
         return bool((self._data == (value._data if isinstance(value, Tensor) else value)).any())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -191,8 +194,13 @@ class Tensor(Operators):
             notes += ", requires_grad=True"
         return f"tensor({text}{notes})"
 
+    def __str__(self) -> str:
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "the text")
+        return repr(self)
+
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec else repr(self)
+        return format(self.item(), spec) if spec else str(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self._record is not None:
@@ -201,17 +209,20 @@ class Tensor(Operators):
                 "moment",
                 "copy x.detach()",
             )
-        copy = type(self)(self._data.copy())
-        copy._tracked, copy.name = self._tracked, self.name
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "a copy")
+        copy = _restore(self._data.copy(), self._tracked, self.name, self._parameter)
         if self._grad is not None:
-            copy._grad = type(self)(self._grad._data.copy())
+            copy._grad = Tensor(self._grad._data.copy())
         memo[id(self)] = copy
         return copy
 
     def __reduce__(self) -> Any:
         if self._record is not None:
             raise GradientError("only leaf tensors can be pickled", "pickle x.detach()")
-        return _restore, (self._data, self._tracked, self.name)
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "a copy")
+        return _restore, (self._data, self._tracked, self.name, self._parameter)
 
     # the tape ----------------------------------------------------------------------------------------------------
 
@@ -421,9 +432,12 @@ def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:
     return out
 
 
-def _restore(data: np.ndarray, tracked: bool, name: str) -> Tensor:
+def _restore(data: np.ndarray, tracked: bool, name: str, parameter: bool = False) -> Tensor:
+    """A leaf as it was copied or pickled."""
     tensor = Tensor(data, requires_grad=tracked)
     tensor.name = name
+    if parameter:
+        tensor._parameter = True
     return tensor
 
 

@@ -138,12 +138,22 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
+class Scatter:
+    """A value that is 0 with rows of an operand added to those that the int64 numbers in another one name: the numbers of
+    both operands."""
+
+    values: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Native:
     """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
     for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node) and
-    lookup(node): how kernels can read the result from the operands instead, or None. scales: the call takes
+    lookup(node): how kernels can read the result from the operands instead, or None. scatter(node): how a kernel that computes
+    the operand can make the result, or None. scales: the call takes
     (node, addend, factor) too, and computes factor * node + addend; see `compiler/absorb.py`.
     """
 
@@ -152,6 +162,7 @@ class Native:
     check: Callable[..., StaticgradError] | None = None
     window: Callable[[Node], Window | None] | None = None
     lookup: Callable[[Node], Lookup | None] | None = None
+    scatter: Callable[[Node], Scatter | None] | None = None
     scales: bool = False
 
 

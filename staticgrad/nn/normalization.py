@@ -67,15 +67,17 @@ class _BatchNorm(Module):
         if len(x.shape) not in self.dims:
             raise ShapeError(f"expected {' or '.join(f'{d}D' for d in self.dims)} input (got {len(x.shape)}D input)")
         momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.num_batches_tracked is not None:
-            count = kept(self.num_batches_tracked, x) + 1
-            renew(self.num_batches_tracked, count, x)
-            if self.momentum is None:  # the plain average of all batches
-                momentum = 1 / count.astype(x.dtype)
-        return functional.batch_norm(
+        counts = self.training and self.num_batches_tracked is not None
+        count = kept(self.num_batches_tracked, x) + 1 if counts else None
+        if count is not None and self.momentum is None:  # the plain average of all batches
+            momentum = 1 / count.astype(x.dtype)
+        out = functional.batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias,
             self.training or self.running_mean is None, momentum, self.eps,
         )  # fmt: skip
+        if count is not None:
+            renew(self.num_batches_tracked, count, x)
+        return out
 
     def extra_repr(self) -> str:
         return (

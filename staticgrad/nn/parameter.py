@@ -21,7 +21,7 @@ else:
 
     class _ParameterType(type):
         def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, Tensor) and getattr(instance, "_parameter", False)
+            return isinstance(instance, Tensor) and instance._parameter
 
     class Parameter(metaclass=_ParameterType):
         """`Parameter(data)` is a Tensor with memory of its own that requires grad; a Module registers it when assigned.
@@ -37,7 +37,7 @@ else:
 
 def mark(tensor: Tensor) -> Tensor:
     """Make it a Parameter in the eyes of `isinstance`."""
-    tensor.__dict__["_parameter"] = True
+    tensor._parameter = True
     return tensor
 
 

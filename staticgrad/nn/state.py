@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..eager import Tensor, no_grad
-from ..eager.inplace import replace
+from ..eager.inplace import replace, tracer
 from ..errors import StaticgradError
 from ..operators import as_array
 from ..types import shape_text
@@ -30,7 +30,11 @@ class IncompatibleKeys(NamedTuple):
 
 
 def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies, without the tape."""
+    """Copies, without the tape. Raises TraceError inside a compiled function."""
+    trace = tracer()
+    if trace is not None:
+        for tensor in places.values():
+            trace.no_value(tensor, "a copy")
     return {name: Tensor(tensor._data.copy()) for name, tensor in places.items()}
 
 

@@ -103,7 +103,10 @@ def as_node(graph: Graph, operand: Any, dtype: np.dtype | None, where: Where | N
             return operand
         cast = REGISTRY["cast"]
         return graph.add(cast, (operand,), {"dtype": dtype}, operand.type.with_dtype(dtype), "", where)
-    array = np.asarray(operand, dtype=dtype)
+    try:
+        array = np.asarray(operand, dtype=dtype)
+    except OverflowError:
+        raise DTypeError(f"the number {operand!r} is out of range for {dtype}", where=where) from None
     return graph.add(REGISTRY["constant"], (), literal(array), type_of(array), "", where)
 
 

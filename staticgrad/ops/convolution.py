@@ -343,6 +343,14 @@ def conv2d(
     return _conv("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
 
 
+def _with_zeros(x: Any, axis: int, count: int) -> Any:
+    """x with so many zeros behind its last element along an axis."""
+    if not count:
+        return x
+    zero = F.zeros_like(F.getitem(x, (*((slice(None),) * axis), slice(0, 1))))
+    return F.concatenate([x, *[zero] * count], axis)
+
+
 def conv_transpose2d(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
@@ -379,5 +387,8 @@ def conv_transpose2d(
             f"[{size_text(weight.shape)}] instead"
         )
     bias = check_bias(weight.shape, None if weight.shape[1] is None else weight.shape[1] * groups, bias)
+    for axis, (e, s) in enumerate(zip(extra, stride, strict=True), 2):
+        x = _with_zeros(x, axis, e // s)  # the op is the cotangent of a convolution, which would have made as many more
+    extra = tuple(e % s for e, s in zip(extra, stride, strict=True))
     settings = {"stride": stride, "padding": pads, "dilation": dilation, "groups": groups, "extra": extra}
     return _finished(apply(conv_input_op, x, weight, **settings), bias, 2, lacked)

@@ -155,7 +155,7 @@ def _product(first: tuple[str, Any], second: tuple[str, Any], kept: set[str]) ->
 
 def _shaped(x: Any, extents: list[Any]) -> Any:
     """x in a shape of which one extent may be unknown."""
-    if len(x.shape) == len(extents):
+    if tuple(x.shape) == tuple(extents):
         return x
     return F.reshape(x, tuple(-1 if d is None else d for d in extents))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, IndexRangeError, ShapeError
-from ..ir import REGISTRY, Expand, Index, Lookup, Native, Node, OpDef, define
+from ..ir import REGISTRY, Expand, Index, Lookup, Native, Node, OpDef, Scatter, define
 from ..operators import F, append, apply, public
 from ..types import TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from .rules import keep, unbroadcast
@@ -179,6 +179,11 @@ def _pick_lookup(node: Node) -> Lookup | None:
     return Lookup(0, 1) if node.attrs["axis"] == 0 else None
 
 
+def _put_scatter(node: Node) -> Scatter | None:
+    """Along the first axis, what is added are rows."""
+    return Scatter(0, 2) if node.attrs["axis"] == 0 and node.type.dtype in ADDED else None
+
+
 pick_op: OpDef = define(
     OpDef(
         name="pick",
@@ -196,7 +201,7 @@ put_op: OpDef = define(
         infer=lambda g, like, index, axis: g.with_shape(like.shape),
         eval=_scatter_eval,
         vjp=(lambda g, node, out, x, like, index: apply(pick_op, g, index, axis=node.attrs["axis"]), None, None),
-        emit=Native(lambda node, layouts: [("scatter_add", ())] if node.type.dtype in ADDED else None),
+        emit=Native(lambda node, layouts: [("scatter_add", ())] if node.type.dtype in ADDED else None, scatter=_put_scatter),
         shape_only=(1,),
         sparse=True,
         promote=keep,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -87,7 +88,7 @@ def _as_index(index: Any) -> Any:
 @public
 def getitem(x: Any, key: Any) -> Any:
     """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays (at neighbouring axes or one) and, for
-    values known now, boolean masks. Raises IndexRangeError and ArgumentError."""
+    values known now, boolean masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ."""
     if key.__class__ is int and x.shape:
         return apply(slice_op, x, slices=(key,))
     if key is None:
@@ -114,7 +115,28 @@ def _general(x: Any, key: Any) -> Any:
     at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
     fill = [slice(None)] * (n - consumed)
     keys = keys[:at] + fill + keys[at + 1 :]
+    check_order(keys)
     return _subscript(x, keys)
+
+
+def check_order(keys: Sequence[Any]) -> None:
+    """Raise ArgumentError for a key to whose result NumPy and PyTorch give different orders of axes: `x[0, :, [1, 2]]`.
+
+    NumPy counts the int among the arrays, which then don't stand together, and puts the picked axes first; PyTorch takes
+    the int first, and leaves the picked axes where the array stands.
+    """
+    ints = [i for i, k in enumerate(keys) if isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_))]
+    arrays = [i for i, k in enumerate(keys) if isinstance(k, (list, np.ndarray, Operators, range))]
+    if not ints or not arrays:
+        return
+    picked = sorted(ints + arrays)
+    apart = picked[-1] - picked[0] + 1 != len(picked)
+    together = set(range(arrays[0], arrays[-1] + 1)) <= set(picked)
+    if apart and together and not set(range(arrays[0])) <= set(ints):
+        raise ArgumentError(
+            "an int and an integer array with a slice between them: NumPy and PyTorch differ in the order of the result's axes",
+            "index in two steps: x[0][:, index]",
+        )
 
 
 def _unmask(keys: list[Any], x: Any) -> list[Any]:

@@ -34,8 +34,9 @@ def _rows(x: Any) -> Any:
 
 
 def _flattens(x: Any, y: Any) -> bool:
-    """Many matrices times one: a single product of joined rows."""
-    return len(y.shape) == 2 and len(x.shape) > 2 and x.shape[-1] is not None and y.shape[-1] is not None
+    """Many matrices times one: a single product of joined rows, whose number follows from the elements if there are any."""
+    ends = x.shape[-1], y.shape[-1]
+    return len(y.shape) == 2 and len(x.shape) > 2 and None not in ends and 0 not in ends
 
 
 def _left(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:

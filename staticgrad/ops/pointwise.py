@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import Native, Node, OpDef, Pointwise, define
 from ..operators import F, Symbol, apply, frontends, numpy_twin, public
-from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, int64, is_scalar, promote
+from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, int64, is_scalar, promote, scalar_dtype, to_float
 from .rules import (
     arithmetic,
     binary,
@@ -268,22 +268,23 @@ cast = define(
 
 
 @public
-@numpy_twin(np.power, np.float_power)
+@numpy_twin(np.power)
 def pow(x: Any, exponent: Any) -> Any:
     """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
     """
     if is_scalar(exponent) and not is_scalar(x):
-        if exponent == 2:
+        keeps = category(scalar_dtype(exponent)) <= category(_dtype_of(x))  # 2.0 makes a float of an integer
+        if exponent == 2 and keeps:
             return F.square(x)
-        if exponent == 1 and getattr(x, "dtype", bool_) != bool_:
+        if exponent == 1 and keeps and getattr(x, "dtype", bool_) != bool_:
             return F.clone(x)
         if exponent == 0.5:
             return F.sqrt(x)
         if exponent == -1 and getattr(x, "dtype", bool_).kind == "f":
             return F.div(1, x)
-    if _dtype_of(x).kind in "iu" and _dtype_of(exponent).kind == "i":
+    if _dtype_of(x).kind in "biu" and _dtype_of(exponent).kind == "i":
         if is_scalar(exponent):
             if exponent < 0:
                 error = _negative_power(None, exponent)
@@ -292,6 +293,12 @@ def pow(x: Any, exponent: Any) -> Any:
             kind = promote([x if is_scalar(x) else TensorType((), _dtype_of(x)), TensorType((), _dtype_of(exponent))])
             exponent = F.astype(apply(exponent_op, exponent), kind)
     return apply(power, x, exponent)
+
+
+@numpy_twin(np.float_power)
+def _float_power(x: Any, exponent: Any) -> Any:
+    """As `pow`, of floats: an integer base becomes the default float."""
+    return pow(astype(x, to_float(_dtype_of(x))), exponent)
 
 
 def _dtype_of(x: Any) -> np.dtype:

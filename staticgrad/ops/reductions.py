@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Extent, Native, Node, OpDef, Reduction, define
 from ..operators import F, Operators, apply, numpy_twin, public
 from ..types import (
@@ -21,6 +21,7 @@ from ..types import (
     normalize_axis,
     promote,
     to_float,
+    type_of,
 )
 from .rules import floating, keep
 
@@ -66,6 +67,29 @@ count = define(
         emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
         shape_only=(0,),
         doc="The number of elements over `axis`.",
+    )
+)
+
+
+def _samples_infer(x: TensorType, axis: Axes, dtype: np.dtype) -> TensorType:
+    if all(x.shape[a] == 1 for a in axis):
+        raise ArgumentError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
+    return TensorType((), dtype)
+
+
+def _samples_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
+    _samples_infer(type_of(x), axis, dtype)
+    return _count_eval(x, axis, dtype)
+
+
+samples = define(
+    OpDef(
+        name="samples",
+        infer=_samples_infer,
+        eval=_samples_eval,
+        emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
+        shape_only=(0,),
+        doc="As `count`, of which a variance is estimated: not 1, which extents that are unknown before the run may give.",
     )
 )
 
@@ -287,18 +311,21 @@ _arg_function(argmin_op, np.argmin)
 @public
 @numpy_twin(np.var)
 def var(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
-    """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1)."""
+    """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
+
+    NaN or infinite where n - ddof is not positive.
+    """
     axes = normalize_axes(axis, ndim_of(x))
     centred = x - F.mean(x, axes, keepdims=True)
     n = apply(count, x, axis=axes, dtype=to_float(as_dtype(x.dtype)))
-    return F.sum(F.square(centred), axes, keepdims) / (n - ddof)
+    return F.sum(F.square(centred), axes, keepdims) / (F.maximum(n - ddof, 0) if ddof else n)
 
 
 @public
 @numpy_twin(np.std)
 def std(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
-    """The square root of `var`."""
-    return F.sqrt(var(x, axis, keepdims, ddof))
+    """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
+    return _root(var(x, axis, keepdims, ddof))
 
 
 @public
@@ -319,7 +346,11 @@ def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @numpy_twin(np.linalg.norm)
 def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The Euclidean norm, sqrt(sum(x * x)); its derivative at 0 is 0."""
-    total = F.sum(F.square(x), axis, keepdims)
+    return _root(F.sum(F.square(x), axis, keepdims))
+
+
+def _root(total: Any) -> Any:
+    """The square root, whose derivative at 0 is 0 here."""
     return F.where(total == 0, 0, F.sqrt(F.where(total == 0, 1, total)))
 
 

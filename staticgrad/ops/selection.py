@@ -38,8 +38,8 @@ clip_op = define(
         eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
         vjp=(
             _inside,
-            lambda g, node, out, x, low, high: unbroadcast(F.where(x < low, g, 0), low),
-            lambda g, node, out, x, low, high: unbroadcast(F.where(x > high, g, 0), high),
+            lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_and(x < low, low <= high), g, 0), low),
+            lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_or(x > high, low > high), g, 0), high),
         ),
         emit=Pointwise("minimum_{s}(maximum_{s}({0}, {1}), {2})", 2),
         promote=arithmetic,

@@ -13,6 +13,9 @@ from ..types import Shape
 
 Pair = tuple[int, int]
 
+LARGE = 2**31
+"""Settings are below this: places of windows are sums and products of two of them, in 64 bits."""
+
 
 def size_text(shape: Shape) -> str:
     """`[2, 3]`, as PyTorch writes sizes."""

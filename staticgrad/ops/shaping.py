@@ -235,8 +235,8 @@ def reshape(x: Any, *shape: Any) -> Any:
 @public
 @numpy_twin(np.ravel)
 def flatten(x: Any, start: int = 0) -> Any:
-    """x with all axes from `start` on joined into one."""
-    start = normalize_axis(start, max(ndim_of(x), 1))
+    """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
+    start = normalize_axis(start, max(ndim_of(x), 1))  # a 0-d tensor becomes one with an axis
     if start == 0:
         return reshape(x, (-1,))
     lead = x.shape[:start]

@@ -17,9 +17,13 @@ from .optimizer import Optimizer
 class LRScheduler:
     """Base: `get_lr` gives the rates of the groups for the epoch `last_epoch`, which starts at 0.
 
-    last_epoch: -1 to begin; otherwise the epoch at which to go on, for groups that have an "initial_lr". Raises
-    ArgumentError for what is no optimizer, or a missing "initial_lr".
+    last_epoch: -1 to begin; otherwise the epoch at which to go on, for groups that have an "initial_lr" and the rate of
+    the next epoch, as they had when the optimizer was saved. Raises ArgumentError for what is no optimizer, or a missing
+    "initial_lr".
     """
+
+    begun = False
+    """The first `step`, which `__init__` takes, was taken."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         if not isinstance(optimizer, Optimizer):
@@ -36,6 +40,7 @@ class LRScheduler:
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self.step()
+        self.begun = True
 
     def get_lr(self) -> list[float]:
         """The new rates, one per group."""
@@ -44,7 +49,12 @@ class LRScheduler:
     def step(self) -> None:
         """Go to the next epoch and write its rates."""
         self.last_epoch += 1
-        for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+        try:
+            rates = self.get_lr()
+        except BaseException:
+            self.last_epoch -= 1
+            raise
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = lr
 
     def get_last_lr(self) -> list[float]:
@@ -104,7 +114,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        due = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
+        due = self.begun and self.last_epoch % self.step_size == 0
         return self._present(self.gamma if due else 1.0)
 
 
@@ -116,7 +126,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return self._present(self.gamma if self.last_epoch > 0 else 1.0)
+        return self._present(self.gamma if self.begun else 1.0)
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -133,7 +143,7 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         epoch, span, low = self.last_epoch, self.T_max, self.eta_min
-        if epoch == 0:
+        if not self.begun:
             return self._present()
         if (epoch - 1 - span) % (2 * span) == 0:  # leaving the bottom: there is no ratio to it
             rise = (1 - math.cos(math.pi / span)) / 2

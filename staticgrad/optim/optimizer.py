@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..eager import Tensor, enable_grad, grad, no_grad
-from ..eager.inplace import replace, tracer
+from ..eager.inplace import check_writeable, replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
@@ -162,15 +162,22 @@ class Optimizer:
 
     def _apply(self, gradients: dict[int, list[tuple[Tensor, Any]]]) -> None:
         """One step for the parameters that have a gradient, by position of the group."""
+        before = {p: dict(slots) for p, slots in self.state.items()}
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
-            before = {p: dict(slots) for p, slots in self.state.items()}
             trace.undo.append(lambda: setattr(self, "state", before))
         with no_grad():
             updates: list[tuple[Any, Any]] = []
-            for i, pairs in gradients.items():
-                group = self.param_groups[i]
-                for step, members in self._cohorts(group, pairs):
-                    updates += self.updates(group, step, members)
+            try:
+                for i, pairs in gradients.items():
+                    group = self.param_groups[i]
+                    for step, members in self._cohorts(group, pairs):
+                        updates += self.updates(group, step, members)
+                if trace is None:
+                    for place, _ in updates:
+                        check_writeable(place, "step")
+            except BaseException:
+                self.state = before  # without the slots that were made
+                raise
             for place, value in updates:
                 replace(place, value, "step")
 
@@ -222,13 +229,18 @@ class Optimizer:
         """In a graph: one operation that computes the gradients of `loss` and applies them. Eager, or while tracing:
         zero_grad, backward and step, now; returns None.
 
-        var_list: what to update; all parameters (trainable variables) unless given. In a graph, raises GradientError
-        when no gradient reaches any of them.
+        var_list: what to update; all parameters (trainable variables) unless given. Raises ArgumentError for one that
+        this optimizer does not have and, in a graph, GradientError when no gradient reaches any of them.
         """
         if isinstance(loss, Symbol) and tracer() is None:
             return self.apply_gradients(self.compute_gradients(loss, var_list))
+        chosen = None if var_list is None else list(var_list)
+        if chosen is not None:
+            own = set(map(id, self._tensors("minimize")))
+            if not all(id(p) in own for p in chosen):
+                raise ArgumentError("minimize: var_list has a tensor that is not among the parameters of this optimizer")
         self.zero_grad()
-        loss.backward(inputs=None if var_list is None else list(var_list))
+        loss.backward(inputs=chosen)
         self.step()
         return None
 
@@ -250,7 +262,7 @@ class Optimizer:
         """One step with the given gradients: an operation for Variables, done at once (None) for eager parameters.
 
         Raises GradientError when all are None, ShapeError for a gradient of another shape, ArgumentError for a
-        parameter that this optimizer does not have.
+        parameter that this optimizer does not have, or that is named twice.
         """
         given = list(grads_and_vars)
         pairs = [(g, p) for g, p in given if g is not None]
@@ -260,6 +272,8 @@ class Optimizer:
                 "No gradients provided for any variable, check your graph for ops that do not support gradients, "
                 f"between variables [{names}] and loss"
             )
+        if len({id(p.node) if isinstance(p, Symbol) else id(p) for _, p in pairs}) != len(pairs):
+            raise ArgumentError("apply_gradients: a parameter is named twice", "give the sum of its gradients")
         if any(isinstance(p, Symbol) for _, p in pairs):
             return _symbolic().apply_gradients(self, pairs)
         position = {id(p): i for i, group in enumerate(self.param_groups) for p in group["params"]}

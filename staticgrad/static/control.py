@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from ..errors import GraphError, user_line
 from ..ir import REGISTRY, Graph, Node
-from ..operators import Symbol, append, control_of, frontends, state
+from ..operators import Symbol, append, as_array, control_of, frontends, state
 from ..types import TensorType, bool_
 from .graphs import element, get_default_graph
 
@@ -81,7 +79,7 @@ def identity(x: Any, name: str | None = None) -> Symbol:
     """The value of `x` (a tensor, an array, a number) as a tensor of its own: to name it, or to order it."""
     graph = x.graph if isinstance(x, Symbol) else get_default_graph()
     if not isinstance(x, (Symbol, frontends.tensor_class)):
-        x = np.asarray(x)
+        x = as_array(x)
     return append(graph, REGISTRY["identity"], (x,), {}, name=name if name is not None else "")
 
 

@@ -8,6 +8,7 @@ changed by a trace, whether it succeeds or raises.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -21,6 +22,7 @@ from ..errors import DTypeError, GradientError, ShapeError, TraceError
 from ..ir import REGISTRY, Cell, Graph, Node, OpDef, View
 from ..operators import F, Symbol, append, frontends, state
 from ..ops.leaves import constant_of
+from ..ops.pointwise import stop_gradient_op
 from ..types import TensorType, shape_text, type_of
 from .traced import Alias, Leaf, Traced
 
@@ -66,6 +68,7 @@ class Tracer:
         self.retained: dict[Node, Traced] = {}
         self.overwritten: set[Node] = set()
         """Values that in-place changes replaced."""
+        self.aliases: list[weakref.ref[Alias]] = []
         self.differentiating = False
         self.undo: list[Callable[[], None]] = []
         """What takes back the preparations of a trace that fails."""
@@ -212,12 +215,10 @@ class Tracer:
 
     def check_view(self, x: Traced) -> None:
         """Raises TraceError for a view that would see an in-place change in eager mode, and does not here."""
-        if not self.overwritten or self.differentiating or not x.is_view:
+        if not self.overwritten or self.differentiating:
             return
-        node = x.node
-        while isinstance(node.op.emit, View):
-            node = node.inputs[0]
-        if node in self.overwritten:
+        memory = _memory(x.node)
+        if memory is not x.node and memory in self.overwritten:
             self.refuse(
                 f"{x.describe()} is a view of a tensor that was changed in place after it was taken",
                 "take the view again after the change",
@@ -227,7 +228,9 @@ class Tracer:
         """The same memory without the tape."""
         if isinstance(x, Tensor):
             x = self._around(x, x._data) if x._record is not None else self.value(x)
-        return Alias(self, x)
+        alias = Alias(self, x)
+        self.aliases.append(weakref.ref(alias))
+        return alias
 
     # bodies of loops and branches -------------------------------------------------------------------------------------
 
@@ -256,7 +259,7 @@ class Tracer:
             self.refuse("a compiled function can't change a tensor whose memory is read-only", "change a clone() of it")
         self._assign(x, value)
 
-    def _assign(self, x: Traced, value: Any) -> None:
+    def _assign(self, x: Traced, value: Any, same_memory: bool = True) -> None:
         detached = isinstance(x, Alias)
         while isinstance(x, Alias):
             x = x.base
@@ -265,10 +268,18 @@ class Tracer:
                 f"an in-place change of {x.describe()}, which shares memory with another tensor, can't be traced",
                 "write y = f(y), or change a clone()",
             )
+        recorded = same_memory and modes.now.grad and not detached
+        if not recorded and x.node in self.tracked and x.node not in self.leaves:
+            self.refuse(
+                f"an unrecorded in-place change of {x.describe()}, which is a result that requires grad, can't be traced: its "
+                "gradient would go to what it was made of, past the change",
+                "change a clone() of its detach(), or make the change outside of sg.no_grad()",
+            )
         value = F.broadcast_to(F.astype(self._operand(value), x.dtype), x.shape)
-        if detached:
+        if detached or not same_memory:
             value = F.stop_gradient(value)
-        self.overwritten.add(x.node)
+        if same_memory:
+            self.overwritten.add(_memory(x.node))
         key = self.leaves.get(x.node)
         x.node = self.own(value).node
         if key is not None:  # another version of the leaf
@@ -279,7 +290,7 @@ class Tracer:
         return self.apply(REGISTRY["identity"], (value,), {})
 
     def set_data(self, x: Any, value: Any) -> None:
-        """`x.data = value`."""
+        """`x.data = value`: other memory for x. What shares the former keeps it."""
         target = self.value(x) if isinstance(x, Tensor) else x
         if not hasattr(value, "shape"):
             value = np.asarray(value, target.dtype)
@@ -288,7 +299,15 @@ class Tracer:
                 f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "
                 f"{target.dtype} has to stay, got {shape_text(value.shape)} {value.dtype}"
             )
-        self._assign(target, value)
+        if isinstance(target, Alias):
+            target.base = self.own(F.stop_gradient(self._operand(value)))
+            return
+        former = F.stop_gradient(target)
+        for reference in self.aliases:
+            alias = reference()
+            if alias is not None and alias.base is target:
+                alias.base = former
+        self._assign(target, value, same_memory=False)
 
     # gradients ----------------------------------------------------------------------------------------------------------
 
@@ -340,7 +359,8 @@ class Tracer:
             wanted = [(self.leaves[node], node) for node in behind if node in self.leaves]
         else:
             wanted = self._wanted(inputs)
-        wanted += [(self.retained[node], node) for node in behind if node in self.retained]
+        known = {node for _, node in wanted}
+        wanted += [(self.retained[node], node) for node in behind if node in self.retained and node not in known]
         found = self._gradients(roots, seeds, behind, [node for _, node in wanted], create)
         for (key, _), g in zip(wanted, found, strict=True):
             if g is not None:
@@ -461,6 +481,13 @@ class Tracer:
             return g
 
         return hooked
+
+
+def _memory(node: Node) -> Node:
+    """The node whose memory a view has in eager mode."""
+    while isinstance(node.op.emit, View) or node.op is stop_gradient_op:
+        node = node.inputs[0]
+    return node
 
 
 def _listed(tensors: Any) -> list[Any]:

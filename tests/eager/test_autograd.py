@@ -377,6 +377,22 @@ def test_hooks_run_in_order_and_retain_grad_comes_last():
     assert x.grad.item() == 12.0
 
 
+@pytest.mark.parametrize("mode", ["eager", "compiled"])
+def test_a_retained_gradient_that_is_asked_for_is_added_once(mode):
+    def program(x):
+        y = x * 3
+        y.retain_grad()
+        first = (y * y).sum()
+        first.backward(inputs=[y], retain_graph=True)
+        once = y.grad * 1
+        first.backward(inputs=[y, x])
+        return once, y.grad, x.grad
+
+    x = leaf(2.0)
+    found = (sg.compile(program) if mode == "compiled" else program)(x)
+    assert [g.item() for g in found] == [12.0, 24.0, 36.0]
+
+
 def test_hook_on_grad_fn():
     x = leaf(2.0)
     y = x.exp()

@@ -490,6 +490,8 @@ KEYS: list[tuple[Any, Any]] = [
     (np.int64(1), 2),
     ((slice(None), None), 4.0),
     (slice(5, 9), 1.0),
+    ((0, [0, 2]), [4.0, 5.0]),
+    (([1, 0], slice(None, 2), None), [[[4.0], [5.0]]]),
 ]
 
 
@@ -509,6 +511,7 @@ SETITEM_ERRORS: list[tuple[Any, Any, type[Exception], str]] = [
     ((0, 0, 0), 1.0, sg.IndexRangeError, "setitem: too many indices for array"),
     (0, [1.0, 2.0], sg.ShapeError, "setitem: can't write a value of shape (2,) to places of shape (3,)"),
     ("a", 1.0, sg.ArgumentError, "setitem: only integers, slices"),
+    ((0, None, [0, 2]), 1.0, sg.ArgumentError, "an int and an integer array with a slice between them"),
 ]
 
 
@@ -521,6 +524,14 @@ def test_setitem_errors(key, value, error, text, recorded):
     assert caught.value.summary.startswith(text)
     assert x._version == 0
     assert not x.detach().numpy().any()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("key", [0, (..., 0), (0, ...)])
+def test_setitem_drops_leading_axes_of_extent_1(key, recorded):
+    x = sg.zeros(3, requires_grad=recorded) * 1
+    x[key] = sg.tensor([[4.0]], requires_grad=recorded)
+    assert x.tolist() == [4, 0, 0]
 
 
 def test_setitem_of_floats_into_integers():

@@ -75,6 +75,14 @@ def test_result_dtypes_of_operators(torch, symbol):
         assert str(found) == str(expected).removeprefix("torch."), (left, right)
 
 
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 0.0, 0.5, 1.0, 2.0, 3.0, -1.0])
+def test_result_dtypes_of_plain_exponents(torch, exponent):
+    """Those that have an op of their own, too."""
+    for dtype in NAMES:
+        x, t = sg.ones(2, dtype=dtype), torch.ones(2, dtype=getattr(torch, dtype))
+        assert str((x**exponent).dtype) == str((t**exponent).dtype).removeprefix("torch."), dtype
+
+
 # values and gradients ---------------------------------------------------------------------------------------
 
 PROGRAMS: list[tuple[str, Any, tuple[tuple[int, ...], ...]]] = [
@@ -167,6 +175,15 @@ def test_ties_of_maximum_and_edges_of_clamp(torch):
         fn(sg, x).sum().backward()
         fn(torch, t).sum().backward()
         assert x.grad.tolist() == t.grad.tolist()
+
+
+def test_clamp_to_bounds_that_cross(torch):
+    values = [[-2.0, -0.5, 0.0, 0.5, 2.0], [1.0] * 5, [-1.0] * 5]
+    mine = [sg.tensor(v, requires_grad=True) for v in values]
+    theirs = [torch.tensor(v, requires_grad=True) for v in values]
+    sg.clamp(*mine).sum().backward()
+    torch.clamp(*theirs).sum().backward()
+    assert [x.grad.tolist() for x in mine] == [t.grad.tolist() for t in theirs]
 
 
 def test_special_rows_of_softmax(torch):

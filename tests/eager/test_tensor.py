@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad import nn
 from staticgrad.eager import Tensor
 from tests.helpers import assert_close
 
@@ -256,6 +257,26 @@ def test_leaves_are_copied_whole(how):
     assert x.grad is None
 
 
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["deepcopy", "pickle"])
+def test_copies_of_parameters_are_parameters(how):
+    """Frozen ones too, which a Module would not register otherwise."""
+    frozen = how(nn.Parameter([1.0], requires_grad=False))
+    assert isinstance(frozen, nn.Parameter)
+    assert not isinstance(how(sg.tensor([1.0])), nn.Parameter)
+    module = nn.Module()
+    module.weight = frozen
+    assert list(module.parameters()) == [frozen]
+
+
+def test_a_copy_that_is_frozen_and_thawed_has_its_gradient():
+    x = copy.deepcopy(sg.ones(2, requires_grad=True))
+    y = (x * 3).sum()
+    x.requires_grad_(False)
+    x.requires_grad_(True)
+    y.backward()
+    assert x.grad.tolist() == [3, 3]
+
+
 def test_deepcopy_keeps_the_gradient_and_sharing():
     x = sg.ones(2, requires_grad=True)
     x.sum().backward()
@@ -341,6 +362,26 @@ def test_set_default_dtype():
         sg.DTypeError, match=r"^set_default_dtype: only floating dtypes are supported as the default, got int32"
     ):
         sg.set_default_dtype(sg.int32)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: sg.tensor([300], dtype=sg.uint8), "tensor: Python integer 300 out of bounds for uint8"),
+        (lambda: sg.tensor(-1, dtype=sg.uint8), "tensor: Python integer -1 out of bounds for uint8"),
+        (lambda: sg.full((2,), 300, dtype=sg.int8), "full: Python integer 300 out of bounds for int8"),
+    ],
+)
+def test_integers_that_a_dtype_lacks(make, text):
+    with pytest.raises(sg.DTypeError) as caught:
+        make()
+    assert caught.value.summary == text
+
+
+def test_float_power_of_integers_is_floating():
+    x = np.float_power(sg.tensor([1, 2]), -1)
+    assert x.dtype == np.float32
+    assert x.tolist() == [1, 0.5]
 
 
 # NumPy ------------------------------------------------------------------------------------------------------

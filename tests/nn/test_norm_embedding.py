@@ -160,6 +160,55 @@ def test_running_statistics_are_state_in_every_mode():
     np.testing.assert_allclose(result, eager.eval()(sg.tensor(batches[0])).detach().numpy(), rtol=1e-12)
 
 
+def test_rms_norm_with_a_weight_of_unknown_extent():
+    with sg.Graph().as_default():
+        x, w = sg.placeholder(sg.float64, [None, 6]), sg.placeholder(sg.float64, [None])
+        found = sg.Session().run(F.rms_norm(x, 6, w), {x: X[0], w: W})
+    np.testing.assert_allclose(found, F.rms_norm(X[0], 6, W).numpy(), rtol=1e-12)
+
+
+def statistics(norm):
+    return [getattr(norm, name).tolist() for name in ("running_mean", "running_var", "num_batches_tracked")]
+
+
+def test_an_input_that_does_not_fit_counts_for_nothing():
+    norm = nn.BatchNorm1d(3)
+    before = statistics(norm)
+    with pytest.raises(ShapeError, match="running_mean should contain 5 elements not 3"):
+        norm(sg.ones(2, 5))
+    assert statistics(norm) == before
+
+
+def test_an_empty_batch_leaves_the_statistics():
+    """It is a batch that counts, as in PyTorch, with nothing to learn from."""
+    first, nothing = rng.normal(size=(4, 3)).astype(np.float32), np.zeros((0, 3), np.float32)
+    eager, traced, static = nn.BatchNorm1d(3), nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+    eager(sg.tensor(first))
+    mean, var, _ = statistics(eager)
+    assert eager(sg.tensor(nothing)).shape == (0, 3)
+    assert statistics(eager) == [mean, var, 2]
+    step = sg.compile(traced.forward)
+    for batch in (first, nothing):
+        assert step(batch).shape == batch.shape
+    np.testing.assert_allclose(traced.running_mean.numpy(), mean, rtol=1e-6)
+    np.testing.assert_allclose(traced.running_var.numpy(), var, rtol=1e-6)
+    with sg.Graph().as_default() as graph:
+        x = sg.placeholder(sg.float32, [None, 3])
+        static(x)
+        updates = sg.get_collection("update_ops")
+        held = [graph.standing_for(t) for t in (static.running_mean, static.running_var, static.num_batches_tracked)]
+        with sg.Session() as sess:
+            sess.run(sg.global_variables_initializer())
+            for batch in (first, nothing):
+                sess.run(updates, {x: batch})
+            for found, expected in zip(sess.run(held), (mean, var, 2), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-6)
+            with pytest.raises(ArgumentError, match=r"Expected more than 1 value .* got input size \[1, 3\]"):
+                sess.run(updates, {x: first[:1]})
+            assert sess.run(held[2]) == 2
+            np.testing.assert_allclose(sess.run(held[1]), var, rtol=1e-6)
+
+
 def test_a_state_that_no_train_step_needs_is_left_alone():
     with sg.Graph().as_default():
         norm, w = nn.BatchNorm1d(2), sg.Variable(1.0)

@@ -218,7 +218,10 @@ def elementwise() -> list[Case]:
             "clip tensors",
             F.clip,
             lambda x, a, b: np.minimum(np.maximum(x, a), b),
-            ((real(3, 4), real(4, low=-1, high=-0.5), real(3, 1, low=0.5, high=1)),),
+            (
+                (real(3, 4), real(4, low=-1, high=-0.5), real(3, 1, low=0.5, high=1)),
+                (real(3, 4), real(4, low=0.5, high=1), real(3, 1, low=-1, high=-0.5)),  # crossed: the upper bound holds
+            ),
             ulps=0,
         ),
         Case("astype f64", lambda x: F.astype(x, sg.float64), lambda x: x.astype(np.float64), PLAIN, ulps=0),
@@ -306,6 +309,13 @@ def reductions() -> list[Case]:
         Case("log_softmax", F.log_softmax, lambda x: np.log(softmax(x)), (*CUBE, (real(0, 3),)), ulps=32),
         Case("var", lambda x: F.var(x, -1), lambda x: np.var(x, -1), ((real(2, 3, 4),),), ulps=64),
         Case("var ddof", lambda x: F.var(x, ddof=1), lambda x: np.var(x, ddof=1), ((real(2, 3, 4),),), ulps=64),
+        Case(
+            "var over too few",
+            lambda x: F.astype(F.isfinite(F.var(x, 0, ddof=2)), x.dtype),
+            lambda x: np.zeros(3, x.dtype),
+            ((real(0, 3),), (real(1, 3),), (real(2, 3),)),
+            order=0,
+        ),
         Case("std", lambda x: F.std(x, 0), lambda x: np.std(x, 0), ((real(4, 3),),), ulps=64),
         Case("norm", F.norm, lambda x: np.sqrt(np.sum(x * x)), CUBE, ulps=32),
         Case(
@@ -343,6 +353,13 @@ def reductions() -> list[Case]:
             lambda x: op("count", x, axis=(0, 2), dtype=x.dtype) * x,
             lambda x: x.dtype.type(x.shape[0] * x.shape[2]) * x,
             CUBE,
+            ulps=1,
+        ),
+        Case(
+            "samples",
+            lambda x: op("samples", x, axis=(0, 2), dtype=x.dtype) * x,
+            lambda x: x.dtype.type(x.shape[0] * x.shape[2]) * x,
+            ((real(2, 3, 4),), (real(0, 3, 4),)),
             ulps=1,
         ),
     ]
@@ -671,6 +688,11 @@ def einsum() -> list[Case]:
         ("ij,jk->ik", ((2, 1), (3, 4))),
         ("ij,k->k", ((2, 3), (4,))),
         ("i,->i", ((3,), ())),
+        ("ijk,k->ij", ((2, 3, 4), (4,))),  # a product of as many axes as the result, but of other extents
+        ("jik,j->ki", ((2, 3, 4), (2,))),
+        ("ij,ijk->k", ((2, 3), (2, 3, 4))),
+        ("bij,bj->bi", ((2, 3, 4), (2, 4))),
+        (",jil,j->il", ((), (2, 3, 4), (2,))),
     )
     cases = []
     for number, (equation, shapes) in enumerate(rows):

@@ -41,6 +41,13 @@ def transposed(x: np.ndarray, w: np.ndarray, stride: int, padding: int, extra: i
     return out[:, :, padding : extents[0] - padding, padding : extents[1] - padding]
 
 
+def dilated(w: np.ndarray, step: int) -> np.ndarray:
+    """A kernel with zeros between its weights."""
+    out = np.zeros((*w.shape[:2], *[step * (k - 1) + 1 for k in w.shape[2:]]), w.dtype)
+    out[:, :, ::step, ::step] = w
+    return out
+
+
 def pooled(x: np.ndarray, fold: Any, kernel: int, stride: int, padding: int = 0, fill: float = 0.0) -> np.ndarray:
     x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)), constant_values=fill)
     tall, wide = ((d - kernel) // stride + 1 for d in x.shape[2:])
@@ -103,6 +110,13 @@ def rows(case: Any) -> list[Any]:
             lambda x, w, b: F.conv1d(x, w, b, 2, 1),
             lambda x, w, b: convolved(x[:, :, None], w[:, :, None], (1, 2), (0, 1))[:, :, 0] + b[:, None],
             ((real(2, 3, 9), real(4, 3, 3), real(4)),),
+            ulps=64,
+        ),
+        case(
+            "conv_transpose2d, more at the end than a stride",
+            lambda x, w: F.conv_transpose2d(x, w, None, 1, 1, 2, 2, 3),
+            lambda x, w: transposed(x, dilated(w, 3), 1, 1, 2, 2),
+            ((real(2, 4, 3, 2), real(4, 3, 2, 2)),),
             ulps=64,
         ),
         case(

@@ -71,6 +71,29 @@ def test_resuming_by_epoch():
     assert scheduler.get_last_lr() == pytest.approx([0.4, 2.0])
 
 
+@pytest.mark.parametrize(("name", "kwargs", "expected"), SCHEDULES, ids=ids)
+@pytest.mark.parametrize("epoch", [1, 4, 8, 9])
+def test_resuming_with_the_rates_of_that_epoch(name, kwargs, expected, epoch):
+    """As a saved optimizer has them: they are not moved once more."""
+    opt = two_groups()
+    for group, base in zip(opt.param_groups, (0.1, 0.5), strict=True):
+        group["initial_lr"], group["lr"] = base, expected(base, epoch)
+    scheduler = getattr(lr_scheduler, name)(opt, **kwargs, last_epoch=epoch - 1)
+    for e in range(epoch, epoch + 12):
+        assert scheduler.last_epoch == e
+        assert scheduler.get_last_lr() == pytest.approx([expected(0.1, e), expected(0.5, e)], rel=1e-9, abs=1e-15)
+        scheduler.step()
+
+
+def test_a_step_that_fails_changes_nothing():
+    opt = two_groups()
+    scheduler = lr_scheduler.LambdaLR(opt, [lambda e: 1.0, lambda e: 1 / (1 - e)])
+    with pytest.raises(ZeroDivisionError):
+        scheduler.step()
+    assert scheduler.last_epoch == 0
+    assert scheduler.get_last_lr() == [0.1, 0.5]
+
+
 def test_schedules_can_be_chained():
     opt = two_groups()
     a, b = lr_scheduler.ExponentialLR(opt, 0.9), lr_scheduler.StepLR(opt, 2, 0.5)

@@ -241,6 +241,7 @@ def test_dense_gradients_are_refused():
         with pytest.raises(GradientError, match=DENSE):
             optim.SparseAdam().minimize(sg.sum(variable * variable))
     assert w.detach().numpy().tobytes() == before.tobytes()
+    assert opt.state == {}
 
 
 def test_a_gradient_that_was_made_dense_is_refused():

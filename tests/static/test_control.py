@@ -170,6 +170,9 @@ def test_identity():
     assert y.name == "y"
     np.testing.assert_array_equal(Session().run("y", {"x": [1, 2]}), np.float32([1, 2]))
     assert Session().run(identity(3)) == 3
+    for value in (1.5, [1.5]):  # as of any Python number
+        assert identity(value).dtype == np.float32
+    assert identity(np.ones(2)).dtype == np.float64
 
 
 @pytest.mark.parametrize("wrong", [3, 1.5])

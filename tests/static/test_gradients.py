@@ -85,6 +85,12 @@ def test_of_a_captured_tensor():
     np.testing.assert_array_equal(values, [[30, 400], [10, 200]])
 
 
+def test_gradients_of_a_product_over_nothing_with_an_unknown_batch():
+    x, w = x64((None, 2, 0)), placeholder(np.float64, (0, 4))
+    found = gradients(F.sum(F.matmul(x, w) + 1), [x, w])
+    assert [g.shape for g in Session().run(found, {x: np.ones((3, 2, 0)), w: np.ones((0, 4))})] == [(3, 2, 0), (0, 4)]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

@@ -185,6 +185,30 @@ def use_reached_numpy(x, loss):
     SCALAR.numpy()  # the line
 
 
+def use_reached_print(x, loss):
+    print(SCALAR)  # the line
+
+
+def use_reached_format(x, loss):
+    f"{SCALAR}"  # the line
+
+
+def use_reached_in(x, loss):
+    _ = 3.0 in SCALAR  # the line
+
+
+def copy_reached(x, loss):
+    copy.deepcopy(SCALAR)  # the line
+
+
+def pickle_reached(x, loss):
+    pickle.dumps(SCALAR)  # the line
+
+
+def save_state(x, loss):
+    dispatch_state.optimizer.state_dict()  # the line
+
+
 def set_item(x, loss):
     y = x * 1
     y[0] = 1.0  # the line
@@ -221,6 +245,44 @@ def use_old_view(x, loss):
     row + 1  # the line
 
 
+def change_result_unrecorded(x, loss):
+    y = x * TRAINED
+    with sg.no_grad():
+        y.mul_(2)  # the line
+
+
+def change_argument_unrecorded(x, loss):
+    x.mul_(TRAINED)
+    x.detach().add_(1)  # the line
+
+
+def give_result_other_data(x, loss):
+    y = x * TRAINED
+    y.data = x  # the line
+
+
+def use_view_of_alias(x, loss):
+    y = x * 1
+    row = y.detach()[0]
+    y.mul_(2)
+    row + 1  # the line
+
+
+def use_old_stopped(x, loss):
+    y = x * 1
+    stopped = sg.stop_gradient(y)
+    y.mul_(2)
+    stopped + 1  # the line
+
+
+def use_view_of_detached(x, loss):
+    y = x * 1
+    row = y[0]
+    y.detach_()
+    y.mul_(2)
+    row + 1  # the line
+
+
 def taped(x, loss):
     x + TAPED  # the line
 
@@ -233,6 +295,7 @@ def read_only(x, loss):
     READ_ONLY.add_(1)  # the line
 
 
+TRAINED = sg.tensor(2.0, requires_grad=True)
 TAPED = sg.tensor([1.0], requires_grad=True) * 2
 COLUMNS = sg.tensor(np.asfortranarray(batch(4, 5)))
 READ_ONLY_MEMORY = np.ones(3, np.float32)
@@ -263,6 +326,12 @@ REFUSED = {
     use_reached_item: (REACHED.format("a number"), "pass the value as an argument"),
     use_reached_if: (REACHED.format("its truth value"), "pass the value as an argument"),
     use_reached_numpy: (REACHED.format("an array"), "pass the value as an argument"),
+    use_reached_print: (REACHED.format("the text"), "pass the value as an argument"),
+    use_reached_format: (REACHED.format("the text"), "pass the value as an argument"),
+    use_reached_in: (REACHED.format("the members"), "pass the value as an argument"),
+    copy_reached: (REACHED.format("a copy"), "pass the value as an argument"),
+    pickle_reached: (REACHED.format("a copy"), "pass the value as an argument"),
+    save_state: ("is read by a compiled function: Python can't have a copy of it", "pass the value as an argument"),
     set_item: ("assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x)"),
     change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
@@ -271,6 +340,14 @@ REFUSED = {
     permute: ("sg.randperm can't be traced", "call it outside the compiled function"),
     change_view: ("which shares memory with another tensor, can't be traced", "or change a clone()"),
     use_old_view: ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
+    **dict.fromkeys(
+        (use_view_of_alias, use_old_stopped, use_view_of_detached),
+        ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
+    ),
+    **dict.fromkeys(
+        (change_result_unrecorded, change_argument_unrecorded, give_result_other_data),
+        ("which is a result that requires grad, can't be traced", "or make the change outside of sg.no_grad()"),
+    ),
     taped: (r"with a tape of its own \(MulBackward0\) can't enter a compiled function", "or use x.detach()"),
     unordered: ("does not lie in memory in row-major order", "x = x.contiguous()"),
     read_only: ("can't change a tensor whose memory is read-only", "change a clone() of it"),

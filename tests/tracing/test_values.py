@@ -298,6 +298,74 @@ def test_values_written_between_calls_are_seen():
     assert step.recompiles == ["first call"]
 
 
+def old_alias(w, x):
+    d = w.data
+    w.data = x * 2
+    return d * 1, w * 1
+
+
+def changed_old_alias(w, x):
+    d = w.detach()
+    e = d.detach()
+    w.data = x * 2
+    e.add_(1)
+    return d * 1, e * 1, w * 1
+
+
+def alias_with_other_data(w, x):
+    d = w.detach()
+    d.data = x * 3
+    d.add_(1)
+    with sg.no_grad():
+        w.mul_(2)
+    return d * 1, w * 1
+
+
+def alias_of_a_result(w, x):
+    y = x * 2
+    z = y.detach()
+    y.data = x * 5
+    z.add_(1)
+    return y * 1, z * 1
+
+
+def former_data_in_the_new(w, x):
+    d = w.data
+    w.data = d - 0.1 * x
+    d.zero_()
+    return d * 1, w * 1
+
+
+def data_with_a_tape(w, x):
+    other = x.detach().clone().requires_grad_(True)
+    w.data = other * 2
+    (w * 3).sum().backward()
+    return other.grad, w.grad * 1
+
+
+def old_view(w, x):
+    first = w[:1]
+    w.data = x * 2
+    return first * 1, w * 1
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        old_alias, changed_old_alias, alias_with_other_data, alias_of_a_result, former_data_in_the_new, data_with_a_tape,
+        old_view,
+    ],
+)  # fmt: skip
+def test_other_data_inside_a_step(step):
+    """It gives a tensor other memory: what shares the former is not changed by it."""
+
+    def make():
+        w = sg.tensor([1.0, 2.0], requires_grad=True)
+        return Program(lambda x: step(w, x), {"w": w})
+
+    agree(make, [(sg.tensor(batch(2, seed=seed)),) for seed in range(3)])
+
+
 def test_data_that_is_not_in_row_major_order():
     net = nn.Linear(3, 2)
     step = linear_step(net)

@@ -1,9 +1,9 @@
 """Elementary functions for generated kernels, in float32 and float64: `exp_f32`, `exp_f64`, `log_f32`, ...
 
 Numba's wheels carry no vector mathematics library, and a loop around `math.exp` stays scalar. These are straight lines
-of arithmetic without a branch or a call, so LLVM vectorises the loop that inlines them. Their error is below 2
-units in the last place (ULP) over every finite input, subnormal numbers included; NaN, infinities and signed zeros
-behave as in C99. The one exception is `sin` and `cos` beyond |x| = 2**45, which give NaN. The figure in each docstring
+of arithmetic without a branch or a call, so LLVM vectorises the loop that inlines them; `sin` and `cos` call a function
+beside the loop for vectors with an element beyond 2**45. Their error is below 2 units in the last place (ULP) over every
+finite input, subnormal numbers included; NaN, infinities and signed zeros behave as in C99. The figure in each docstring
 is the largest error met: in float32 over every fifth number at least, in float64 and for `pow` over millions drawn from
 all bit patterns and from where errors peak, against an 80-bit long double.
 
@@ -11,6 +11,7 @@ Called from Python each runs its NumPy twin, so an unjitted kernel needs no subs
 native code. Arguments of another type are converted to the function's own.
 
     primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function Numba knows
+    rare            what a vectorised loop calls for arguments that are rare and take long
     exponential     exp, expm1, sigmoid, tanh
     logarithm       log, log1p
     trigonometric   sin, cos

@@ -1,16 +1,34 @@
-"""sin and cos: x = n pi/2 + r by Cody and Waite's reduction, and polynomials for sin(r) and cos(r), |r| <= pi/4."""
+"""sin and cos: x = n pi/2 + r, and polynomials for sin(r) and cos(r), |r| <= pi/4.
+
+r is what Cody and Waite's reduction leaves of x. Arguments too large for it are rare: for those x times the bits of 2/pi
+that matter is computed in integers (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), beside the loop.
+"""
 
 from __future__ import annotations
 
-from .primitives import NAN, Real, flip_sign, fma, horner, is_odd, narrow, negate_by_bit_one, rint, select, widen
+from itertools import pairwise
+
+from llvmlite import ir
+
+from .primitives import DOUBLE, INF, NAN, Real, flip_sign, fma, horner, is_odd, narrow, negate_by_bit_one, rint, select, widen
+from .rare import replaced
+
+I64, I128 = ir.IntType(64), ir.IntType(128)
 
 TWO_OVER_PI = 0.6366197723675814
 PI_2_HIGH, PI_2_MIDDLE, PI_2_LOW = 1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33
 
 # Up to here n is exact and n * PI_2_HIGH cancels exactly. The three parts miss pi/2 by 2**-163, so n times that stays
-# below 2**-53 of the smallest |r| that a float64 leaves, 2**-60.5. Results beyond are NaN: loud, where a wrong
-# reduction would give any number.
+# below 2**-53 of the smallest |r| that a float64 leaves, 2**-60.5.
 BOUND = 2.0**45
+
+# floor(2/pi * 2**1161). The largest float64 is m * 2**971, and 190 bits behind the point of x * 2/pi are wanted.
+TWO_OVER_PI_BITS = int(
+    "145f306dc9c882a53f84eafa3ea69bb81b6c52b3278872083fca2c757bd778ac36e48dc74849ba5c00c925dd413a32439fc3"
+    "bd63962534e7dd1046bea5d768909d338e04d68befc827323ac7306a673e93908bf177bf250763ff12fffbc0b301fde5e231"
+    "6b414da3eda6cfd9e4f96136e9e8c7ecd3cbfd45aea4f758fd7cbe2f67a0e73ef14a525d4d7f6bf623f1aba10ac",
+    16,
+)
 
 # S and C in sin(r) = r + r**3 S(r**2), cos(r) = 1 - r**2 / 2 + r**4 C(r**2), minimax (Remez), relative error.
 SIN_SHORT = (-1.9514601350460216e-04, 0.008332155868166893, -0.16666654536678438)  # 2**-28
@@ -45,13 +63,77 @@ def long_waves(x: Real) -> tuple[Real, Real, Real]:
     rounding = (a - (total - shadow)) + (b - shadow)
     tail = fma(n, -PI_2_LOW, rounding + b_low)
     r = total + tail
-    r_low = tail - (r - total)
+    return n, *pair_waves(r, tail - (r - total))
+
+
+def pair_waves(r: Real, r_low: Real) -> tuple[Real, Real]:
+    """(sin, cos) of r + r_low, to float64 accuracy."""
     z = r * r
     half = 0.5 * z
     sine = r + fma(r * z, horner(z, SIN), r_low)
     near = 1.0 - half
     cosine = near + (((1.0 - near) - half) + fma(z * z, horner(z, COS), -r * r_low))
-    return n, sine, cosine
+    return sine, cosine
+
+
+def far_waves(x: Real) -> tuple[Real, Real, Real]:
+    """(n, sin(r), cos(r)) to float64 accuracy, for a float64 x >= BOUND; n is modulo 4."""
+    b = x.builder
+    bits = x.pattern()
+    mantissa = b.or_(b.and_(bits, I64((1 << 52) - 1)), I64(1 << 52))
+    # The last of the bits of 2/pi that matter, for this exponent; 1023 is beyond all of finite numbers.
+    last = b.and_(b.sub(I64(2046), b.lshr(bits, I64(52))), I64(1023))
+    high, middle, low = _product(b, mantissa, _window(b, last))
+    # As 2 bits in front of the point and 190 behind it: the nearest integer, and what is left, within 1/2 of 0.
+    n = b.lshr(b.add(high, I64(1 << 61)), I64(62))
+    high, middle = _shifted_left(b, high, middle, I64(2)), _shifted_left(b, middle, low, I64(2))
+    # The first 128 bits of the rest, in exact parts of 48, 48 and 32, then as a pair (Dekker's two-sum).
+    parts = (
+        b.ashr(high, I64(16)),
+        b.or_(b.shl(b.and_(high, I64((1 << 16) - 1)), I64(32)), b.lshr(middle, I64(32))),
+        b.and_(middle, I64((1 << 32) - 1)),
+    )
+    first, second, third = (Real(b, b.sitofp(p, DOUBLE)) * 2.0**-k for p, k in zip(parts, (48, 96, 128), strict=True))
+    turn = first + second
+    turn_low = (second - (turn - first)) + third
+    r = turn * PI_2_HIGH
+    r_low = fma(turn, PI_2_HIGH, -r) + fma(turn, PI_2_MIDDLE, turn_low * PI_2_HIGH)
+    return Real(b, b.uitofp(n, DOUBLE)), *pair_waves(r, r_low)
+
+
+def _window(b: ir.IRBuilder, last: ir.Value) -> list[ir.Value]:
+    """192 bits of 2/pi from bit `last` on, in words from the lowest."""
+    name = "staticgrad_two_over_pi"
+    table = b.module.globals.get(name)
+    if table is None:
+        words = ir.ArrayType(I64, 20)
+        table = ir.GlobalVariable(b.module, words, name)
+        table.linkage, table.global_constant = "internal", True
+        table.initializer = ir.Constant(words, [TWO_OVER_PI_BITS >> 64 * i & (1 << 64) - 1 for i in range(20)])
+    first = b.lshr(last, I64(6))
+    words = [b.load(b.gep(table, [I64(0), b.add(first, I64(i))])) for i in range(4)]
+    fshr = b.module.declare_intrinsic("llvm.fshr", [I64], ir.FunctionType(I64, [I64] * 3))
+    return [b.call(fshr, [above, word, last]) for word, above in pairwise(words)]
+
+
+def _product(b: ir.IRBuilder, number: ir.Value, words: list[ir.Value]) -> list[ir.Value]:
+    """number times these words, modulo as many; from the highest."""
+    wide, carry, result = b.zext(number, I128), I128(0), []
+    for word in words:
+        total = b.add(b.mul(wide, b.zext(word, I128)), carry)
+        carry = b.lshr(total, I128(64))
+        result.append(b.trunc(total, I64))
+    return result[::-1]
+
+
+def _shifted_left(b: ir.IRBuilder, word: ir.Value, below: ir.Value, count: ir.Value) -> ir.Value:
+    fshl = b.module.declare_intrinsic("llvm.fshl", [I64], ir.FunctionType(I64, [I64] * 3))
+    return b.call(fshl, [word, below, count])
+
+
+def chosen(n: Real, sine: Real, cosine: Real) -> Real:
+    """sin(r + n pi/2), given the sine and cosine of r."""
+    return negate_by_bit_one(select(is_odd(n), cosine, sine), n)
 
 
 def shifted_sine(x: Real, quarters: int) -> Real:
@@ -59,13 +141,18 @@ def shifted_sine(x: Real, quarters: int) -> Real:
     magnitude = abs(x)
     single = x.format.bits == 32
     n, sine, cosine = short_waves(widen(magnitude)) if single else long_waves(magnitude)
-    n = n + float(quarters)
-    y = negate_by_bit_one(select(is_odd(n), cosine, sine), n)
-    return select(magnitude < BOUND, narrow(y) if single else y, NAN)
+    y = chosen(n + float(quarters), sine, cosine)
+
+    def far(x: Real) -> Real:
+        n, sine, cosine = far_waves(widen(x) if single else x)
+        y = chosen(n + float(quarters), sine, cosine)
+        return select(x < INF, narrow(y) if single else y, NAN)
+
+    return replaced(narrow(y) if single else y, magnitude, BOUND, ("sin", "cos")[quarters], far)
 
 
 def sin(x: Real) -> Real:
-    """The sine of x, for |x| < 2**45; NaN beyond and at infinities.
+    """The sine of x; NaN at infinities.
 
     float32 is computed in float64, with pi/2 in two parts; float64 takes three, and a pair of numbers for what is left.
     Error: 0.57 ULP (float32), 0.85 ULP (float64).
@@ -74,7 +161,7 @@ def sin(x: Real) -> Real:
 
 
 def cos(x: Real) -> Real:
-    """The cosine of x, for |x| < 2**45; NaN beyond and at infinities. Computed as `sin` is, a quarter turn on.
+    """The cosine of x; NaN at infinities. Computed as `sin` is, a quarter turn on.
 
     Error: 0.57 ULP (float32), 0.85 ULP (float64).
     """
