@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> None:
     try:
         from tqdm import tqdm
     except ImportError:
-        sys.exit('The benchmarks need more packages: pip install "staticgrad[bench]"')
+        sys.exit('The benchmarks need more packages: pip install -e ".[bench]" in the checkout')
     print(report.text(measure(options, partial(tqdm, leave=False))))
 
 

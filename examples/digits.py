@@ -45,7 +45,7 @@ def load(seed: int, dtype: str = "float32") -> tuple[Batch, Batch]:
         from sklearn.model_selection import train_test_split
         from sklearn.preprocessing import StandardScaler
     except ImportError:
-        sys.exit('This example needs scikit-learn: pip install "staticgrad[examples]"')
+        sys.exit('This example needs scikit-learn: pip install -e ".[examples]" in the checkout')
     pixels, labels = load_digits(return_X_y=True)
     train_x, test_x, train_y, test_y = train_test_split(
         pixels, labels.astype("int32"), test_size=0.2, stratify=labels, random_state=seed

@@ -30,7 +30,7 @@ class DigitsCNN(Example):
         try:
             from sklearn.datasets import load_digits
         except ImportError:
-            sys.exit('This example needs scikit-learn: pip install "staticgrad[examples]"')
+            sys.exit('This example needs scikit-learn: pip install -e ".[examples]" in the checkout')
         super().__init__(quick, seed)
         self.batch = 32 if quick else 64
         pixels, labels = load_digits(return_X_y=True)

@@ -16,7 +16,7 @@ import numpy as np
 try:
     from tqdm import tqdm
 except ImportError:
-    sys.exit('This example needs tqdm: pip install "staticgrad[examples]"')
+    sys.exit('This example needs tqdm: pip install -e ".[examples]" in the checkout')
 
 
 class Figures(NamedTuple):
@@ -76,7 +76,7 @@ def figure_of(width: float, panels: int) -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        sys.exit('--plot needs matplotlib: pip install "staticgrad[examples]"')
+        sys.exit('--plot needs matplotlib: pip install -e ".[examples]" in the checkout')
     figure = Figure(figsize=(width, 4), layout="constrained")
     return figure, figure.subplots(1, panels)
 

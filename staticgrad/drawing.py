@@ -90,7 +90,7 @@ def _figure(graph: Graph) -> Figure:
     except ImportError:
         raise StaticgradError(
             "draw needs matplotlib for .svg, .png and .pdf",
-            'pip install "staticgrad[viz]", or write a .dot file, which needs nothing more',
+            'pip install matplotlib, or write a .dot file, which needs nothing more',
         ) from None
     boxes, edges = place(graph)
     backward = backward_part(graph)

@@ -323,15 +323,29 @@ def silu(x: Any) -> Any:
     return x * F.sigmoid(x)
 
 
-def embedding(index: Any, weight: Any) -> Any:
+def embedding(index: Any, weight: Any, padding_idx: int | None = None) -> Any:
     """Rows of `weight` (entries, features) by integer index of any shape: (*index.shape, features).
 
-    Raises DTypeError for an index that is not integer, IndexRangeError for one outside [0, entries).
+    padding_idx: the entry that gets no gradient, counted from the end if negative. Raises DTypeError for an index that is
+    not integer, IndexRangeError for one outside [0, entries), ArgumentError for such a padding_idx.
     """
-    weight = _operand(weight)
+    index, weight = _operand(index), _operand(weight)
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: the weight needs two axes, got {shape_text(weight.shape)}")
-    return apply(gather_op, weight, bounded(_operand(index), weight, 0, negative=False), axis=0)
+    rows = apply(gather_op, weight, bounded(index, weight, 0, negative=False), axis=0)
+    if padding_idx is None:
+        return rows
+    padding = F.expand_dims(index == padding_entry(padding_idx, weight.shape[0]), len(index.shape))
+    return F.where(padding, F.stop_gradient(rows), rows)
+
+
+def padding_entry(padding_idx: Any, entries: int | None) -> int:
+    """Which entry of a table is padding. Raises ArgumentError."""
+    if isinstance(padding_idx, bool) or not isinstance(padding_idx, (int, np.integer)):
+        raise ArgumentError(f"embedding: padding_idx has to be an integer or None, got {padding_idx!r}")
+    if entries is None or not -entries <= padding_idx < entries:
+        raise ArgumentError(f"embedding: padding_idx must be within the {entries} entries, got {padding_idx}")
+    return int(padding_idx) % entries
 
 
 def embedding_bag(

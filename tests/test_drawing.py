@@ -114,7 +114,7 @@ def test_without_matplotlib_pictures_are_refused_and_dot_is_written(tmp_path, mo
     with pytest.raises(StaticgradError) as caught:
         sg.draw(two_layers(), tmp_path / "g.png")
     assert caught.value.summary == "draw needs matplotlib for .svg, .png and .pdf"
-    assert 'pip install "staticgrad[viz]"' in caught.value.details[0]
+    assert "pip install matplotlib" in caught.value.details[0]
     sg.draw(two_layers(), tmp_path / "g.dot")
     assert [path.name for path in tmp_path.iterdir()] == ["g.dot"]
 

@@ -18,7 +18,8 @@ def test_there_are_snippets():
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
-def test_snippet_runs_and_prints_what_it_says(snippet, tmp_path, capsys):
+def test_snippet_runs_and_prints_what_it_says(snippet, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     file = tmp_path / "snippet.py"
     file.write_text(snippet)
     generator = sg.manual_seed(0)

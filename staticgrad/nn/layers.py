@@ -174,23 +174,30 @@ class LayerNorm(Module):
 
 
 class Embedding(Module):
-    """Rows of weight (num_embeddings, embedding_dim) by index; they start standard normal, as in PyTorch."""
+    """Rows of weight (num_embeddings, embedding_dim) by index; they start standard normal, as in PyTorch.
+
+    padding_idx: the row that starts as zeros and gets no gradient, counted from the end if negative.
+    """
 
     weight: Tensor
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = None):
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = None):
         super().__init__()
         self.num_embeddings = _extent("Embedding", "num_embeddings", num_embeddings)
         self.embedding_dim = _extent("Embedding", "embedding_dim", embedding_dim)
+        self.padding_idx = None if padding_idx is None else functional.padding_entry(padding_idx, self.num_embeddings)
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         self.weight = Parameter(np.empty((self.num_embeddings, self.embedding_dim), kind))
         init.normal_(self.weight)
+        if self.padding_idx is not None:
+            init.zeros_(self.weight.detach()[self.padding_idx])
 
     def forward(self, index: Any) -> Any:
-        return functional.embedding(index, self.weight)
+        return functional.embedding(index, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
 
 
 class EmbeddingBag(Module):

@@ -70,7 +70,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, digits: ModuleType, missing: s
     (tmp_path / f"{missing}.py").write_text("raise ImportError")
     done = run(path=str(tmp_path))
     assert done.returncode == 1
-    assert done.stderr == f'This example needs {named}: pip install "staticgrad[examples]"\n'
+    assert done.stderr == f'This example needs {named}: pip install -e ".[examples]" in the checkout\n'
 
 
 def test_epochs_are_checked(digits: ModuleType) -> None:

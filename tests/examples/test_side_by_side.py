@@ -158,7 +158,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, example: str, missing: str, na
     (tmp_path / f"{missing}.py").write_text("raise ImportError")
     done = run(example, "--quick", path=str(tmp_path))
     assert done.returncode == 1
-    assert done.stderr == f'This example needs {named}: pip install "staticgrad[examples]"\n'
+    assert done.stderr == f'This example needs {named}: pip install -e ".[examples]" in the checkout\n'
 
 
 def test_text_becomes_codes_and_pieces_with_what_follows() -> None:

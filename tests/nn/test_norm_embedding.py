@@ -67,6 +67,8 @@ CASES = [
      lambda x: x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
     ("silu", F.silu, (X,), lambda x: x / (1 + np.exp(-x))),
     ("embedding", lambda w: F.embedding(INDEX, w), (TABLE,), lambda w: w[INDEX]),
+    ("embedding, squared beside padding", lambda w: F.embedding(INDEX, w, int(INDEX.flat[0]) - 7) ** 2, (TABLE,),
+     lambda w: np.where(np.isin(INDEX, INDEX.flat[0])[..., None], TABLE[INDEX], w[INDEX]) ** 2),
 ]  # fmt: skip
 
 
@@ -114,6 +116,28 @@ def test_layers():
     assert nn.SiLU()(sg.tensor([0.0])).item() == 0
     assert repr(norm) == "LayerNorm((6,), eps=1e-05, elementwise_affine=True)"
     assert nn.LayerNorm(6, elementwise_affine=False).weight is None
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_padding_stays_as_it_is(compiled):
+    table = nn.Embedding(5, 3, padding_idx=-1)
+    assert table.padding_idx == 4
+    assert repr(table) == "Embedding(5, 3, padding_idx=4)"
+    assert not table.weight.detach().numpy()[4].any()
+    before = table.weight.detach().numpy().copy()
+    opt = sg.optim.SGD(table.parameters(), lr=0.5)
+
+    def step(index):
+        opt.zero_grad()
+        table(index).exp().sum().backward()
+        opt.step()
+
+    run = sg.compile(step) if compiled else step
+    for _ in range(2):
+        run(sg.tensor([[4, 0], [4, 4]]))
+    after = table.weight.detach().numpy()
+    assert (after[0] < before[0]).all()
+    np.testing.assert_array_equal(after[1:], before[1:])
 
 
 def test_running_statistics_are_state_in_every_mode():
@@ -300,6 +324,9 @@ ERRORS = [
     (lambda: F.embedding(np.array([7]), TABLE), IndexRangeError, "index 7 is out of range for axis 0 with extent 7"),
     (lambda: F.embedding(np.array([-1]), TABLE), IndexRangeError, "index -1 is out of range"),
     (lambda: nn.Embedding(-1, 2), ArgumentError, "Embedding: num_embeddings must be an integer >= 0, got -1"),
+    (lambda: nn.Embedding(3, 2, 3), ArgumentError, "embedding: padding_idx must be within the 3 entries, got 3"),
+    (lambda: F.embedding(INDEX, TABLE, -8), ArgumentError, "embedding: padding_idx must be within the 7 entries, got -8"),
+    (lambda: F.embedding(INDEX, TABLE, 1.0), ArgumentError, "embedding: padding_idx has to be an integer or None, got 1.0"),
 ]
 
 
