@@ -96,6 +96,7 @@ def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
             raise GradientError(
                 f"element {i} of tensors does not require grad and does not have a grad_fn",
                 "make a leaf with requires_grad=True, and compute outside sg.no_grad()",
+                "results of a compiled function carry no tape: call backward() inside it",
             )
         if seed is None:
             data = root._data

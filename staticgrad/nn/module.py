@@ -279,7 +279,10 @@ class Module:
     # saving -----------------------------------------------------------------------------------------------------------
 
     def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
-        """Copies of all parameters and buffers by dotted path; a shared one under each of its names."""
+        """Copies of all parameters and buffers by dotted path; a shared one under each of its names.
+
+        What a Session trained lies in the Session: `load_state_dict(sess.run(dict(model.named_parameters())))` brings it here.
+        """
         return snapshot(dict(self._places(prefix)))
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
