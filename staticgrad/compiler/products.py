@@ -44,7 +44,9 @@ def gemm(b: Builder, node: Node, product: Node | None = None, addend: Node | Non
     if batches > 1 and not tx and _one_below_another(firsts, (m * ldx, 0, m * ldc, m * (ldc if lde == NOTHING else lde))):
         m, batches, firsts = m * batches, 1, [first[:1] for first in firsts]
     offsets = [place for places in zip(*firsts, strict=True) for place in places]
-    across = batches == 1 and bool(ty) and n > m and not b.lanes  # lanes have rows of the batch
+    # Each thread reads and packs its own share of the larger operand, which its share of an update may have written. Lanes
+    # have rows of the batch.
+    across = batches == 1 and bool(ty) and n > m and not b.lanes
     sizes = [tx, ty, m, n, k, ldx, ldy, ldc, batches, _bits(factor), lde, across, *offsets]
     span, work = n if across else m if batches == 1 else batches, batches * m * n * k
     chunks = b._chunks(work, span) if m else 1

@@ -273,12 +273,15 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     if not data.flags.writeable:
         raise _read_only("setitem")
     try:
-        extents = np.shape(data[key])
-        data[key] = value.reshape(value.shape[max(value.ndim - len(extents), 0) :])  # leading axes of extent 1
+        data[key] = value
     except IndexError as error:
         raise _index_error(error) from None
     except ValueError:
-        raise _misfit(value.shape, extents) from None
+        extents = np.shape(data[key])
+        lead = value.ndim - len(extents)
+        if lead <= 0 or value.shape[:lead] != (1,) * lead:
+            raise _misfit(value.shape, extents) from None
+        _write(data, key, value.reshape(value.shape[lead:]))  # NumPy drops such axes for some keys only
 
 
 def _index_error(error: IndexError) -> Exception:

@@ -151,6 +151,7 @@ class Entry:
         return feeds
 
     def _is_bare(self, tracer: Tracer, leaf: Any) -> bool:
+        """Whether an argument is an array; takes note that the trace relies on it then."""
         number = self.numbers[id(leaf)]
         if isinstance(tracer.arguments[number][0], Tensor):
             return False
