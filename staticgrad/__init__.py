@@ -153,6 +153,7 @@ if TYPE_CHECKING:
     from . import functional, nn, optim
     from .comparing import compare
     from .compiler.threads import get_num_threads, set_num_threads
+    from .compiler.user_passes import graph_pass, rewrite
     from .drawing import draw
     from .printing import to_dot, to_graphml, to_networkx, to_text
     from .saving import from_json, to_json
@@ -197,6 +198,7 @@ _MODULES = {
         "global_variables_initializer", "gradients", "group", "identity", "no_op", "placeholder", "reset_default_graph",
         "trainable_variables", "variables_initializer",
     ),
+    ".compiler.user_passes": ("graph_pass", "rewrite"),
     ".tracing": ("compile",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
@@ -231,13 +233,13 @@ __all__ = [
     "erf", "exp", "expand", "expand_dims", "expm1", "eye", "flatten", "flip", "float32", "float64", "floor", "floor_divide",
     "from_json", "from_numpy", "full", "functional", "ge", "get_collection", "get_default_dtype", "get_default_graph",
     "get_default_session", "get_num_threads", "getitem", "global_variables", "global_variables_initializer", "grad",
-    "gradients", "graph_of", "group", "gt", "identity", "index_add", "index_along", "int16", "int32", "int64", "int8",
-    "is_grad_enabled", "isfinite", "isnan", "le", "linspace", "log", "log1p", "log_softmax", "logical_and", "logical_not",
+    "gradients", "graph_of", "graph_pass", "group", "gt", "identity", "index_add", "index_along", "int16", "int32", "int64",
+    "int8", "is_grad_enabled", "isfinite", "isnan", "le", "linspace", "log", "log1p", "log_softmax", "logical_and", "logical_not",
     "logical_or", "logical_xor", "logsumexp", "lt", "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min",
     "minimum", "mul", "ne", "neg", "nn", "no_grad", "no_op", "norm", "one_hot", "ones", "ones_like", "optim", "outer",
     "permute", "placeholder", "pow", "rand", "randint", "randn", "randperm", "reciprocal", "relu", "remainder",
-    "reset_default_graph", "reshape", "round", "rsqrt", "scan", "set_default_dtype", "set_grad_enabled", "set_num_threads",
-    "sigmoid", "sign", "sin", "softmax", "softplus", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient",
+    "reset_default_graph", "reshape", "rewrite", "round", "rsqrt", "scan", "set_default_dtype", "set_grad_enabled",
+    "set_num_threads", "sigmoid", "sign", "sin", "softmax", "softplus", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient",
     "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx",
     "to_text", "trainable_variables", "transpose", "uint8", "unsqueeze", "var", "variables_initializer", "where", "while_loop",
     "zeros", "zeros_like",

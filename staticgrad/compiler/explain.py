@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import UninitializedError
+from ..ir import Node
+from ..ir.walks import quotient
 from . import driver
 from .jit import without_comments
 from .rows import Row, Slot
 from .table import BEHIND, ENTER, GO, REPEAT, T
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from .plan import Plan
 
 
@@ -29,6 +33,28 @@ def traffic(row: Row) -> int:
 def flops(row: Row) -> int:
     """Arithmetic of a product: 2 m n k. For kernels, cost units (one addition each)."""
     return 2 * row.work if row.kind == "gemm" else row.work
+
+
+def graph_of_rows(plan: Plan) -> nx.DiGraph[int]:
+    """See `Plan.graph`."""
+    block_of: dict[Node, int] = {}
+    for i, row in enumerate(plan.rows):
+        block_of.update(dict.fromkeys(row.nodes, i))
+        if row.node is not None:
+            block_of.setdefault(row.node, i)
+    graph = plan.ir
+    for node in graph.nodes:  # what is only looked at in another way, or taken out of a loop, belongs to where it was made
+        if node not in block_of and node.inputs and node.inputs[0] in block_of:
+            block_of[node] = block_of[node.inputs[0]]
+    found = quotient(graph.dag, block_of)
+    times = plan.times
+    for i, row in enumerate(plan.rows):
+        found.add_node(
+            i, name=row.name, kind=row.kind, ops=tuple(n.op.name for n in row.nodes), source=row.source or None,
+            bytes=traffic(row), cost=flops(row), microseconds=times.get(i),
+            where=row.node.where if row.node is not None else None,
+        )  # fmt: skip
+    return found
 
 
 def explain(plan: Plan) -> str:
@@ -50,6 +76,8 @@ def explain(plan: Plan) -> str:
     ]
     lines += ["", "fusion"]
     lines += counted(f"{'yes' if d.fused else 'no '}  {d}" for d in plan.decisions)
+    if plan.passed:
+        lines += ["", "passes of the user", *(f"  {line}" for line in plan.passed)]
     if plan.laws:
         lines += ["", "laws applied"]
         lines += [f"  {n} x {law} (at {op})" for (law, op), n in Counter(plan.laws).items()]
@@ -162,6 +190,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     for us, i in zip(times.tolist(), _timed(plan), strict=True):
         row, n = plan.rows[i], often[i]
         found.append((row.kind, row.name if n == 1 else f"{row.name}, {n:,d} times", us * n))
+    plan.times = {i: us for (_, _, us), i in zip(found, _timed(plan), strict=True)}
     return Profile(found, sum(us for _, _, us in found))
 
 

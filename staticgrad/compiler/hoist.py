@@ -13,6 +13,7 @@ is made keeps all but the first.
 from __future__ import annotations
 
 from ..ir import Extent, Index, Native, Node, Pointwise, Reduction, Region, Result, View
+from ..ir.walks import reached
 from ..operators import Symbol, apply, lines_of
 from ..ops.bodies import parameter
 from ..ops.loop_laws import AT_ONCE, SUMMED, Rule, terms
@@ -55,16 +56,20 @@ def _before(draft: Draft) -> None:
             behind.add(node)
     read = {*draft.roots, *(i for n in draft.graph.reaching(draft.roots) if n not in fixed for i in n.inputs)}
     turned = _turned(draft) if draft.length is None or draft.length >= OFTEN else set()
-    moved: dict[Node, Node] = {}
-    stack = [node for node in read if node in behind and node not in params]
-    while stack:
-        node = stack.pop()
-        if node in moved or node in params or node not in behind:
-            continue
-        if isinstance(node.op.emit, (Pointwise, Reduction)) or not (may_fail(node) or _free(node)) or node in turned:
-            moved[node] = parameter(draft.graph, node.type, node.name)
-        else:
-            stack.extend(node.inputs)
+
+    def worth_moving(node: Node) -> bool:
+        return isinstance(node.op.emit, (Pointwise, Reduction)) or not (may_fail(node) or _free(node)) or node in turned
+
+    def stays(node: Node) -> bool:
+        return node in params or node not in behind
+
+    candidates = reached(
+        [node for node in draft.graph.nodes if node in read and not stays(node)],
+        lambda node: () if stays(node) or worth_moving(node) else node.inputs,
+    )
+    moved = {
+        node: parameter(draft.graph, node.type, node.name) for node in candidates if not stays(node) and worth_moving(node)
+    }
     hoisted = [(param, draft.outside(node)) for node, param in moved.items()]
     draft.consts += hoisted
     if moved:

@@ -18,7 +18,9 @@ build        emit and compile kernels, lay out memory, write the table
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.laws import ALGEBRA, STABILISING
 from ..types import TensorType
@@ -35,6 +37,7 @@ from .schedule import schedule
 from .simplify import simplify
 from .specialise import expand, specialise
 from .strict import by_numpy
+from .user_passes import Pass, UserPasses
 
 Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
@@ -45,12 +48,14 @@ def compile_plan(
     known: dict[Node, TensorType],
     inspect: Inspect = None,
     strict: bool = False,
+    passes: Sequence[Pass] = (),
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
-    strict: with eager mode's bits, see `strict.py`."""
+    strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`."""
     laws: list[tuple[str, str]] = []
+    user = UserPasses(passes, len(prepared.results))
     given = [f for f in prepared.feeds if f in prepared.graph]
-    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict)
+    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user)
     graph.finish()
     results = found[: len(prepared.results)]
     moved = dict(zip(given, found[len(results) :], strict=True))
@@ -69,7 +74,7 @@ def compile_plan(
     return Plan(
         graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns],
         fuser.decisions + decisions + builder.decisions, laws, order.notes + parts + builder.notes, feeds, prepared.draws,
-        strict,
+        strict, user.notes, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
 
 
@@ -80,8 +85,9 @@ def reduced(
     laws: list[tuple[str, str]],
     inspect: Inspect = None,
     strict: bool = False,
+    user: UserPasses | None = None,
 ) -> tuple[Graph, list[Node]]:
-    """The passes before layouts, for a program or the body of a loop or branch."""
+    """The passes before layouts, for a program or the body of a loop or branch, into which passes of the user don't look."""
 
     def body(inner: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
         return reduced(inner, wanted, types, laws, inspect)
@@ -103,12 +109,45 @@ def reduced(
             ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
         ]
     found = list(results)
+    last = dict(stages)  # a stage that runs twice is over after the second time
     for stage, step in stages:
         graph, moved = step(graph, found)
         found = [moved[r] for r in found]
+        if user is not None and step is last[stage]:
+            graph, found = user.after(stage, graph, found)
         if inspect is not None:
             inspect(stage, graph, found)
     return graph, found
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What a plan was made of, to look at its graph after any stage again."""
+
+    prepared: Prepared
+    known: dict[Node, TensorType]
+    strict: bool
+    passes: tuple[Pass, ...]
+
+    def graph(self, stage: str) -> Graph:
+        """The graph after a stage; its `outputs` are the fetches, then the values of assigned variables. Raises
+        ArgumentError for a name that is no stage."""
+        seen: dict[str, tuple[Graph, list[Node]]] = {"prepare": (self.prepared.graph, self.prepared.results)}
+
+        def inspect(name: str, graph: Graph, results: Sequence[Node]) -> None:
+            seen[name] = graph, list(results)
+
+        given = [f for f in self.prepared.feeds if f in self.prepared.graph]
+        results = self.prepared.results
+        user = UserPasses(self.passes, len(results))
+        reduced(self.prepared.graph, [*results, *given], self.known, [], inspect, self.strict, user)
+        if stage not in seen:
+            raise ArgumentError(f"there is no stage {stage!r}", f"one of {', '.join(seen)}, fuse")
+        graph, results = seen[stage]
+        cells = [f"{cell} after" for cell, _ in self.prepared.assigns]
+        names = [f"result {i}" for i in range(len(self.prepared.fetches))] + cells
+        graph.outputs = dict(zip(names, results, strict=False))
+        return graph
 
 
 def _variables(graph: Graph, cells: Sequence[Cell]) -> None:

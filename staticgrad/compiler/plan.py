@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .gate import Block, Spec, address, block, gate
 from .region_rows import free_stacks
 from .results import Results
 from .rows import Row, Slot
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 LONG = 1_000_000
 """Cost units (some 0.02 ns) from which a plan lets other threads run meanwhile, which itself costs 0.1 us."""
@@ -50,7 +53,8 @@ if hasattr(os, "register_at_fork"):
 class Plan:
     """Runs a program for one set of feed shapes. Made by `compile_plan`; one thread at a time runs it (`lock`)."""
 
-    graph: Graph
+    ir: Graph
+    """The graph after the last pass."""
     rows: list[Row]
     builder: Builder
     fetches: list[Slot]
@@ -62,6 +66,12 @@ class Plan:
     draws: int
     strict: bool = False
     """Host calls work on the arrays that eager mode would have."""
+    passed: list[str] = field(default_factory=list)
+    """What the user's passes did."""
+    stages: Any = None
+    """Gives the graph after any stage of the pipeline."""
+    times: dict[int, float] = field(default_factory=dict)
+    """Microseconds of rows, as the latest `profile` measured them."""
     lock: Any = field(default_factory=rlock)
 
     def __post_init__(self) -> None:
@@ -340,6 +350,18 @@ class Plan:
     @property
     def host_calls(self) -> int:
         return sum(row.kind == "host" for row in self.rows)
+
+    @property
+    def graph(self) -> nx.DiGraph[int]:
+        """The rows of this plan as a networkx DiGraph: an edge where one needs what another computes.
+
+        Nodes are the numbers of rows in their order. Their attributes: `name`, `kind`, `ops` (the names of the operations),
+        `source` (the text of the kernel, or None), `bytes` (of the distinct buffers that it touches), `cost` (additions, or
+        2 m n k for products), `microseconds` (as the latest `profile()` measured it, else None) and `where` (the user's line).
+        """
+        from .explain import graph_of_rows
+
+        return graph_of_rows(self)
 
     def explain(self) -> str:
         from .explain import explain

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir import REGISTRY, Cell, Graph, Node
+from ..ir.walks import reached
 
 
 @dataclass
@@ -92,14 +93,7 @@ def _true() -> dict[str, Any]:
 def _visible(read: Node, copies: dict[Node, Node], order: list[Node], fed: set[Node]) -> Node:
     """The value a read sees: of the last assign that control dependencies put before it, else of the run's start."""
     variable = read.inputs[0]
-    before: set[Node] = set()
-    stack = list(read.after)
-    while stack:
-        node = stack.pop()
-        if node not in before:
-            before.add(node)
-            if node not in fed:
-                stack.extend(node.parents)
+    before = reached(read.after, lambda node: () if node in fed else node.parents)
     latest = copies[variable]
     for node in order:
         if node in before and node not in fed and node.op.effect == "assign" and node.inputs[0] is variable:

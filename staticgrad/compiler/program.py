@@ -15,6 +15,7 @@ from .strict import check_numerics
 
 if TYPE_CHECKING:
     from .plan import Plan
+    from .user_passes import Pass
 
 
 class Program:
@@ -32,8 +33,10 @@ class Program:
         effects: Sequence[Node] = (),
         draws: int | None = None,
         numerics: str = "fast",
+        passes: Sequence[Pass] = (),
     ):
         self.strict = check_numerics(numerics) == "strict"
+        self.passes = passes
         self.prepared = prepare(graph, fetches, feeds, effects, draws)
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = lock()
@@ -58,5 +61,5 @@ class Program:
                     node: TensorType(array.shape, node.type.dtype)
                     for node, array in zip(ready.feeds, arrays, strict=True)
                 }
-                self.plans[key] = compile_plan(ready, known, strict=self.strict)
+                self.plans[key] = compile_plan(ready, known, strict=self.strict, passes=self.passes)
             return self.plans[key]

@@ -8,12 +8,12 @@ end.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Cell, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
+from ..ir.walks import digraph, ordered, reached
 from .absorb import Sum
 from .fuse import Group
 from .layout import Layouts
@@ -286,35 +286,10 @@ def why_not_by_element(writer: Unit, base: Node, variable: Node, layouts: Layout
 
 def _reaches(first: Unit, later: Sequence[Unit]) -> bool:
     """Whether one of `later` has to wait for `first`."""
-    seen: set[Unit] = set()
-    stack = list(later)
-    while stack:
-        unit = stack.pop()
-        if unit is first:
-            return True
-        if unit not in seen:
-            seen.add(unit)
-            stack.extend(unit.after)
-    return False
+    return first in reached(later, lambda unit: unit.after)
 
 
 def _ordered(units: list[Unit]) -> list[Unit]:
-    """Kahn's algorithm; of the units that are ready, checks first, then in the order of the program, writes last."""
-    waiting = {unit: len(unit.after) for unit in units}
-    next_units: dict[Unit, list[Unit]] = {unit: [] for unit in units}
-    for unit in units:
-        for before in unit.after:
-            next_units[before].append(unit)
+    """Of the units that are ready, checks come first, then the others in the order of the program; writes come last."""
     serial = {unit: i for i, unit in enumerate(units)}
-    ready = [(u.priority, u.position, serial[u], u) for u in units if not waiting[u]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        unit = heapq.heappop(ready)[3]
-        order.append(unit)
-        for user in next_units[unit]:
-            waiting[user] -= 1
-            if not waiting[user]:
-                heapq.heappush(ready, (user.priority, user.position, serial[user], user))
-    assert len(order) == len(units), "units wait for each other"
-    return order
+    return ordered(digraph({unit: unit.after for unit in units}), lambda unit: (unit.priority, unit.position, serial[unit]))

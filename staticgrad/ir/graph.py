@@ -1,4 +1,4 @@
-"""Graph: nodes in topological order over a networkx DiGraph."""
+"""Graph: a networkx DiGraph of nodes, in topological order."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..errors import Where
 from ..types import TensorType
 from .node import Literal, Node
 from .op import OpDef
+from .walks import reached
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 class Graph:
     """A set of nodes closed under `inputs`, in an order in which operands come before their users.
 
-    `dag` is the networkx view. Edges follow from `Node.inputs`: a DiGraph keeps one edge for `mul(x, x)`, so operand
-    order and repetition live in the node. With `intern`, pure nodes are interned (same op, inputs, attributes: same
-    node), so common subexpressions never exist. Graphs that a user builds don't intern: two tensors written on two
-    lines can be fed apart. The compiler's copies do.
+    `dag` is the graph as networkx sees it. It shares its dictionaries with networkx's DiGraph rather than calling
+    `add_edge`: that costs a tenth, and networkx need not be imported to build a graph. An edge carries the operand
+    positions (`mul(x, x)` is one edge with positions (0, 1)) and whether it is a control dependency.
+
+    With `intern`, pure nodes are interned (same op, inputs, attributes: same node), so common subexpressions never exist.
+    Graphs that a user builds don't intern: two tensors written on two lines can be fed apart. The compiler's copies do.
     """
 
     def __init__(self, *, intern: bool = False):
@@ -41,11 +44,12 @@ class Graph:
         self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
         """Nodes that moved into a subgraph: nothing out here may read them."""
         self._interned: dict[Any, Node] | None = {}
-        self._members: set[Node] = set()
+        self._attributes: dict[Node, dict[str, Any]] = {}
+        self._successors: dict[Node, dict[Node, dict[str, Any]]] = {}
+        self._predecessors: dict[Node, dict[Node, dict[str, Any]]] = {}
         self._names: dict[str, int] = {}
         self._by_name: dict[str, Node] = {}
-        self._dag: nx.DiGraph | None = None
-        self._synced = 0
+        self._dag: nx.DiGraph[Node] | None = None
 
     # building ---------------------------------------------------------------------------------------------------
 
@@ -65,7 +69,7 @@ class Graph:
     def append(self, node: Node) -> Node:
         """Append an existing node, or return its twin when this graph interns."""
         with self.lock:
-            if node in self._members:
+            if node in self._attributes:
                 return node
             if self.intern and node.op.pure:
                 if self._interned is None:
@@ -74,10 +78,28 @@ class Graph:
                 if twin is not node:
                     return twin
             self.nodes.append(node)
-            self._members.add(node)
+            self._connect(node)
             if node.name:
                 self._by_name.setdefault(node.name, node)
         return node
+
+    def _connect(self, node: Node) -> None:
+        """Enter a node and its edges into the dictionaries of `dag`."""
+        self._attributes[node] = {}
+        self._successors[node] = {}
+        into: dict[Node, dict[str, Any]] = {}
+        self._predecessors[node] = into
+        for position, operand in enumerate(node.inputs):
+            edge = into.get(operand)
+            if edge is not None:
+                edge["positions"] += (position,)
+            elif operand in self._attributes:
+                into[operand] = self._successors[operand][node] = {"positions": (position,), "control": False}
+        for before in node.after:
+            if before in into:
+                into[before]["control"] = True
+            elif before in self._attributes:
+                into[before] = self._successors[before][node] = {"positions": (), "control": True}
 
     def finish(self) -> None:
         """Give up the memory that only building takes: the table of twins, which is made again should a node follow."""
@@ -86,12 +108,18 @@ class Graph:
     def withdraw(self, nodes: Iterable[Node]) -> None:
         """Take out nodes that became part of a subgraph."""
         with self.lock:
-            gone = set(nodes)
+            gone = {node for node in nodes if node in self._attributes}
             self.nodes[:] = [node for node in self.nodes if node not in gone]
-            self._members -= gone
+            for node in gone:
+                for operand in self._predecessors.pop(node):
+                    if operand not in gone:
+                        del self._successors[operand][node]
+                for user in self._successors.pop(node):
+                    if user not in gone:
+                        del self._predecessors[user][node]
+                del self._attributes[node]
             self._by_name = {name: node for name, node in self._by_name.items() if node not in gone}
             self.withdrawn |= gone
-            self._dag, self._synced = None, 0
 
     def unique_name(self, base: str) -> str:
         """`base`, or `base_1`, `base_2` ... when it is taken, as in TensorFlow 1."""
@@ -103,7 +131,7 @@ class Graph:
     # reading ----------------------------------------------------------------------------------------------------
 
     def __contains__(self, node: object) -> bool:
-        return node in self._members
+        return node in self._attributes
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
@@ -115,38 +143,32 @@ class Graph:
         return self._by_name.get(name)
 
     @property
-    def dag(self) -> nx.DiGraph:
-        """The networkx DiGraph of this graph; kept in step with `nodes`. Don't edit it."""
-        import networkx as nx
+    def dag(self) -> nx.DiGraph[Node]:
+        """This graph for networkx: any of its functions takes it. Edges lead from operands to users and have `positions`
+        (a tuple of operand numbers) and `control` (whether the edge is a control dependency, too).
 
-        with self.lock:
-            if self._dag is None:
-                self._dag = nx.DiGraph()
-            for node in self.nodes[self._synced :]:
-                self._dag.add_node(node)
-                self._dag.add_edges_from((parent, node) for parent in node.parents)
-            self._synced = len(self.nodes)
+        It is this very graph, not a copy: don't edit it, and copy it where it has to outlast further building.
+        """
+        if self._dag is None:
+            import networkx as nx
+
+            dag: nx.DiGraph[Node] = nx.DiGraph()
+            dag._node = self._attributes
+            dag._adj, dag._pred = self._successors, self._predecessors  # the first is what networkx calls _succ, too
+            self._dag = dag
         return self._dag
 
     def reaching(self, targets: Iterable[Node], stop: frozenset[Node] | set[Node] = frozenset()) -> list[Node]:
-        """The targets and all that they need, in order; not looking behind the nodes in `stop`."""
-        wanted: set[Node] = set()
-        stack = list(targets)
-        while stack:
-            node = stack.pop()
-            if node not in wanted:
-                wanted.add(node)
-                if node not in stop:
-                    stack.extend(node.parents)
+        """The targets and all that they need, in order; not looking beyond the nodes in `stop`."""
+        wanted = reached(targets, lambda node: () if node in stop else node.parents)
         return [node for node in self.nodes if node in wanted]
 
     def users(self) -> dict[Node, list[Node]]:
         """For each node, the nodes that read it (once per operand position)."""
-        result: dict[Node, list[Node]] = {node: [] for node in self.nodes}
-        for node in self.nodes:
-            for operand in node.inputs:
-                result[operand].append(node)
-        return result
+        return {
+            node: [user for user, edge in after.items() for _ in edge["positions"]]
+            for node, after in self._successors.items()
+        }
 
     def __str__(self) -> str:
         from ..printing import to_text

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import GraphError
 from ..ir import REGISTRY, Graph, Node, Subgraph
+from ..ir.walks import postorder, reached
 from ..operators import Symbol, append, apply, state
 from ..types import TensorType
 from .random import STREAMS, next_place, stream_op
@@ -142,19 +143,8 @@ class Traced:
         return {*self.params, *(n for n in added if not n.op.leaf and n not in shared and not n.op.effect)}
 
     def _captured(self) -> list[Node]:
-        found: dict[Node, None] = {}
-        seen: set[Node] = set()
-        stack = list(reversed(self.results))
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if node in self.inside:
-                stack.extend(reversed(node.inputs))
-            elif not _constant(node):
-                found[node] = None
-        return list(found)
+        found = reached(self.results, lambda node: node.inputs if node in self.inside else ())
+        return [node for node in found if node not in self.inside and not _constant(node)]
 
     def subgraph(self, captured: Sequence[Node], extra: Sequence[TensorType] = ()) -> Subgraph:
         """The body as a function of what is captured (by it, or by others beside it), then of the parameters."""
@@ -194,20 +184,12 @@ def copied(body: Graph, results: Sequence[Node], moved: dict[Node, Node], *, lea
     def spared(node: Node, p: int) -> bool:
         return lean and p in node.op.shape_only and node.inputs[p].type.static and node.inputs[p] not in moved
 
-    stack = list(results)
-    while stack:
-        node = stack[-1]
-        missing = [i for p, i in enumerate(node.inputs) if i not in moved and not spared(node, p)]
-        if node in moved:
-            stack.pop()
-        elif missing:
-            stack.extend(missing)
-        else:
-            inputs = tuple(
-                _shape(body, i.type) if spared(node, p) else moved[i] for p, i in enumerate(node.inputs)
-            )
-            moved[node] = body.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
-            stack.pop()
+    def read(node: Node) -> list[Node]:
+        return [i for p, i in enumerate(node.inputs) if not spared(node, p)]
+
+    for node in postorder(results, read, moved):
+        inputs = tuple(_shape(body, i.type) if spared(node, p) else moved[i] for p, i in enumerate(node.inputs))
+        moved[node] = body.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
     return [moved[r] for r in results]
 
 

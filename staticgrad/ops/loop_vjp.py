@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..ir import REGISTRY, Extent, Graph, Index, Node, Pointwise, Subgraph, View
+from ..ir.walks import reached
 from ..operators import F, Symbol, apply, frontends, state
 from ..types import StackType, TensorType, TupleType
 from .bodies import copied, outputs, parameter, twin
@@ -100,19 +101,11 @@ class Joint:
 
     def frontier(self, results: Sequence[Node]) -> list[Node]:
         """Early nodes that the late ones behind `results` read."""
-        found: dict[Node, None] = {}
-        seen: set[Node] = set()
-        stack = list(results)
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if node in self.late:
-                stack.extend(i for p, i in enumerate(node.inputs) if not self.known(node, p))
-            else:
-                found[node] = None
-        return [node for node in self.graph.nodes if node in found]
+        def read(node: Node) -> list[Node]:
+            return [i for p, i in enumerate(node.inputs) if not self.known(node, p)] if node in self.late else []
+
+        found = reached(results, read)
+        return [node for node in self.graph.nodes if node in found and node not in self.late]
 
 
 def active(loop: Loop, wanted: Sequence[bool]) -> set[Node]:
@@ -139,18 +132,15 @@ def residuals(joint: Joint, loop: Loop, needs: Sequence[Node], remat: bool) -> l
 
     def leaves(root: Node) -> list[Node]:
         """What a value is made of, down to what is not cheap."""
-        found, seen, stack = [], {root}, [root]
-        while stack:
-            node = stack.pop()
-            if node in given or node in kept:
-                continue
-            if node in loop.carry_params or not (remat or _cheap(node)):
-                found.append(node)
-                continue
-            inputs = [i for p, i in enumerate(node.inputs) if not joint.known(node, p)]
-            stack += [i for i in inputs if i not in seen]
-            seen.update(inputs)
-        return found
+        def ends(node: Node) -> bool:
+            return node in loop.carry_params or not (remat or _cheap(node))
+
+        def read(node: Node) -> list[Node]:
+            if node in given or node in kept or ends(node):
+                return []
+            return [i for p, i in enumerate(node.inputs) if not joint.known(node, p)]
+
+        return [node for node in reached([root], read) if not (node in given or node in kept) and ends(node)]
 
     for node in needs:
         if remat or not _cheap(node) or isinstance(node.op.emit, View) or _unkeepable(node):

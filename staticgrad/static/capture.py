@@ -10,6 +10,7 @@ from ..eager.tape import Ghost, Record, changed, edge
 from ..eager.tensor import Tensor
 from ..errors import GraphError, user_line
 from ..ir import REGISTRY, Node
+from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
 from ..types import shape_text, type_of
 from .control import control_dependencies
@@ -92,30 +93,24 @@ def _variable(graph: Graph, tensor: Tensor, trainable: bool = True) -> Node:
 
 
 def _replay(graph: Graph, last: Record) -> Node:
-    """The tape behind a record as nodes; iterative, as tapes are deep."""
+    """The tape behind a record as nodes."""
     after = control_of(graph)
     known: MutableMapping[Record, Node] = {} if after else graph.replayed  # ordered reads belong to their place
-    stack = [last]
-    while stack:
-        record = stack[-1]
-        makers = [edge(t, record.clock)[0] for t in record.inputs]
-        missing = [maker for maker in makers if maker is not None and maker not in known]
-        if record in known:
-            stack.pop()
-        elif record.freed:
+
+    def makers(record: Record) -> list[Record | None]:
+        if record.freed:
             raise GraphError(
                 "the tape behind this tensor was freed by backward()",
                 "compute it again, or keep it with backward(retain_graph=True)",
             )
-        elif missing:
-            stack.extend(missing)
-        else:
-            inputs = tuple(
-                _leaf(graph, tensor, record) if maker is None else known[maker]
-                for tensor, maker in zip(record.inputs, makers, strict=True)
-            )
-            known[record] = graph.add(record.op, inputs, record.attrs, type_of(record.out), "", user_line(), after)
-            stack.pop()
+        return [edge(t, record.clock)[0] for t in record.inputs]
+
+    for record in postorder([last], lambda record: [m for m in makers(record) if m is not None], known):
+        inputs = tuple(
+            _leaf(graph, tensor, record) if maker is None else known[maker]
+            for tensor, maker in zip(record.inputs, makers(record), strict=True)
+        )
+        known[record] = graph.add(record.op, inputs, record.attrs, type_of(record.out), "", user_line(), after)
     return known[last]
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from ..compiler.strict import check_numerics
+from ..compiler.user_passes import Pass, check_passes
 from ..errors import ArgumentError, FeedError, GraphError
 from ..ir import Graph, Node
 from ..operators import default_graph
@@ -27,14 +28,16 @@ class Session:
     Each session has its own values; several may run one graph, and several threads one session (they take turns).
     `with Session() as sess:` makes it the default for `tensor.eval()` and its graph the default graph, and closes it
     at the end. numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about
-    its speed. Raises ArgumentError when `graph` is no graph, and for another `numerics`.
+    its speed. passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names.
+
+    Raises ArgumentError when `graph` is no graph, and for another `numerics`.
     """
 
-    def __init__(self, graph: Graph | None = None, *, numerics: str = "fast"):
+    def __init__(self, graph: Graph | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()):
         if graph is not None and not isinstance(graph, Graph):
             raise ArgumentError(f"a session needs a graph, got {type(graph).__name__}", "sg.Session(graph=g)")
         self.graph = default_graph() if graph is None else graph
-        self.numerics = check_numerics(numerics)
+        self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         self._values = Values()
         self._steps: dict[Hashable, Step] = {}
         self._runners: dict[tuple[tuple[Node, ...], tuple[Node, ...]], Runner] = {}
@@ -146,7 +149,7 @@ class Session:
         nodes = tuple(dict.fromkeys(wanted))
         runner = self._runners.get((nodes, fed))
         if runner is None:
-            runner = self._runners[nodes, fed] = Runner(self._values, self.graph, nodes, fed, self.numerics)
+            runner = self._runners[nodes, fed] = Runner(self._values, self.graph, nodes, fed, self.numerics, self.passes)
         return Step(runner, nodes, wanted, structure)
 
     def _fetched(self, fetch: Any) -> Node:

@@ -20,6 +20,7 @@ from .fetches import rebuilder
 
 if TYPE_CHECKING:
     from ..compiler.plan import Plan
+    from ..compiler.user_passes import Pass
 
 CLOSED = "Attempted to use a closed Session."
 
@@ -57,11 +58,19 @@ class Runner:
 
     __slots__ = ("feeds", "known", "program", "reads", "ready", "sources", "values", "way", "writes")
 
-    def __init__(self, values: Values, graph: Graph, nodes: Sequence[Node], feeds: Sequence[Node], numerics: str = "fast"):
+    def __init__(
+        self,
+        values: Values,
+        graph: Graph,
+        nodes: Sequence[Node],
+        feeds: Sequence[Node],
+        numerics: str = "fast",
+        passes: Sequence[Pass] = (),
+    ):
         fed = set(feeds)
         own: dict[Node, Callable[[], np.ndarray]] = getattr(graph, "sources", {})
         sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
-        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics)
+        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes)
         prepared = program.prepared
         if prepared.needs:
             raise _unfed(prepared.needs)

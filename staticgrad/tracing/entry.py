@@ -12,6 +12,7 @@ import numpy as np
 from ..compiler.gate import Spec
 from ..compiler.program import Program
 from ..compiler.steps import Steps
+from ..compiler.user_passes import Pass
 from ..eager.modes import modes
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
@@ -74,7 +75,15 @@ class Home:
 class Entry:
     """See the module. It is made while its trace is active; `compile` makes the plan."""
 
-    def __init__(self, call: Call, tracer: Tracer, result: Any, reach: Reach, numerics: str = "fast"):
+    def __init__(
+        self,
+        call: Call,
+        tracer: Tracer,
+        result: Any,
+        reach: Reach,
+        numerics: str = "fast",
+        passes: Sequence[Pass] = (),
+    ):
         self.key = call.key
         self.reach = reach
         self.grad_mode = modes.now.grad
@@ -107,7 +116,9 @@ class Entry:
         self._changes(tracer)
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
         fetches = [fetch.node for fetch in self.fetches]
-        self.program = Program(tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics)
+        self.program = Program(
+            tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes
+        )
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))
         self.facts = [_fact(tensor) for tensor in self.captured]

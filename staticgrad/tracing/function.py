@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from ..compiler.strict import check_numerics
+from ..compiler.user_passes import Pass, check_passes
 from ..eager.modes import modes
 from ..eager.tensor import Tensor
 from ..errors import TraceError
@@ -39,8 +40,8 @@ class CompiledFunction:
     plan, explain(), source(), profile(): of the latest call's plan.
     """
 
-    def __init__(self, fn: Callable[..., Any], numerics: str = "fast"):
-        self.fn, self.numerics = fn, check_numerics(numerics)
+    def __init__(self, fn: Callable[..., Any], numerics: str = "fast", passes: Sequence[Pass] = ()):
+        self.fn, self.numerics, self.passes = fn, check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.entries: dict[tuple[Any, ...], list[Entry]] = {}
@@ -65,7 +66,7 @@ class CompiledFunction:
     def _method(self, instance: Any, owner: Any, known: dict[Any, CompiledFunction], key: Any) -> CompiledFunction:
         method = known.get(key)
         if method is None or method.fn.__self__ is not instance:  # type: ignore[attr-defined]
-            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), self.numerics)
+            method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), self.numerics, self.passes)
         return method
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -197,7 +198,7 @@ class CompiledFunction:
         try:
             with tracer.active():
                 args, kwargs = call.symbols(tracer)
-                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics)
+                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics, self.passes)
             tracer.close()
             del tracer, args, kwargs  # before the compiler asks for memory
             entry.compile(call)
@@ -242,6 +243,14 @@ class CompiledFunction:
             raise TraceError(f"{self.name} has not been called yet, so there is no plan")
         return self.latest.plan
 
+    def graph(self, stage: str = "simplify") -> Any:
+        """The graph of the latest call after a stage of the compiler: "prepare", "specialise", "stabilise", "expand" or
+        "simplify"; after "fuse", a networkx DiGraph with one node per row of the plan (see `Plan.graph`).
+
+        Raises TraceError before the first call, ArgumentError for another stage.
+        """
+        return self.plan.graph if stage == "fuse" else self.plan.stages.graph(stage)
+
     def explain(self) -> str:
         """What the plan does, and why: rows, fusion, buffers, host calls."""
         return self.plan.explain()
@@ -269,7 +278,7 @@ class CompiledFunction:
         return loop(self, batches)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
-        return CompiledFunction(self.fn, self.numerics)  # functions are not copied either
+        return CompiledFunction(self.fn, self.numerics, self.passes)  # functions are not copied either
 
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
@@ -285,7 +294,7 @@ class Methods(dict[CompiledFunction, CompiledFunction]):
         return Methods, ()
 
 
-def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast") -> Any:
+def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
     The same text runs eagerly without the decorator. Array arguments are run-time values; a new shape repeats the Python
@@ -294,18 +303,20 @@ def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast") -> 
     inside. Python itself - prints, lists, NumPy on plain arrays - runs only while tracing.
 
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
+    passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
 
     A call raises what the operations raise, and TraceError where Python asks for a value that exists only when the step
     runs; nothing is changed then. Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled
     function, others wait.
     """
     check_numerics(numerics)
+    check_passes(passes)
     if fn is None:
-        return functools.partial(compile, numerics=numerics)
+        return functools.partial(compile, numerics=numerics, passes=passes)
     if not callable(fn):
         raise TraceError(f"compile needs a function, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise TraceError(
             f"{fn.__name__} is a generator or a coroutine, which can't be compiled", "compile the step that it repeats"
         )
-    return CompiledFunction(fn, numerics)
+    return CompiledFunction(fn, numerics, passes)

@@ -1,0 +1,163 @@
+"""Questions about graphs, each answered by networkx's own algorithm where it has one.
+
+`Graph.dag` is a networkx DiGraph, so are the graphs of a schedule's units and a plan's kernels; any of them can be asked.
+Functions that are written out here say why. Each is compared with networkx's answer by a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+V = TypeVar("V", bound=Hashable)
+
+
+# what a value needs, and what needs it --------------------------------------------------------------------------------
+
+
+def reached(roots: Iterable[V], neighbors: Callable[[V], Iterable[V]]) -> dict[V, None]:
+    """The roots and all that can be reached from them: depth first, the first neighbor first.
+
+    `nx.ancestors` takes one root and no filter on edges; passes start from many roots and stop at feeds, parameters or
+    values that are cheap, which `neighbors` says by returning nothing for them.
+    """
+    found: dict[V, None] = {}
+    stack = list(roots)[::-1]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found[node] = None
+            stack.extend(list(neighbors(node))[::-1])
+    return found
+
+
+def postorder(roots: Iterable[V], operands: Callable[[V], Iterable[V]], known: Collection[V] = ()) -> Iterator[V]:
+    """Each value behind the roots after its operands, without recursion; values in `known`, and what only they
+    need, are left out.
+
+    `known` may grow while this runs. `nx.dfs_postorder_nodes` needs the whole graph built first; tapes and bodies are
+    discovered as they are walked.
+    """
+    done: set[V] = set()
+    stack = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, complete = stack.pop()
+        if node in done or node in known:
+            continue
+        if complete:
+            done.add(node)
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((operand, False) for operand in reversed(list(operands(node))))
+
+
+def ancestors(dag: nx.DiGraph[V], nodes: Iterable[V]) -> set[V]:
+    """All from which a path leads to one of `nodes`; without those that no path reaches from another of them."""
+    start = set(nodes)
+    return set().union(*(dag.pred[n] for n in reached(start, dag.predecessors))) if start else set()
+
+
+def descendants(dag: nx.DiGraph[V], nodes: Iterable[V]) -> set[V]:
+    """All to which a path leads from one of `nodes`."""
+    start = set(nodes)
+    return set().union(*(dag.succ[n] for n in reached(start, dag.successors))) if start else set()
+
+
+def has_path(dag: nx.DiGraph[V], source: V, target: V) -> bool:
+    """Whether a path of at least no edges leads from source to target."""
+    import networkx as nx
+
+    return nx.has_path(dag, source, target)
+
+
+# orders ---------------------------------------------------------------------------------------------------------------
+
+
+def ordered(dag: nx.DiGraph[V], key: Callable[[V], Any]) -> list[V]:
+    """A topological order: of the nodes that are ready, the one of the lowest key comes first. Raises ValueError for a
+    cycle."""
+    import networkx as nx
+
+    try:
+        return list(nx.lexicographical_topological_sort(dag, key))
+    except nx.NetworkXUnfeasible:
+        cycle = " -> ".join(repr(edge[0]) for edge in nx.find_cycle(dag))
+        raise ValueError(f"these wait for each other: {cycle}") from None
+
+
+def digraph(after: Mapping[V, Iterable[V]]) -> nx.DiGraph[V]:
+    """The DiGraph in which an edge leads to each key from each of its values."""
+    import networkx as nx
+
+    dag: nx.DiGraph[V] = nx.DiGraph()
+    dag.add_nodes_from(after)
+    dag.add_edges_from((before, node) for node, befores in after.items() for before in befores)
+    return dag
+
+
+def critical_path(dag: nx.DiGraph[V], weight: Callable[[V], float]) -> list[V]:
+    """The path of the largest total weight of its nodes: no schedule can be shorter, on any number of threads."""
+    import networkx as nx
+
+    weighted: nx.DiGraph[V] = nx.DiGraph()
+    weighted.add_nodes_from(dag)
+    weighted.add_edges_from((a, b, {"weight": weight(b)}) for a, b in dag.edges)
+    source = object()
+    weighted.add_edges_from((source, n, {"weight": weight(n)}) for n in dag if not dag.pred[n])
+    return nx.dag_longest_path(weighted, weight="weight")[1:]
+
+
+# groups ---------------------------------------------------------------------------------------------------------------
+
+
+def is_convex(dag: nx.DiGraph[V], group: Collection[V]) -> bool:
+    """Whether no path leaves the group and comes back: the group can run as one."""
+    inside = set(group)
+    outside_users = {user for n in inside for user in dag.successors(n)} - inside
+    return inside.isdisjoint(descendants(dag, outside_users))
+
+
+def quotient(dag: nx.DiGraph[V], block_of: Mapping[V, Hashable]) -> nx.DiGraph[Any]:
+    """The graph of blocks: an edge where a node of one block is an operand of a node of another. Nodes that are in no block are
+    left out.
+
+    `nx.quotient_graph` compares every pair of blocks; this walks the edges once.
+    """
+    import networkx as nx
+
+    result: nx.DiGraph[Any] = nx.DiGraph()
+    result.add_nodes_from(dict.fromkeys(block_of[n] for n in dag if n in block_of))
+    for a, b in dag.edges:
+        first, second = block_of.get(a), block_of.get(b)
+        if first is not None and second is not None and first != second:
+            result.add_edge(first, second)
+    return result
+
+
+def components(dag: nx.DiGraph[V]) -> list[set[V]]:
+    """The strongly connected components; each of an acyclic graph is one node."""
+    import networkx as nx
+
+    return list(nx.strongly_connected_components(dag))
+
+
+def dominators(dag: nx.DiGraph[V], root: V) -> dict[V, V]:
+    """For each node that the root reaches, the last node through which all paths to it lead; the root has none."""
+    import networkx as nx
+
+    found = dict(nx.immediate_dominators(dag, root))
+    found.pop(root, None)  # networkx before 3.6 lists it as its own
+    return {node: before for node, before in found.items() if before is not None}
+
+
+def minimum_cut(dag: nx.DiGraph[V], source: V, target: V, capacity: str = "capacity") -> tuple[float, tuple[set[V], set[V]]]:
+    """The least capacity whose removal parts target from source, and the nodes on the two sides. An edge without the attribute
+    can't be cut."""
+    import networkx as nx
+
+    value, (near, far) = nx.minimum_cut(dag, source, target, capacity=capacity)
+    return value, (set(near), set(far))

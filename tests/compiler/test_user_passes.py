@@ -1,0 +1,207 @@
+"""Passes of the user: called at their stage, verified, named in `explain()`; and the graphs that users look at."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.errors import ArgumentError, CompileError
+from staticgrad.ir import REGISTRY, Graph
+from staticgrad.types import TensorType, float32
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def squares(graph):
+    def rule(node, *operands):
+        if node.op.name == "mul" and node.inputs[0] is node.inputs[1]:
+            return sg.square(operands[0])
+        return None
+
+    return sg.rewrite(graph, rule)
+
+
+def quartic(x):
+    y = x * x
+    return (y * y).sum()
+
+
+def ops_of(graph):
+    return [node.op.name for node in graph.nodes if not node.op.leaf]
+
+
+@pytest.mark.parametrize("numerics", ["fast", "strict"])
+def test_a_compiled_function_runs_what_the_pass_made(numerics):
+    stage = "simplify" if numerics == "fast" else "specialise"
+    step = sg.compile(quartic, numerics=numerics, passes=[sg.graph_pass(stage)(lambda g: squares(g))])
+    assert step(X).item() == quartic(sg.tensor(X)).item()
+    assert ops_of(step.graph(stage)) == ["square", "square", "sum"]
+    assert len(step.plan.passed) == 1
+
+
+def test_a_session_runs_what_the_pass_made():
+    with sg.Graph().as_default():
+        x = sg.placeholder(sg.float32, [None, 3])
+        y = quartic(x)
+        with sg.Session(passes=[squares]) as sess:
+            assert sess.run(y, {x: X}) == quartic(sg.tensor(X)).item()
+            assert "squares, after simplify" in sess.plan(y, {x: X}).explain()
+
+
+def test_a_pass_sees_gradients_and_updates():
+    w = sg.tensor([1.0, 2.0], requires_grad=True)
+    seen = []
+
+    def look(graph):
+        seen.append((len(graph.outputs), nx.is_directed_acyclic_graph(graph.dag)))
+        return graph
+
+    @sg.compile(passes=[look])
+    def step(x):
+        loss = (w * x).square().sum()
+        loss.backward()
+        with sg.no_grad():
+            w.sub_(0.1 * w.grad)
+        return loss
+
+    assert step(sg.tensor([1.0, 1.0])).item() == 5.0
+    assert w.tolist() == pytest.approx([0.8, 1.6])
+    assert seen == [(3, True)]  # the loss, the new w, and its gradient
+
+
+@pytest.mark.parametrize("stage", ["specialise", "stabilise", "expand", "simplify"])
+def test_stages(stage):
+    order = []
+
+    @sg.graph_pass(stage)
+    def note(graph):
+        order.append(ops_of(graph))
+        return graph
+
+    sg.compile(lambda x: sg.log(sg.softmax(x, axis=1)), passes=[note])(X)
+    assert len(order) == 1
+    assert order[0] == {"specialise": ["softmax", "log"], "stabilise": ["log_softmax"]}.get(stage, order[0])
+    assert ("log_softmax" in order[0]) is (stage == "stabilise")
+
+
+def test_passes_run_in_their_order():
+    order = []
+
+    def first(graph):
+        order.append(1)
+        return graph
+
+    def second(graph):
+        order.append(2)
+        return graph
+
+    sg.compile(quartic, passes=[first, second])(X)
+    assert order == [1, 2]
+
+
+def lost(graph):
+    return Graph()
+
+
+def nothing(graph):
+    return None
+
+
+def other_type(graph):
+    new = sg.rewrite(graph, lambda node, *operands: None)
+    new.outputs = {name: new.nodes[0] for name in new.outputs}
+    return new
+
+
+def foreign_leaf(graph):
+    new = sg.rewrite(graph, lambda node, *operands: None)
+    kind = TensorType((), float32)
+    extra = new.add(REGISTRY["placeholder"], (), {"type": kind}, kind, "extra")
+    new.outputs = dict.fromkeys(new.outputs, extra)
+    return new
+
+
+def other_shape(graph):
+    return sg.rewrite(graph, lambda node, *operands: operands[0] if node.op.name == "sum" else None)
+
+
+def no_tensor(graph):
+    return sg.rewrite(graph, lambda node, *operands: 1.0 if node.op.name == "sum" else None)
+
+
+@pytest.mark.parametrize(
+    ("broken", "text"),
+    [
+        (nothing, "the pass nothing returned NoneType, not a graph"),
+        (lost, "the pass lost lost 'result 0'"),
+        (other_type, r"the pass other_type made result 0 f32\[2,3\]; it was f32\[\]"),
+        (foreign_leaf, "the pass foreign_leaf reads .*extra.*, which the graph that it was given does not have"),
+        (other_shape, "a rule replaced .*sum.* by a value of type"),
+        (no_tensor, "a rule returned 1.0 for"),
+    ],
+)
+def test_a_broken_pass_is_named(broken, text):
+    with pytest.raises(CompileError, match=text):
+        sg.compile(quartic, passes=[broken])(X)
+
+
+@pytest.mark.parametrize(
+    ("passes", "text"),
+    [(squares, "passes is a list of functions"), ([3], "a pass is a function from a graph to a graph, got int")],
+)
+def test_passes_are_checked(passes, text):
+    for make in (lambda: sg.compile(quartic, passes=passes), lambda: sg.Session(sg.Graph(), passes=passes)):
+        with pytest.raises(ArgumentError, match=text):
+            make()
+
+
+def test_a_stage_that_does_not_exist():
+    with pytest.raises(ArgumentError, match="called after one of specialise"):
+        sg.graph_pass("fusion")
+    step = sg.compile(quartic)
+    step(X)
+    with pytest.raises(ArgumentError, match="there is no stage 'nowhere'"):
+        step.graph("nowhere")
+
+
+def test_an_error_of_the_pass_itself_is_the_user_s():
+    def fails(graph):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        sg.compile(quartic, passes=[fails])(X)
+
+
+def test_the_graph_of_a_plan_is_its_rows():
+    w = sg.tensor(np.ones((3, 4), np.float32), requires_grad=True)
+
+    @sg.compile
+    def step(x):
+        loss = sg.tanh(x @ w).sum()
+        loss.backward()
+        return loss
+
+    step(X)
+    rows = step.graph("fuse")
+    assert list(rows) == list(range(len(step.plan.rows)))
+    assert list(nx.topological_sort(rows))
+    kinds = nx.get_node_attributes(rows, "kind")
+    kernels = [row for row, kind in kinds.items() if kind == "kernel"]
+    assert all("def kernel" in rows.nodes[row]["source"] for row in kernels)
+    assert nx.has_path(rows, min(rows), max(rows))
+    assert set(nx.get_node_attributes(rows, "microseconds").values()) == {None}
+    step.plan.profile(10)
+    assert all(rows.nodes[row]["bytes"] > 0 for row in rows)
+    assert step.plan.graph.nodes[kernels[0]]["microseconds"] > 0
+
+
+def test_graphs_share_networkx_s_form():
+    step = sg.compile(quartic)
+    step(X)
+    dag = step.graph("prepare").dag
+    assert isinstance(dag, nx.DiGraph)
+    (_, _, edge), *_ = dag.edges(data=True)
+    assert edge == {"positions": (0, 1), "control": False}  # x * x
+    assert [node.op.name for node in nx.dag_longest_path(dag)] == ["placeholder", "mul", "mul", "sum"]
