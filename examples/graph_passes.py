@@ -3,8 +3,8 @@
     python examples/graph_passes.py
 
 The pass turns divisions by constants into products with their reciprocals, which take a fraction of the time and round
-differently in the last place, so no compiler may do it unasked. The critical path is the longest chain of rows of the plan, each
-of which needs a result of the one before: on any number of threads, the step takes at least their time.
+differently in the last place, so no compiler may do it unasked. The critical path is the longest chain of rows of the plan,
+each of which needs a result of the one before: on any number of threads, the step takes at least their time.
 """
 
 from __future__ import annotations

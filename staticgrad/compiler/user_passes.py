@@ -106,8 +106,11 @@ class UserPasses:
 
 
 def applied(given: Pass, graph: Graph, kept: Sequence[Node], results: int) -> tuple[Graph, list[Node]]:
-    """What a pass makes of a graph, and where the values that are kept went. Raises CompileError, naming the pass, where its result is no
-    graph, is not well formed, reads what it was not given, or has other results."""
+    """What a pass makes of a graph, and where the values that are kept went.
+
+    Raises CompileError, naming the pass, where its result is no graph, is not well formed, reads what it was not given, or has
+    other results.
+    """
     name = name_of(given)
     graph.outputs = {f"result {i}": node for i, node in enumerate(kept[:results])}
     leaves = {node for node in graph.nodes if node.op.leaf not in ("", "constant", "shape")}

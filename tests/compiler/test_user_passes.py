@@ -111,7 +111,7 @@ def nothing(graph):
 
 def other_type(graph):
     new = sg.rewrite(graph, lambda node, *operands: None)
-    new.outputs = {name: new.nodes[0] for name in new.outputs}
+    new.outputs = dict.fromkeys(new.outputs, new.nodes[0])
     return new
 
 
