@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Graph:
     """A set of nodes closed under `inputs`, in an order in which operands come before their users.
 
-    `dag` is the graph as networkx sees it. It shares its dictionaries with networkx's DiGraph rather than calling
-    `add_edge`: that costs a tenth, and networkx need not be imported to build a graph. An edge carries the operand
-    positions (`mul(x, x)` is one edge with positions (0, 1)) and whether it is a control dependency.
+    `dag` is this graph as a networkx DiGraph. It is made when first asked for and grows with the graph: entering each edge
+    at once would triple the time that building takes, and most of the compiler's intermediate graphs are never asked. An
+    edge carries the operand positions (`mul(x, x)` is one edge with positions (0, 1)) and whether it is a control dependency.
 
     With `intern`, pure nodes are interned (same op, inputs, attributes: same node), so common subexpressions never exist.
     Graphs that a user builds don't intern: two tensors written on two lines can be fed apart. The compiler's copies do.
@@ -44,12 +44,12 @@ class Graph:
         self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
         """Nodes that moved into a subgraph: nothing out here may read them."""
         self._interned: dict[Any, Node] | None = {}
-        self._attributes: dict[Node, dict[str, Any]] = {}
-        self._successors: dict[Node, dict[Node, dict[str, Any]]] = {}
-        self._predecessors: dict[Node, dict[Node, dict[str, Any]]] = {}
+        self._members: set[Node] = set()
         self._names: dict[str, int] = {}
         self._by_name: dict[str, Node] = {}
         self._dag: nx.DiGraph[Node] | None = None
+        self._entered = 0
+        """How many of `nodes` are in `_dag`."""
 
     # building ---------------------------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ class Graph:
     def append(self, node: Node) -> Node:
         """Append an existing node, or return its twin when this graph interns."""
         with self.lock:
-            if node in self._attributes:
+            if node in self._members:
                 return node
             if self.intern and node.op.pure:
                 if self._interned is None:
@@ -78,28 +78,10 @@ class Graph:
                 if twin is not node:
                     return twin
             self.nodes.append(node)
-            self._connect(node)
+            self._members.add(node)
             if node.name:
                 self._by_name.setdefault(node.name, node)
         return node
-
-    def _connect(self, node: Node) -> None:
-        """Enter a node and its edges into the dictionaries of `dag`."""
-        self._attributes[node] = {}
-        self._successors[node] = {}
-        into: dict[Node, dict[str, Any]] = {}
-        self._predecessors[node] = into
-        for position, operand in enumerate(node.inputs):
-            edge = into.get(operand)
-            if edge is not None:
-                edge["positions"] += (position,)
-            elif operand in self._attributes:
-                into[operand] = self._successors[operand][node] = {"positions": (position,), "control": False}
-        for before in node.after:
-            if before in into:
-                into[before]["control"] = True
-            elif before in self._attributes:
-                into[before] = self._successors[before][node] = {"positions": (), "control": True}
 
     def finish(self) -> None:
         """Give up the memory that only building takes: the table of twins, which is made again should a node follow."""
@@ -108,18 +90,12 @@ class Graph:
     def withdraw(self, nodes: Iterable[Node]) -> None:
         """Take out nodes that became part of a subgraph."""
         with self.lock:
-            gone = {node for node in nodes if node in self._attributes}
+            gone = set(nodes)
             self.nodes[:] = [node for node in self.nodes if node not in gone]
-            for node in gone:
-                for operand in self._predecessors.pop(node):
-                    if operand not in gone:
-                        del self._successors[operand][node]
-                for user in self._successors.pop(node):
-                    if user not in gone:
-                        del self._predecessors[user][node]
-                del self._attributes[node]
+            self._members -= gone
             self._by_name = {name: node for name, node in self._by_name.items() if node not in gone}
             self.withdrawn |= gone
+            self._dag, self._entered = None, 0
 
     def unique_name(self, base: str) -> str:
         """`base`, or `base_1`, `base_2` ... when it is taken, as in TensorFlow 1."""
@@ -131,7 +107,7 @@ class Graph:
     # reading ----------------------------------------------------------------------------------------------------
 
     def __contains__(self, node: object) -> bool:
-        return node in self._attributes
+        return node in self._members
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
@@ -147,15 +123,23 @@ class Graph:
         """This graph for networkx: any of its functions takes it. Edges lead from operands to users and have `positions`
         (a tuple of operand numbers) and `control` (whether the edge is a control dependency, too).
 
-        It is this very graph, not a copy: don't edit it, and copy it where it has to outlast further building.
+        Later nodes are entered into the same DiGraph: take `dag.copy()` to change it, or to keep what it is now.
         """
-        if self._dag is None:
-            import networkx as nx
+        import networkx as nx
 
-            dag: nx.DiGraph[Node] = nx.DiGraph()
-            dag._node = self._attributes
-            dag._adj, dag._pred = self._successors, self._predecessors  # the first is what networkx calls _succ, too
-            self._dag = dag
+        with self.lock:
+            if self._dag is None:
+                self._dag = nx.DiGraph()
+            for node in self.nodes[self._entered :]:
+                self._dag.add_node(node)
+                positions: dict[Node, tuple[int, ...]] = {}
+                for position, operand in enumerate(node.inputs):
+                    positions[operand] = (*positions.get(operand, ()), position)
+                self._dag.add_edges_from(
+                    (before, node, {"positions": positions.get(before, ()), "control": before in node.after})
+                    for before in dict.fromkeys(node.parents)
+                )
+            self._entered = len(self.nodes)
         return self._dag
 
     def reaching(self, targets: Iterable[Node], stop: frozenset[Node] | set[Node] = frozenset()) -> list[Node]:
@@ -165,10 +149,11 @@ class Graph:
 
     def users(self) -> dict[Node, list[Node]]:
         """For each node, the nodes that read it (once per operand position)."""
-        return {
-            node: [user for user, edge in after.items() for _ in edge["positions"]]
-            for node, after in self._successors.items()
-        }
+        result: dict[Node, list[Node]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for operand in node.inputs:
+                result[operand].append(node)
+        return result
 
     def __str__(self) -> str:
         from ..printing import to_text

@@ -30,7 +30,7 @@ def reached(roots: Iterable[V], neighbors: Callable[[V], Iterable[V]]) -> dict[V
         node = stack.pop()
         if node not in found:
             found[node] = None
-            stack.extend(list(neighbors(node))[::-1])
+            stack += tuple(neighbors(node))[::-1]
     return found
 
 

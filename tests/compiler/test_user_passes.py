@@ -194,7 +194,7 @@ def test_the_graph_of_a_plan_is_its_rows():
     assert set(nx.get_node_attributes(rows, "microseconds").values()) == {None}
     step.plan.profile(10)
     assert all(rows.nodes[row]["bytes"] > 0 for row in rows)
-    assert step.plan.graph.nodes[kernels[0]]["microseconds"] > 0
+    assert all(step.plan.graph.nodes[row]["microseconds"] is not None for row in kernels)
 
 
 def test_graphs_share_networkx_s_form():
