@@ -72,7 +72,8 @@ class Node:
         put = object.__setattr__
         put(self, "op", op)
         put(self, "inputs", inputs)
-        put(self, "attrs", MappingProxyType(dict(attrs)) if attrs else NO_ATTRS)
+        shared = attrs.__class__ is MappingProxyType  # another node's
+        put(self, "attrs", attrs if shared else MappingProxyType(dict(attrs)) if attrs else NO_ATTRS)
         put(self, "type", type)
         put(self, "name", name)
         put(self, "where", where)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -163,10 +164,25 @@ def _transposed_sum(node: Node, x: Any) -> Any:
 
 def _of_products(node: Node) -> bool:
     """A matrix that is a product, or a sum or transpose of such."""
-    if node.op is REGISTRY["matmul"]:
-        return node.type.ndim == 2
-    inside = node.op in (REGISTRY["add"], REGISTRY["permute"]) and all(i.type.size == node.type.size for i in node.inputs)
-    return inside and all(map(_of_products, node.inputs))
+    seen, waiting = set(), [node]
+    while waiting:
+        now = waiting.pop()
+        if now in seen or now in _sums_of_products:
+            continue
+        seen.add(now)
+        if now.op is REGISTRY["matmul"]:
+            if now.type.ndim != 2:
+                return False
+            continue
+        if now.op not in (REGISTRY["add"], REGISTRY["permute"]) or any(i.type.size != now.type.size for i in now.inputs):
+            return False
+        waiting += now.inputs
+    _sums_of_products.update(seen)
+    return True
+
+
+_sums_of_products: WeakSet[Node] = WeakSet()
+"""Nodes of which this is known: a long sum is asked about at each of its terms."""
 
 
 def _sum_of_broadcast(node: Node, x: Any) -> Any:
