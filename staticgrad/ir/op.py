@@ -250,6 +250,9 @@ class OpDef:
     vjp_all: Callable[..., Any] | None = None
     """`(g, node, wanted, *inputs) -> cotangents`: all cotangents at once, where they share work. `wanted`: for which
     inputs; None where there is none. `vjp` then only says where gradients flow."""
+    vjp_add: Callable[..., None] | None = None
+    """`(total, g, node)`: adds the cotangent of the first operand, which is 0 but for a part, to an array in place. For eager
+    mode, where many parts of one tensor would each bring an array of its size."""
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
     sparse: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import index
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..operators import F, apply, numpy_twin, public
 from ..types import TensorType, normalize_axis, shape_text
 from .reductions import ndim_of
 from .rules import arithmetic
+from .slicing import slice_op
 
 
 def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
@@ -81,8 +82,37 @@ def _pad_part(g: Any, node: Any, likes: Sequence[Any]) -> Any:
     return F.concatenate([F.astype(p, g.dtype) for p in parts], node.attrs["axis"])
 
 
-def _concatenate_vjp(i: int) -> Any:
-    return lambda g, node, out, *inputs: apply(part_op, g, *inputs, axis=node.attrs["axis"], index=i)
+FEW = 16
+"""Operands up to which each part of a concatenation is told the extents of all of them."""
+
+
+def _flows(*args: Any) -> Any:
+    """Gradients flow to every floating operand; `vjp_all` computes them."""
+    raise AssertionError("vjp_all does this")
+
+
+def _concatenate_vjp(g: Any, node: Any, wanted: Sequence[bool], *inputs: Any) -> list[Any]:
+    axis = node.attrs["axis"]
+    extents = [x.shape[axis] for x in inputs]
+    if None in extents:
+        return _parts(g, axis, wanted, inputs)
+    stops = list(accumulate(extents))
+    slices = [((None, None, 1),) * axis + ((stop - n, stop, 1),) for n, stop in zip(extents, stops, strict=True)]
+    return [apply(slice_op, g, slices=s) if w else None for s, w in zip(slices, wanted, strict=True)]
+
+
+def _parts(g: Any, axis: int, wanted: Sequence[bool], likes: Sequence[Any]) -> list[Any]:
+    """Of many operands whose extents are not known, groups of them first: each operand would need all others."""
+    if len(likes) <= FEW:
+        return [apply(part_op, g, *likes, axis=axis, index=i) if w else None for i, w in enumerate(wanted)]
+    size = -(-len(likes) // FEW)
+    runs = [slice(i, i + size) for i in range(0, len(likes), size)]
+    wholes = [apply(concatenate_op, *likes[run], axis=axis) for run in runs]  # of which only the shapes are read
+    together = _parts(g, axis, [any(wanted[run]) for run in runs], wholes)
+    found: list[Any] = []
+    for run, part in zip(runs, together, strict=True):
+        found += [None] * len(likes[run]) if part is None else _parts(part, axis, wanted[run], likes[run])
+    return found
 
 
 concatenate_op = define(
@@ -90,7 +120,8 @@ concatenate_op = define(
         name="concatenate",
         infer=_concatenate_infer,
         eval=lambda *xs, axis: np.concatenate(xs, axis),
-        vjp=_concatenate_vjp,
+        vjp=lambda i: _flows,
+        vjp_all=_concatenate_vjp,
         emit=Native(_concatenate_plan, window=_concatenate_window),
         promote=arithmetic,
     )
