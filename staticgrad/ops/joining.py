@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -86,33 +86,35 @@ FEW = 16
 """Operands up to which each part of a concatenation is told the extents of all of them."""
 
 
-def _flows(*args: Any) -> Any:
-    """Gradients flow to every floating operand; `vjp_all` computes them."""
-    raise AssertionError("vjp_all does this")
+def _together(*args: Any) -> Any:
+    raise AssertionError("the cotangents of all operands are computed together")
 
 
-def _concatenate_vjp(g: Any, node: Any, wanted: Sequence[bool], *inputs: Any) -> list[Any]:
+def _concatenate_vjp(g: Any, node: Any, wanted: Sequence[bool], *inputs: Any) -> Iterator[Any]:
     axis = node.attrs["axis"]
     extents = [x.shape[axis] for x in inputs]
     if None in extents:
-        return _parts(g, axis, wanted, inputs)
-    stops = list(accumulate(extents))
-    slices = [((None, None, 1),) * axis + ((stop - n, stop, 1),) for n, stop in zip(extents, stops, strict=True)]
-    return [apply(slice_op, g, slices=s) if w else None for s, w in zip(slices, wanted, strict=True)]
+        yield from _parts(g, axis, wanted, inputs)
+        return
+    stop = 0
+    for extent, needed in zip(extents, wanted, strict=True):
+        stop += extent
+        slices = (*[(None, None, 1)] * axis, (stop - extent, stop, 1))
+        yield apply(slice_op, g, slices=slices) if needed else None
 
 
-def _parts(g: Any, axis: int, wanted: Sequence[bool], likes: Sequence[Any]) -> list[Any]:
+def _parts(g: Any, axis: int, wanted: Sequence[bool], likes: Sequence[Any]) -> Iterator[Any]:
     """Of many operands whose extents are not known, groups of them first: each operand would need all others."""
     if len(likes) <= FEW:
-        return [apply(part_op, g, *likes, axis=axis, index=i) if w else None for i, w in enumerate(wanted)]
+        for i, needed in enumerate(wanted):
+            yield apply(part_op, g, *likes, axis=axis, index=i) if needed else None
+        return
     size = -(-len(likes) // FEW)
     runs = [slice(i, i + size) for i in range(0, len(likes), size)]
     wholes = [apply(concatenate_op, *likes[run], axis=axis) for run in runs]  # of which only the shapes are read
     together = _parts(g, axis, [any(wanted[run]) for run in runs], wholes)
-    found: list[Any] = []
     for run, part in zip(runs, together, strict=True):
-        found += [None] * len(likes[run]) if part is None else _parts(part, axis, wanted[run], likes[run])
-    return found
+        yield from [None] * len(likes[run]) if part is None else _parts(part, axis, wanted[run], likes[run])
 
 
 concatenate_op = define(
@@ -120,7 +122,7 @@ concatenate_op = define(
         name="concatenate",
         infer=_concatenate_infer,
         eval=lambda *xs, axis: np.concatenate(xs, axis),
-        vjp=lambda i: _flows,
+        vjp=lambda i: _together,
         vjp_all=_concatenate_vjp,
         emit=Native(_concatenate_plan, window=_concatenate_window),
         promote=arithmetic,
