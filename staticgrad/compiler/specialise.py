@@ -23,7 +23,7 @@ def rebuild(graph: Graph, results: Sequence[Node], rewrite: Rewrite) -> tuple[Gr
     new = Graph(intern=True)
     copies: dict[Node, Node] = {}
     for node in graph.reaching(results):
-        copies[node] = rewrite(new, node, tuple(copies[i] for i in node.inputs))
+        copies[node] = rewrite(new, node, tuple(map(copies.__getitem__, node.inputs)))
     return new, copies
 
 

@@ -137,7 +137,8 @@ class Graph:
             if node not in wanted:
                 wanted.add(node)
                 if node not in stop:
-                    stack.extend(node.parents)
+                    stack += node.inputs
+                    stack += node.after
         return [node for node in self.nodes if node in wanted]
 
     def users(self) -> dict[Node, list[Node]]:

@@ -49,9 +49,10 @@ def _scalar(like: Any, value: Any) -> Symbol:
 
 def _fold(node: Node, *inputs: Any) -> Any:
     """Not repeats of a constant: how many there are is no reason for another kernel."""
+    for i in inputs:
+        if i.node.op is not constant:
+            return None
     if not inputs or node.op is REGISTRY["broadcast_to"] or isinstance(node.op.emit, Region) or node.type.size > 64:
-        return None
-    if any(i.node.op is not constant for i in inputs):
         return None
     with np.errstate(all="ignore"):
         value = node.op.eval(*(i.node.attrs["value"].array for i in inputs), **node.attrs)
@@ -76,11 +77,15 @@ def _minus_zero(node: Node, x: Any, y: Any) -> Any:
 
 def _inside_broadcast(node: Node, *inputs: Any) -> Any:
     """Operands of pointwise ops broadcast by themselves."""
+    broadcast = REGISTRY["broadcast_to"]
+    for i in node.inputs:
+        if i.op is broadcast:
+            break
+    else:
+        return None
     if not isinstance(node.op.emit, Pointwise) or node.op.shape_only:
         return None
     sources = [_source(i) for i in inputs]
-    if all(s is i for s, i in zip(sources, inputs, strict=True)):
-        return None
     smaller = np.broadcast_shapes(*(s.shape for s in sources))
     result = apply_op(node.op, *sources, **node.attrs)
     return result if smaller == node.type.shape else F.broadcast_to(result, node.type.shape)
