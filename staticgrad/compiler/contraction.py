@@ -61,6 +61,8 @@ class Contraction:
             unit = stack.pop()
             for parent in unit.parents:
                 other = unit_of[parent]
+                if other is unit:
+                    continue
                 if other is first:
                     if unit is not last:
                         self._note(first, unit, way)
