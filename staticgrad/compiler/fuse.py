@@ -23,7 +23,21 @@ from .layout import Layouts, count, real
 from .lookups import choose_lookups, lookup_of
 from .scatters import choose_scatters, scatter_of, why_apart
 from .space import (
-    COL, FULL, ROW, SCALAR, Domain, Misfit, Space, Union, classify, domain_of, facts_of, fusible, inlined, origin, uniform,
+    COL,
+    FULL,
+    ROW,
+    SCALAR,
+    Domain,
+    Misfit,
+    Space,
+    Union,
+    classify,
+    domain_of,
+    facts_of,
+    fusible,
+    inlined,
+    origin,
+    uniform,
     united,
 )  # fmt: skip
 from .table import MAX_BUFFERS
@@ -167,21 +181,20 @@ class Fuser:
 
     def _with(self, node: Node, group: Group) -> Callable[[], None]:
         """What lets a group compute one more node. Raises Misfit where it can't."""
-        if group.growth is not None:
+        growth = group.growth
+        if growth is not None:
             alone = domain_of([node], self.layouts)
-            union = united(alone, group.growth.domain, self.layouts, self.position)
-            kind, post, before = union.kind, union.post, group.space
-            early = group.growth.tally[EARLY] + (kind[node] == SCALAR and node not in post)
-            for n in union.kind:
-                if n is not node:
-                    was = before.kind[n] == SCALAR and n not in before.post
-                    early += (kind[n] == SCALAR and n not in post) - was
+            union = united(alone, growth.domain, self.layouts, self.position)
+            before, early = group.space, growth.tally[EARLY]
+            for n in {node, *union.kind}:
+                was = n is not node and before.kind[n] == SCALAR and n not in before.post
+                early += (union.kind[n] == SCALAR and n not in union.post) - was
             _check_scalars(early, len(group.members) + 1)
 
             def grow() -> None:
                 union.commit()
-                group.growth.tally[EARLY] = early
-                group.space = group.growth.domain.space
+                growth.tally[EARLY] = early
+                group.space = growth.domain.space
                 insort(group.members, node, key=self.position.__getitem__)
 
             return grow

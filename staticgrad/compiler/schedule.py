@@ -324,10 +324,10 @@ class Waits:
                 if unit not in behind:
                     behind.add(unit)
                     ahead.append(unit)
-            unit = stack.pop() if stack else next(back, None)  # type: ignore[arg-type]
-            if unit is None:
+            waiting = stack.pop() if stack else next(back, None)
+            if waiting is None:
                 return False
-            for before in unit.after:
+            for before in waiting.after:
                 if before is first:
                     return True
                 if before not in seen:

@@ -197,6 +197,9 @@ class Union:
     def __contains__(self, node: object) -> bool:
         return node in self.small.space.kind or node in self.large.space.kind
 
+    def __len__(self) -> int:
+        return len(self.small.space.kind) + len(self.large.space.kind)
+
     def __iter__(self) -> Iterator[Node]:
         yield from self.small.space.kind
         yield from self.large.space.kind

@@ -58,6 +58,7 @@ class Node:
     after: tuple[Node, ...]
     uniform: bool | None
     """Whether it is one number made of constants and extents, once the compiler has found out."""
+    _key: Hashable | None
 
     def __init__(
         self,
