@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -80,6 +81,7 @@ class Builder(Regions):
     def _leaves(self) -> None:
         arguments = [n for n in self.graph.nodes if n.op.leaf == "argument"]
         self.argument_nodes = arguments
+        places = {node: at for at, node in enumerate(arguments)}
         self.argument_values = np.zeros(max(len(arguments), 1))
         self.generator_state = np.zeros(2, np.int64)
         for node in self.graph.nodes:
@@ -99,7 +101,7 @@ class Builder(Regions):
                 array = np.ascontiguousarray(node.attrs["value"].array).reshape(shape)
                 self.slots[node] = Slot("fixed", array.shape, dtype, memory=array)
             elif leaf == "argument":
-                at = arguments.index(node)
+                at = places[node]
                 self.slots[node] = Slot("fixed", (), dtype, memory=self.argument_values[at : at + 1].reshape(()))
             elif leaf == "generator":
                 self.slots[node] = Slot("fixed", (2,), dtype, memory=self.generator_state)
@@ -150,9 +152,9 @@ class Builder(Regions):
 
     def _outputs(self) -> list[Slot]:
         """Slots that become arrays of their own: those that one fetch takes whole."""
-        fetched = [slot.root for slot in self.fetches]
+        fetched = Counter(slot.root for slot in self.fetches)
         whole = [slot.root for slot in self.fetches if slot.layout is None]
-        found = [slot for slot in whole if slot.kind == "arena" and fetched.count(slot) == 1]
+        found = [slot for slot in whole if slot.kind == "arena" and fetched[slot] == 1]
         for i, slot in enumerate(found):
             slot.kind, slot.index = "output", len(self.feed_index) + i
         return found

@@ -60,10 +60,10 @@ def graph_of_rows(plan: Plan) -> nx.DiGraph[int]:
 def explain(plan: Plan) -> str:
     """The plan as text: rows, buffers, fusion decisions, laws that fired, how variables are written."""
     lines = [summary(plan), "", "rows"]
-    kernels = list(plan.sources())
+    kernels = {code: number for number, code in enumerate(plan.sources())}
     depths = depth_of_rows(plan.rows)
     for i, row in enumerate(plan.rows):
-        what = f"kernel {kernels.index(without_comments(row.source))}" if row.source else row.kind
+        what = f"kernel {kernels[without_comments(row.source)]}" if row.source else row.kind
         where = row.node.where.short if row.node is not None and row.node.where is not None else ""
         name = _clip("  " * depths[i] + row.name, 46)
         lines.append(

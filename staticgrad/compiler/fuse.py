@@ -12,18 +12,41 @@ x's result in the middle of the kernel that x waits for (convexity).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import insort
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import add
 
 from ..ir import Graph, Node, Pointwise, Reduction, View
+from .contraction import Contraction, TooFar, Unit
 from .layout import Layouts, count, real
 from .lookups import choose_lookups, lookup_of
 from .scatters import choose_scatters, scatter_of, why_apart
-from .space import COL, FULL, ROW, SCALAR, Misfit, Space, classify, fusible, inlined, origin
+from .space import (
+    COL,
+    FULL,
+    ROW,
+    SCALAR,
+    Domain,
+    Misfit,
+    Space,
+    Union,
+    classify,
+    domain_of,
+    facts_of,
+    fusible,
+    inlined,
+    origin,
+    uniform,
+    united,
+)  # fmt: skip
 from .table import MAX_BUFFERS
 from .windows import choose_windows
 
 MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than a kernel gains
+
+SCALAR_KERNELS = 8
+"""Kernels of scalar arithmetic that one more scalar tries to join, the latest first."""
 
 CHEAP = 2  # cost up to which a value is computed in each kernel that reads it
 
@@ -44,12 +67,45 @@ class Decision:
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Nodes that one kernel computes."""
+    """Nodes that one kernel computes, in the order of the graph."""
 
     members: list[Node]
     space: Space
     outputs: list[Node] = field(default_factory=list)
     """Members whose value is stored."""
+    growth: Growth | None = None
+    """What decides about unions with it; None once its members are not what the fuser put together."""
+
+
+@dataclass(slots=True)
+class Growth:
+    """What the fuser keeps of a group, so that a union costs what the smaller of two groups has."""
+
+    domain: Domain
+    tally: list[int]
+    """How many members count in which way; see `_counts`."""
+    operands: int
+    """How many values from outside it reads, views of one value counted once."""
+    waiting: dict[Node, int]
+    """By member, how many operand positions of nodes outside read it."""
+    stored: int
+    """Members that are results or are read outside."""
+    scalar: bool
+    """Whether all members are scalar arithmetic."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """A union that can be done: nothing has changed yet."""
+
+    small: Group
+    large: Group
+    union: Union
+    tally: list[int]
+    operands: int
+    taken: dict[Node, int]
+    """By member, how many operand positions of the other group read it."""
+    stored: int
 
 
 def is_scalar_work(node: Node) -> bool:
@@ -65,9 +121,13 @@ class Fuser:
         self.layouts = layouts
         self.position = {node: i for i, node in enumerate(graph.nodes)}
         self.users = graph.users()
+        self.contraction = Contraction(graph.nodes)
         self.group_of: dict[Node, Group] = {}
-        self.merged: set[Group] = set()
+        self.scalars: list[Node] = []
+        """One member of each group of scalar arithmetic, in the order in which they began."""
         self.decisions: list[Decision] = []
+        for node in graph.nodes:
+            uniform(node)  # operands first: no recursion is deep
 
     def run(self) -> list[Group]:
         for node in self.graph.nodes:
@@ -106,32 +166,65 @@ class Fuser:
         others = {g for g in readers.values() if g is not group}
         if None in others:
             return
-        grown = []
-        for other in others:
-            members = sorted({*other.members, node}, key=self.position.__getitem__)  # type: ignore[union-attr]
-            try:
-                space = classify(members, self.layouts)
-                check_scalars(members, space)
-                grown.append((other, members, space))
-            except Misfit:
-                return
-        for other, members, space in grown:
-            other.members, other.space = members, space  # type: ignore[union-attr]
+        try:
+            grown = [self._with(node, other) for other in others if other is not None]
+        except Misfit:
+            return
+        for grow in grown:
+            grow()
         group.outputs.remove(node)
         if group not in readers.values():
             group.members.remove(node)
+            group.growth = None
         reason = "cheap: computed again rather than stored"
         self.decisions.extend(Decision(node, user, True, reason) for user, g in readers.items() if g is not group)
 
+    def _with(self, node: Node, group: Group) -> Callable[[], None]:
+        """What lets a group compute one more node. Raises Misfit where it can't."""
+        growth = group.growth
+        if growth is not None:
+            alone = domain_of([node], self.layouts)
+            union = united(alone, growth.domain, self.layouts, self.position)
+            before, early = group.space, growth.tally[EARLY]
+            for n in {node, *union.kind}:
+                was = n is not node and before.kind[n] == SCALAR and n not in before.post
+                early += (union.kind[n] == SCALAR and n not in union.post) - was
+            _check_scalars(early, len(group.members) + 1)
+
+            def grow() -> None:
+                union.commit()
+                growth.tally[EARLY] = early
+                group.space = growth.domain.space
+                insort(group.members, node, key=self.position.__getitem__)
+
+            return grow
+        members = sorted([*group.members, node], key=self.position.__getitem__)
+        space = classify(members, self.layouts)
+        check_scalars(members, space)
+
+        def replace() -> None:
+            group.members, group.space = members, space
+
+        return replace
+
     def _place(self, node: Node) -> None:
         """A group of its own, then merged with its producers' groups, the latest first."""
-        group = Group([node], classify([node], self.layouts))
-        self.group_of[node] = group
-        producers = {origin(i) for i in node.inputs if origin(i) in self.group_of}
+        group = self.group_of[node] = self._alone(node)
+        producers = [source for source in facts_of(node, self.layouts).sources if source in self.group_of]
         for producer in sorted(producers, key=self.position.__getitem__, reverse=True):
             self._merge(producer, node)
-        if is_scalar_work(node) and len(self.group_of[node].members) == 1:
+        if is_scalar_work(node) and self.group_of[node] is group and len(group.members) == 1:
             self._join_scalars(node)
+
+    def _alone(self, node: Node) -> Group:
+        domain = domain_of([node], self.layouts)
+        kind, post = domain.space.kind[node], node in domain.space.post
+        users = len(self.users[node])
+        growth = Growth(
+            domain, list(_counts(node, kind, post)), len(domain.readers), {node: users}, users > 0 or node in self.results,
+            is_scalar_work(node),
+        )  # fmt: skip
+        return Group([node], domain.space, growth=growth)
 
     def _part_scatters(self) -> None:
         """Scatters that do better on their own, or have no kernel that computes what they add, are routines."""
@@ -147,7 +240,7 @@ class Fuser:
             del self.group_of[node]
             rest = [n for n in group.members if n is not node]
             if rest:
-                group.members, group.space = rest, classify(rest, self.layouts)
+                group.members, group.space, group.growth = rest, classify(rest, self.layouts), None
 
     def _why_apart(self, rows: Node, group: Group) -> str | None:
         if rows not in group.members:
@@ -167,17 +260,18 @@ class Fuser:
 
     def _join_readers(self) -> None:
         """Kernels over one space that read the same operand, element by element, read it once."""
-        readers: dict[Node, dict[Group, None]] = {}
+        readers: dict[Node, dict[Group, Node]] = {}
         for node in self.graph.nodes:
             group = self.group_of.get(node)
-            for seen in node.inputs:
-                source = origin(seen)
-                if group is not None and self.group_of.get(source) is not group and not inlined(source):
+            if group is None:
+                continue
+            for seen, source in facts_of(node, self.layouts).operands:
+                if self.group_of.get(source) is not group and not inlined(source):
                     whole = count(seen.type.shape) == group.space.rows * (group.space.columns or 1)
                     if whole and seen.type.shape and self.layouts.at[seen].is_contiguous:
-                        readers.setdefault(self.layouts.base[seen], {})[group] = None
+                        readers.setdefault(self.layouts.base[seen], {})[group] = group.members[-1]
         for groups in readers.values():
-            first, *others = [group.members[-1] for group in groups]
+            first, *others = groups.values()
             for other in others:
                 a, b = self.group_of[first].space, self.group_of[other].space
                 if (a.rows, a.columns) == (b.rows, b.columns):
@@ -196,103 +290,152 @@ class Fuser:
 
     def _join_scalars(self, node: Node) -> None:
         """Scalar arithmetic gathers in one kernel, related or not."""
-        for other in reversed(list(dict.fromkeys(self.group_of.values()))):
-            if other is not self.group_of[node] and all(map(is_scalar_work, other.members)):
-                self._merge(other.members[-1], node)
-                if self.group_of[node] is self.group_of[other.members[-1]]:
-                    return
+        at, tried = len(self.scalars), 0
+        while at and tried < SCALAR_KERNELS:
+            at -= 1
+            group = self.group_of[self.scalars[at]]
+            if group.growth is None or not group.growth.scalar or group.members[0] is not self.scalars[at]:
+                del self.scalars[at]  # it is a part of another group by now
+                continue
+            tried += 1
+            self._merge(group.members[-1], node)
+            if len(self.group_of[node].members) > 1:
+                return
+        self.scalars.append(node)
 
     def _merge(self, producer: Node, consumer: Node) -> None:
         a, b = self.group_of[producer], self.group_of[consumer]
         if a is b:
             return
         try:
-            group = self._union(a, b)
+            if len(a.members) + len(b.members) > MAX_MEMBERS:
+                raise Misfit(f"more than {MAX_MEMBERS} operations in one kernel")
+            trial = self._union(*((a, b) if len(a.members) <= len(b.members) else (b, a)))
+            between = self._between(producer, consumer)
         except Misfit as reason:
             self.decisions.append(Decision(producer, consumer, False, str(reason)))
             return
-        for node in group.members:
-            self.group_of[node] = group
-        self.merged -= {a, b}
-        self.merged.add(group)
-        self.decisions.append(Decision(producer, consumer, True, _describe(group.space)))
+        self.contraction.join(producer, consumer, between)
+        self._grow(trial)
+        for node in trial.small.members:
+            self.group_of[node] = trial.large
+        self.decisions.append(Decision(producer, consumer, True, _describe(trial.large.space)))
 
-    def _union(self, a: Group, b: Group) -> Group:
-        if len(a.members) + len(b.members) > MAX_MEMBERS:
-            raise Misfit(f"more than {MAX_MEMBERS} operations in one kernel")
-        members = sorted({*a.members, *b.members}, key=self.position.__getitem__)
-        space = classify(members, self.layouts)
-        check_scalars(members, space)
-        operands = {origin(i) for n in members for i in n.inputs} - set(members)
-        if len(operands) > MAX_OPERANDS:
-            raise Misfit(f"more than {MAX_OPERANDS} operands in one kernel")
-        if self._buffers(members, space) + len(operands) > MAX_BUFFERS:
-            raise Misfit(f"more than {MAX_BUFFERS} buffers in one kernel")
-        if self._cycle(a, b):
+    def _between(self, producer: Node, consumer: Node) -> list[Unit]:
+        """What is between two groups, neither a part of them nor in the way of a union. Raises Misfit."""
+        try:
+            between = self.contraction.between(producer, consumer)
+        except TooFar:
+            raise Misfit("there is too much between them to look at") from None
+        if between is None:
             raise Misfit("a node between them is computed elsewhere (convexity)")
-        return Group(members, space)
+        return between
 
-    def _buffers(self, members: Sequence[Node], space: Space) -> int:
-        """At the most how many buffers hold results, accumulators (with their sums and what these lose), and what is
-        kept of a row or a block of rows."""
-        inside = set(members)
-        count = 1  # numbers
-        walked_again = any(isinstance(n.op.emit, Reduction) and space.kind[n] == ROW for n in members)
-        for node in members:
-            kind, folds = space.kind[node], isinstance(node.op.emit, Reduction)
-            count += node in self.results or any(user not in inside for user in self.users[node])
-            count += 3 * (folds and kind == COL) + (folds and kind == SCALAR)
-            count += walked_again and (kind == ROW or (kind == FULL and _cost(node) > CHEAP))
-        return count
+    def _union(self, small: Group, large: Group) -> Trial:
+        """Raises Misfit where no kernel can compute both groups, but for what is between them."""
+        a, b = small.growth, large.growth
+        assert a is not None
+        assert b is not None
+        union = united(a.domain, b.domain, self.layouts, self.position)
+        tally = list(map(add, a.tally, b.tally))
+        for node, kind in union.kind.items():
+            space = a.domain.space if node in a.domain.space.kind else b.domain.space
+            before, after = space.kind[node], kind
+            old, new = _counts(node, before, node in space.post), _counts(node, after, node in union.post)
+            tally = [t - x + y for t, x, y in zip(tally, old, new, strict=True)]
+        members = len(small.members) + len(large.members)
+        _check_scalars(tally[EARLY], members)
+        operands, taken = self._operands(a, b)
+        if operands > MAX_OPERANDS:
+            raise Misfit(f"more than {MAX_OPERANDS} operands in one kernel")
+        stored = a.stored + b.stored
+        for node, n in taken.items():
+            growth = a if node in a.waiting else b
+            stored -= growth.waiting[node] == n and node not in self.results
+        if _buffers(tally, stored) + operands > MAX_BUFFERS:
+            raise Misfit(f"more than {MAX_BUFFERS} buffers in one kernel")
+        return Trial(small, large, union, tally, operands, taken, stored)
 
-    def _cycle(self, a: Group, b: Group) -> bool:
-        """Whether something outside the two groups needs one of their values and is needed by them."""
-        both = {*a.members, *b.members}
-        first = self._horizon(min(self.position[n] for n in both))
-        seen: set[Node] = set()
-        stack = [i for n in both for i in n.inputs if origin(i) not in both]
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            group = self.group_of.get(node)
-            unit = group.members if group is not None else [node]
-            seen.update(unit)
-            if self.position[unit[-1]] < first:
-                continue
-            for operand in (i for member in unit for i in member.inputs):
-                if operand in both:
-                    return True
-                if operand not in seen:
-                    stack.append(operand)
-        return False
+    def _operands(self, small: Growth, large: Growth) -> tuple[int, dict[Node, int]]:
+        """How many values the two read from outside, and how often each member of one is read by the other, as it is."""
+        count = large.operands
+        taken: dict[Node, int] = {}
 
-    def _horizon(self, position: int) -> int:
-        """A kernel that ends before the horizon waits for nothing from `position` on. It lies lower than `position`
-        when a kernel spans it: its early members wait for its late ones."""
-        begins = [(self.position[g.members[0]], self.position[g.members[-1]]) for g in self.merged]
-        while spanning := [low for low, high in begins if low < position <= high]:
-            position = min(spanning)
-        return position
+        def read(source: Node, readers: Iterable[Node]) -> None:
+            positions = sum(reader.inputs.count(source) for reader in readers)
+            if positions:
+                taken[source] = positions
+
+        ours, theirs = small.domain, large.domain
+        for source, readers in ours.readers.items():
+            if source in theirs.space.kind:
+                read(source, readers)
+            elif source not in ours.space.kind and source not in theirs.readers:
+                count += 1
+        for source in ours.space.kind:
+            if source in theirs.readers:
+                read(source, theirs.readers[source])
+                count -= 1
+        return count, taken
+
+    def _grow(self, trial: Trial) -> None:
+        """Make the large group of a trial the union."""
+        small, large = trial.small, trial.large
+        a, b = small.growth, large.growth
+        assert a is not None
+        assert b is not None
+        trial.union.commit()
+        if self.position[large.members[-1]] < self.position[small.members[0]]:
+            large.members = large.members + small.members
+        else:
+            large.members = sorted(large.members + small.members, key=self.position.__getitem__)
+        large.space = b.domain.space
+        b.waiting.update(a.waiting)
+        for node, n in trial.taken.items():
+            b.waiting[node] -= n
+        b.tally, b.operands, b.stored = trial.tally, trial.operands, trial.stored
+        b.scalar = a.scalar and b.scalar
 
     def _leaves(self, node: Node, group: Group) -> bool:
         """Whether something outside the group needs this value in memory."""
-        for user in self.users[node]:
-            if self.group_of.get(user) is group:
-                continue
-            if isinstance(user.op.emit, View) and user.op.emit.keeps_order and user not in self.layouts.copies:
-                if user in self.results or self._leaves(user, group):
+        stack = [node]
+        while stack:
+            for user in self.users[stack.pop()]:
+                if self.group_of.get(user) is group:
+                    continue
+                if not (isinstance(user.op.emit, View) and user.op.emit.keeps_order) or user in self.layouts.copies:
                     return True
-                continue
-            return True
+                if user in self.results:
+                    return True
+                stack.append(user)
         return False
 
 
 def check_scalars(members: Sequence[Node], space: Space) -> None:
     """Scalars stand apart from values per row or column, unless they are made of accumulated ones. Raises Misfit."""
-    early = [n for n in members if space.kind[n] == SCALAR and n not in space.post]
-    if early and len(early) != len(members):
+    _check_scalars(sum(space.kind[n] == SCALAR and n not in space.post for n in members), len(members))
+
+
+def _check_scalars(early: int, members: int) -> None:
+    if early and early != members:
         raise Misfit("scalar arithmetic is done once, in a kernel of its own")
+
+
+COLUMN_SUMS, TOTALS, ROW_SUMS, KEPT, EARLY = range(5)
+
+
+def _counts(node: Node, kind: str, post: bool) -> tuple[bool, ...]:
+    """How a node counts: as an accumulator per column, as one of everything, as a reduction of rows, as a value that kernels
+    with one keep, and as a scalar that is there before the first row."""
+    folds = isinstance(node.op.emit, Reduction)
+    kept = kind == ROW or (kind == FULL and _cost(node) > CHEAP)
+    return folds and kind == COL, folds and kind == SCALAR, folds and kind == ROW, kept, kind == SCALAR and not post
+
+
+def _buffers(tally: Sequence[int], stored: int) -> int:
+    """At the most how many buffers hold numbers, results, accumulators (with their sums and what these lose), and what is
+    kept of a row or a block of rows."""
+    return 1 + stored + 3 * tally[COLUMN_SUMS] + tally[TOTALS] + (tally[KEPT] if tally[ROW_SUMS] else 0)
 
 
 def _describe(space: Space) -> str:

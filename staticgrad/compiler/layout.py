@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ..ir import Graph, Layout, Node, View
 
@@ -37,6 +38,8 @@ class Layouts:
         self.at: dict[Node, Layout] = {}
         self.copies: dict[Node, tuple[Node, Layout]] = {}
         """For each copied view, the base and the layout of the elements that it takes."""
+        self.facts: dict[Node, Any] = {}
+        """What `space.py` knows of single nodes."""
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
         for node in graph.nodes:

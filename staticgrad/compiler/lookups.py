@@ -7,7 +7,7 @@ row in place; the rows are not stored one behind the other first. Table and numb
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from ..ir import Lookup, Native, Node
 from .kinds import FULL, ROW, Misfit, Space, origin
@@ -44,7 +44,7 @@ def rows_begin(node: Node, lookup: Lookup) -> int:
     return node.inputs[lookup.index].type.ndim if node.inputs[lookup.table].type.ndim > 1 else 0
 
 
-def assign_lookup(node: Node, lookup: Lookup, space: Space, inside: set[Node], layouts: Layouts) -> None:
+def assign_lookup(node: Node, lookup: Lookup, space: Space, inside: Container[Node], layouts: Layouts) -> None:
     """Its kind, by its size. Raises Misfit when the kernel can't read its operands."""
     if any(origin(operand) in inside for operand in node.inputs):
         raise Misfit("it reads rows by their numbers, and both lie in memory only")

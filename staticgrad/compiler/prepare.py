@@ -6,12 +6,12 @@ their work, and numbers the random draws. What comes out is pure: leaves, values
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..ir import REGISTRY, Cell, Graph, Node
-from ..ir.walks import reached
 
 
 @dataclass
@@ -45,6 +45,7 @@ def prepare(
     """
     fed = set(feeds)
     order = graph.reaching([*fetches, *effects], stop=fed)
+    position = {node: i for i, node in enumerate(order)}
     result = Graph(intern=True)
     copies: dict[Node, Node] = {}
     for node in feeds:
@@ -56,7 +57,7 @@ def prepare(
             continue
         attrs, inputs = node.attrs, tuple(copies[i] for i in node.inputs)
         if node.op.effect == "read":
-            copies[node] = _visible(node, copies, order, fed)
+            copies[node] = _visible(node, copies, position, fed)
         elif node.op.effect == "assign":
             cell = node.inputs[0].attrs["cell"]
             copies[node] = assigned[cell] = inputs[1]
@@ -90,12 +91,20 @@ def _true() -> dict[str, Any]:
     return literal(np.asarray(True))
 
 
-def _visible(read: Node, copies: dict[Node, Node], order: list[Node], fed: set[Node]) -> Node:
+def _visible(read: Node, copies: dict[Node, Node], position: dict[Node, int], fed: set[Node]) -> Node:
     """The value a read sees: of the last assign that control dependencies put before it, else of the run's start."""
     variable = read.inputs[0]
-    before = reached(read.after, lambda node: () if node in fed else node.parents)
-    latest = copies[variable]
-    for node in order:
-        if node in before and node not in fed and node.op.effect == "assign" and node.inputs[0] is variable:
-            latest = copies[node]
-    return latest
+    waiting = [(-position[node], node) for node in read.after]
+    heapq.heapify(waiting)
+    seen = set(read.after)
+    while waiting:  # the latest first
+        node = heapq.heappop(waiting)[1]
+        if node in fed:
+            continue
+        if node.op.effect == "assign" and node.inputs[0] is variable:
+            return copies[node]
+        for parent in node.parents:
+            if parent not in seen:
+                seen.add(parent)
+                heapq.heappush(waiting, (-position[parent], parent))
+    return copies[variable]

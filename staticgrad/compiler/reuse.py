@@ -24,6 +24,7 @@ def reuse(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -> None:
     kept = {layouts.base[value] for value in [*fetches, *order.saved]} | set(order.place)
     for part in layouts.part.values():  # others may read one of them when the last has read the other
         kept |= {part, layouts.base[part]}
+    free = made - kept
     kernels = [unit for unit in order.units if unit.kind == "kernel"]
     alike: dict[Hashable, list[tuple[Unit, dict[Node, int]]]] = {}
     for unit in kernels:
@@ -31,8 +32,8 @@ def reuse(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -> None:
         alike.setdefault(_kind(unit, numbers, layouts), []).append((unit, numbers))
     over: dict[Node, Node] = {}
     for same in alike.values():
-        free = set.intersection(*[_pairs(unit, numbers, layouts, made - kept, last) for unit, numbers in same])
-        for result, operand in _apart(free):
+        pairs = set.intersection(*[_pairs(unit, numbers, layouts, free, last) for unit, numbers in same])
+        for result, operand in _apart(pairs):
             for _, numbers in same:
                 nodes = list(numbers)
                 over[nodes[result]] = nodes[operand]
@@ -45,7 +46,7 @@ def reuse(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -> None:
         if unit.kind != "native" or unit.over is None:
             continue
         [value], base = unit.makes, layouts.base[unit.over]
-        dying = {value, base} <= made - kept and value.type.size == base.type.size and last[base] is unit
+        dying = {value, base} <= free and value.type.size == base.type.size and last[base] is unit
         if dying and adds_to(unit, base, layouts):
             order.place[value] = base
             order.notes.append(_note(value, base))

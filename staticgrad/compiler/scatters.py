@@ -11,7 +11,7 @@ rows, from which none can be left out; these are stored, and added by a routine.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ..ir import Native, Node, Pointwise, Reduction, Scatter
 from .kinds import FULL, ROW, SPREAD, Misfit, Space, origin
@@ -50,7 +50,7 @@ def spread_space(node: Node, scatter: Scatter) -> tuple[int, int]:
     return count(shape[:k]), count(shape[k:])
 
 
-def assign_scatter(node: Node, scatter: Scatter, space: Space, inside: set[Node]) -> None:
+def assign_scatter(node: Node, scatter: Scatter, space: Space, inside: Collection[Node]) -> None:
     """Its kind. Raises Misfit when the kernel can't add its rows."""
     if origin(node.inputs[scatter.index]) in inside:
         raise Misfit("it adds to rows by their numbers, which lie in memory only")

@@ -8,12 +8,12 @@ end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Cell, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
-from ..ir.walks import digraph, ordered, reached
+from ..ir.walks import digraph, ordered
 from .absorb import Sum
 from .fuse import Group
 from .layout import Layouts
@@ -106,13 +106,17 @@ def _units(
             if origin(i) not in inside and not inlined(origin(i))
         }
         units.append(Unit("kernel", list(group.outputs), reads, position[group.members[-1]], group))
+    taken_out: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        if isinstance(node.op.emit, Result):
+            taken_out.setdefault(node.inputs[0], []).append(node)
     for node in graph.nodes:
         if node in fused or node.op.leaf or layouts.source(node) is not node:
             continue
         if inlined(node) or isinstance(node.op.emit, Result):
             continue
         if isinstance(node.op.emit, Region):
-            makes = [node, *(n for n in graph.nodes if isinstance(n.op.emit, Result) and n.inputs[0] is node)]
+            makes = [node, *taken_out.get(node, ())]
             priority = CHECKED if may_fail(node) else ORDINARY
             reads = {layouts.source(i) for i in node.inputs}
             units.append(Unit(node.op.emit.kind, makes, reads, position[node], priority=priority))
@@ -189,15 +193,21 @@ def _assign(
             saved[value] = Unit("copy", [], {layouts.base[value]}, -1, source=value, priority=CHECKED)
     checks = [u for u in units if u.priority == CHECKED]
     units.extend(saved.values())
+    waits = Waits(units, checks)
+    readers_of: dict[Node, list[Unit]] = {}
+    for unit in units:
+        for read in unit.reads:
+            readers_of.setdefault(read, []).append(unit)
     for cell, value in assigns:
         variable = variables[cell]
         base = layouts.base[value]
-        readers = [u for u in units if variable in u.reads]
-        reason = _why_not_in_place(value, base, variable, maker, layouts, place, readers, checks)
+        readers = readers_of.get(variable, [])
+        reason = _why_not_in_place(value, base, variable, maker, layouts, place, readers, waits)
         if reason is None:
             writer = maker[base]
             place[base] = variable
             writer.after |= {u for u in readers if u is not writer}
+            waits.come_before(writer, readers)
             writer.priority = WRITING
             notes.append(f"{cell}: written in place by the kernel that computes {base.op.name}")
             continue
@@ -230,7 +240,7 @@ def _why_not_in_place(
     layouts: Layouts,
     place: dict[Node, Node],
     readers: list[Unit],
-    checks: list[Unit],
+    waits: Waits,
 ) -> str | None:
     if base not in maker:
         return "its value is not computed in this run"
@@ -248,9 +258,9 @@ def _why_not_in_place(
         reason = why_not_by_element(writer, base, variable, layouts)
         if reason is not None:
             return reason
-    if _reaches(writer, [u for u in readers if u is not writer]):
+    if waits.reached(writer, {u for u in readers if u is not writer}):
         return "the old value is read afterwards"
-    if _reaches(writer, checks):
+    if waits.reached(writer, waits.checks):
         return "a check that may fail comes afterwards"
     return None
 
@@ -284,9 +294,46 @@ def why_not_by_element(writer: Unit, base: Node, variable: Node, layouts: Layout
     return None
 
 
-def _reaches(first: Unit, later: Sequence[Unit]) -> bool:
-    """Whether one of `later` has to wait for `first`."""
-    return first in reached(later, lambda unit: unit.after)
+class Waits:
+    """Which units wait for which, while units in place come to wait for the readers of what they write."""
+
+    def __init__(self, units: Sequence[Unit], checks: Iterable[Unit]):
+        self.checks = set(checks)
+        self.next: dict[Unit, list[Unit]] = {}
+        for unit in units:
+            self.come_before(unit, unit.after)
+
+    def come_before(self, unit: Unit, before: Iterable[Unit]) -> None:
+        for other in before:
+            if other is not unit:
+                self.next.setdefault(other, []).append(unit)
+
+    def reached(self, first: Unit, later: Set[Unit]) -> bool:
+        """Whether one of `later` has to wait for `first`. It is looked for from both ends in turn, and where there is no way,
+        the end that has less around it decides: what writes a parameter has little behind it, and what reads one little
+        before it."""
+        if first in later:
+            return True
+        ahead, behind, back = [first], {first}, iter(later)
+        seen: set[Unit] = set()
+        stack: list[Unit] = []
+        while ahead:
+            for unit in self.next.get(ahead.pop(), ()):
+                if unit in later:
+                    return True
+                if unit not in behind:
+                    behind.add(unit)
+                    ahead.append(unit)
+            waiting = stack.pop() if stack else next(back, None)
+            if waiting is None:
+                return False
+            for before in waiting.after:
+                if before is first:
+                    return True
+                if before not in seen:
+                    seen.add(before)
+                    stack.append(before)
+        return False
 
 
 def _ordered(units: list[Unit]) -> list[Unit]:

@@ -17,38 +17,51 @@ def simplify(
 ) -> tuple[Graph, dict[Node, Node]]:
     """Apply `laws` to every node, operands first, until none fires. `log` collects (law, node)."""
     by_op: dict[str, list[Law]] = {}
-    everywhere = [law for law in laws if not law.ops]
     for law in laws:
         for name in law.ops:
             by_op.setdefault(name, []).append(law)
-
-    def settle(node: Node, new: Graph) -> Node:
-        for _ in range(LIMIT):
-            for law in (*everywhere, *by_op.get(node.op.name, ())):
-                with lines_of(node.where):
-                    better = law.apply(node, *(Symbol(new, i) for i in node.inputs))
-                if better is not None and better.node is not node:
-                    if log is not None:
-                        log.append((law.name, node.op.name))
-                    node = settled_inputs(better.node, new)
-                    break
-            else:
-                return node
-        return node
-
+    everywhere = [law for law in laws if not law.ops]
+    for found in by_op.values():
+        found[:0] = everywhere
     seen: dict[Node, Node] = {}
 
-    def settled_inputs(node: Node, new: Graph) -> Node:
-        """A law may build several nodes: those below the top are settled too."""
-        if node in seen or not node.inputs:
-            return seen.get(node, node)
-        inputs = tuple(settled(i, new) for i in node.inputs)
-        return node if inputs == node.inputs else copy(new, node, inputs)
+    def better(node: Node, new: Graph) -> Node | None:
+        """What the first law that holds makes of it."""
+        candidates = by_op.get(node.op.name, everywhere)
+        if not candidates:
+            return None
+        operands = [Symbol(new, i) for i in node.inputs]
+        with lines_of(node.where):
+            for law in candidates:
+                found = law.apply(node, *operands)
+                if found is not None and found.node is not node:
+                    if log is not None:
+                        log.append((law.name, node.op.name))
+                    return found.node
+        return None
 
     def settled(node: Node, new: Graph) -> Node:
-        if node not in seen:
-            result = settle(settled_inputs(node, new), new)
-            seen[node] = seen[result] = result
+        """A law may build several nodes: those below the top are settled too, operands first. No call for each of them:
+        they may be deeper than Python's stack."""
+        waiting = [(node, node, 0)]  # as it was asked for, as it is by now, laws applied
+        while waiting:
+            asked, now, applied = waiting.pop()
+            if asked in seen:
+                continue
+            if now in seen or not now.inputs:
+                now = seen.get(now, now)
+            else:
+                missing = [(i, i, 0) for i in now.inputs if i not in seen and i.inputs]
+                if missing:
+                    waiting += [(asked, now, applied), *reversed(missing)]
+                    continue
+                inputs = tuple(seen.get(i, i) for i in now.inputs)
+                now = now if inputs == now.inputs else copy(new, now, inputs)
+            other = better(now, new) if applied < LIMIT else None
+            if other is not None:
+                waiting.append((asked, other, applied + 1))
+            else:
+                seen[asked] = seen[now] = now
         return seen[node]
 
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:

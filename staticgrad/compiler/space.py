@@ -6,9 +6,12 @@ the space of a set of nodes, or raises Misfit with the reason why they have none
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
-from ..ir import Extent, Index, Node, Pointwise, Reduction
+from ..ir import Extent, Index, Layout, Node, Pointwise, Reduction
 from .kinds import COL, FULL, ROW, SCALAR, SPREAD, Misfit, Space, origin
 from .layout import Layouts, block_start, broadcast_strides, count, merged, real
 from .lookups import assign_lookup, lookup_of, rows_begin
@@ -16,8 +19,8 @@ from .scatters import assign_scatter, scatter_of, spread_space
 from .windows import assign_window, block_of, window_of
 
 __all__ = [
-    "COL", "FULL", "ROW", "SCALAR", "SPREAD", "Misfit", "Space", "access_check", "classify", "fusible", "inlined", "origin",
-    "split_strides", "splits", "uniform",
+    "COL", "FULL", "ROW", "SCALAR", "SPREAD", "Domain", "Misfit", "Space", "Union", "access_check", "classify", "domain_of",
+    "facts_of", "fusible", "inlined", "origin", "split_strides", "splits", "uniform", "united",
 ]  # fmt: skip
 
 def fusible(node: Node) -> bool:
@@ -29,6 +32,14 @@ def fusible(node: Node) -> bool:
 
 def uniform(node: Node) -> bool:
     """One number made of constants and extents: recomputed wherever it is needed."""
+    known = node.uniform
+    if known is None:
+        known = _uniform(node)
+        object.__setattr__(node, "uniform", known)
+    return known
+
+
+def _uniform(node: Node) -> bool:
     if node.type.size != 1:
         return False
     if isinstance(node.op.emit, Extent) or node.op.leaf == "constant":
@@ -43,72 +54,315 @@ def inlined(node: Node) -> bool:
 
 def classify(members: Sequence[Node], layouts: Layouts) -> Space:
     """The space that these nodes share, with the kind of each. Raises Misfit."""
+    return domain_of(members, layouts).space
+
+
+class Facts:
+    """What classification asks of a node whatever group it is in: found once a graph."""
+
+    __slots__ = ("lookup", "members", "operands", "partial", "scatter", "shape", "size", "sources", "walked", "window")
+
+    def __init__(self, node: Node):
+        emit = node.op.emit
+        reduction = isinstance(emit, Reduction)
+        self.operands = [(i, origin(i)) for i in node.inputs]
+        self.sources = list(dict.fromkeys(source for _, source in self.operands))
+        self.window, self.lookup, self.scatter = window_of(node), lookup_of(node), scatter_of(node)
+        self.shape = node.inputs[0].type.shape if reduction else node.type.shape
+        """Of what is walked."""
+        self.size = count(self.shape)
+        self.partial: tuple[int, int] | None = None
+        """Rows and columns, where it can be computed over no others."""
+        if reduction:
+            axis, n = node.attrs["axis"], len(self.shape)
+            if len(axis) < n:
+                k = n - len(axis) if axis[-1] == n - 1 else len(axis)
+                self.partial = count(self.shape[:k]), count(self.shape[k:])
+        if self.scatter is not None:
+            self.partial = spread_space(node, self.scatter)
+        self.walked = [
+            (seen, source, _mask_block(seen.type.shape, self.shape))
+            for seen, source in self.operands
+            if seen.type.size != 1 and not isinstance(seen.op.emit, Index) and seen.op.leaf != "generator"
+        ]
+        """(operand as it is seen, its origin, from which axis on it is present throughout or absent throughout)"""
+        self.members = [
+            (seen, source)
+            for seen, source in self.operands
+            if not (source.op.leaf == "generator" or inlined(source))
+        ]
+        """Operands that lie in memory or are values of the group."""
+
+
+def facts_of(node: Node, layouts: Layouts) -> Facts:
+    found = layouts.facts.get(node)
+    if found is None:
+        found = layouts.facts[node] = Facts(node)
+    return found
+
+
+# domains ------------------------------------------------------------------------------------------------------------
+
+
+class Domain:
+    """The space of a group of nodes, with what decides it: so that a union has to look only at the nodes on which the two
+    groups meet, and at all nodes of a group only where the space itself becomes another."""
+
+    __slots__ = ("partial", "preferred", "readers", "size", "space", "widths")
+
+    def __init__(self, space: Space, preferred: str, partial: tuple[int, int] | None, size: int, widths: Counter[int]):
+        self.space = space
+        self.preferred = preferred
+        """What a vector is where there are as many rows as columns, and nothing else says it."""
+        self.partial = partial
+        self.size = size
+        """Elements of the largest of the shapes that are walked."""
+        self.widths = widths
+        """How many nodes of that size ask for each number of columns; nobody looks at it where `partial` says both."""
+        self.readers: dict[Node, list[Node]] = {}
+        """By the origin of an operand, the nodes of the group that read it."""
+
+
+def domain_of(members: Sequence[Node], layouts: Layouts) -> Domain:
+    """From nothing: of nodes in the order of the graph. Raises Misfit."""
     inside = set(members)
-    rows, columns = _extents(members, inside, layouts)
+    rows, columns, partial, size, widths = _extents(members, inside, layouts)
     error = Misfit("no space")
     for preferred in (ROW, COL):  # with as many rows as columns, a vector's kind shows only where it is used
         space = Space(rows, columns, {}, set())
         try:
             for node in members:
                 _assign(node, space, inside, layouts, preferred)
-            return space
         except Misfit as reason:
             error = reason
             if rows != columns:
                 break
+            continue
+        domain = Domain(space, preferred, partial, size, widths)
+        for node in members:
+            for source in facts_of(node, layouts).sources:
+                domain.readers.setdefault(source, []).append(node)
+        return domain
     raise error
 
 
-def _extents(members: Sequence[Node], inside: set[Node], layouts: Layouts) -> tuple[int, int | None]:
-    """Rows and columns: fixed by partial reductions, else by how operands broadcast; columns None when all is flat."""
-    found: set[tuple[int, int]] = set()
-    for node in members:
-        if isinstance(node.op.emit, Reduction):
-            shape, axis = node.inputs[0].type.shape, node.attrs["axis"]
-            n = len(shape)
-            if len(axis) < n:
-                k = n - len(axis) if axis[-1] == n - 1 else len(axis)
-                found.add((count(shape[:k]), count(shape[k:])))
-        scatter = scatter_of(node)
-        if scatter is not None:
-            found.add(spread_space(node, scatter))
+def _extents(
+    members: Sequence[Node], inside: Container[Node], layouts: Layouts
+) -> tuple[int, int | None, tuple[int, int] | None, int, Counter[int]]:
+    """(rows, columns, and the fields of a domain): fixed by partial reductions, else by how operands broadcast; columns
+    None when all is flat."""
+    facts = [facts_of(node, layouts) for node in members]
+    found = {f.partial for f in facts if f.partial is not None}
+    size, widths = max(f.size for f in facts), Counter[int]()
     if len(found) > 1:
-        raise Misfit("they reduce over different spaces: " + ", ".join(f"{real(r)} x {real(c)}" for r, c in sorted(found)))
+        raise _different(found)
     if found:
-        return found.pop()
-    shapes = [n.inputs[0].type.shape if isinstance(n.op.emit, Reduction) else n.type.shape for n in members]
-    size = max(map(count, shapes))
-    columns = None
-    for node, shape in zip(members, shapes, strict=True):
-        if count(shape) == size:
-            k = _block(node, shape, inside, layouts)
-            if k > 0:
-                columns = count(shape[k:]) if columns is None else min(columns, count(shape[k:]))
+        partial = found.pop()
+        return *partial, partial, size, widths
+    for node, f in zip(members, facts, strict=True):
+        if f.size == size and (width := _width(node, f, inside, layouts)):
+            widths[width] += 1
+    return *_split(size, widths), None, size, widths
+
+
+def _different(spaces: Iterable[tuple[int, int]]) -> Misfit:
+    return Misfit("they reduce over different spaces: " + ", ".join(f"{real(r)} x {real(c)}" for r, c in sorted(spaces)))
+
+
+def _split(size: int, widths: Iterable[int]) -> tuple[int, int | None]:
+    columns = min(widths, default=None)
     return (size, None) if columns is None else (size // columns, columns)
 
 
-def _block(node: Node, shape: tuple[int, ...], inside: set[Node], layouts: Layouts) -> int:
+def _width(node: Node, facts: Facts, inside: Container[Node], layouts: Layouts) -> int:
+    """The columns that a node asks for; 0 for none."""
+    k = _block(node, facts, inside, layouts)
+    return count(facts.shape[k:]) if k > 0 else 0
+
+
+class Union:
+    """What becomes of two domains together. Nothing has changed before `commit`."""
+
+    def __init__(self, small: Domain, large: Domain):
+        self.small, self.large = small, large
+        self.kind = _Kinds(small.space.kind, large.space.kind)
+        self.post = _Post(small.space.post, large.space.post)
+        self.whole: Domain | None = None
+        """The union from nothing, where that is how it was found."""
+        self.extents: tuple[int, int | None] = (0, None)
+        self.partial: tuple[int, int] | None = None
+        self.size = 0
+        self.widths: Counter[int] = Counter()
+
+    def __contains__(self, node: object) -> bool:
+        return node in self.small.space.kind or node in self.large.space.kind
+
+    def __len__(self) -> int:
+        return len(self.small.space.kind) + len(self.large.space.kind)
+
+    def __iter__(self) -> Iterator[Node]:
+        yield from self.small.space.kind
+        yield from self.large.space.kind
+
+    def commit(self) -> None:
+        """Make the large domain that of all nodes."""
+        small, large = self.small, self.large
+        if self.whole is not None:
+            for field in Domain.__slots__:
+                setattr(large, field, getattr(self.whole, field))
+            return
+        space = large.space
+        space.rows, space.columns = self.extents
+        space.kind.update(small.space.kind)
+        space.kind.update(self.kind)
+        space.post.difference_update(self.kind)
+        space.post.update(small.space.post.difference(self.kind), self.post.added)
+        large.partial, large.size, large.widths = self.partial, self.size, self.widths
+        for source, readers in small.readers.items():
+            large.readers.setdefault(source, []).extend(readers)
+
+
+class _Kinds(dict[Node, str]):
+    """Kinds that a union assigns anew, in front of those that two domains have."""
+
+    def __init__(self, small: dict[Node, str], large: dict[Node, str]):
+        super().__init__()
+        self.small, self.large = small, large
+
+    def __missing__(self, node: Node) -> str:
+        return self.small[node] if node in self.small else self.large[node]
+
+
+class _Post(set[Node]):
+    """The same for the accumulated values: `done` are the nodes that were assigned anew."""
+
+    def __init__(self, small: set[Node], large: set[Node]):
+        super().__init__()
+        self.small, self.large = small, large
+        self.done: set[Node] = set()
+        self.added: set[Node] = set()
+
+    def __contains__(self, node: object) -> bool:
+        return node in self.added if node in self.done else node in self.small or node in self.large
+
+    def add(self, node: Node) -> None:
+        self.added.add(node)
+
+
+def united(small: Domain, large: Domain, layouts: Layouts, position: Mapping[Node, int]) -> Union:
+    """The union of two domains: that of all their nodes from nothing, without looking at all of them. Raises Misfit."""
+    union = Union(small, large)
+    meeting = [
+        (node, domain)
+        for domain, other in ((small, large), (large, small))
+        for node in _meeting(domain, other, small)
+    ]
+    _extents_together(union, meeting, layouts)
+    rows, columns = union.extents
+    if COL in (small.preferred, large.preferred):
+        return _from_nothing(union, layouts, position)
+    dirty = {node for node, _ in meeting}
+    for domain in (small, large):
+        if (domain.space.rows, domain.space.columns) != (rows, columns):
+            dirty.update(domain.space.kind)
+    try:
+        _assign_anew(union, dirty, layouts, position)
+    except Misfit:
+        if rows != columns:
+            raise
+        return _from_nothing(union, layouts, position)
+    return union
+
+
+def _meeting(domain: Domain, other: Domain, small: Domain) -> list[Node]:
+    """The nodes of one domain that read those of the other."""
+    if domain is small:
+        return list(dict.fromkeys(n for source, nodes in domain.readers.items() if source in other.space.kind for n in nodes))
+    return list(dict.fromkeys(n for source in other.space.kind for n in domain.readers.get(source, ())))
+
+
+def _extents_together(union: Union, meeting: Sequence[tuple[Node, Domain]], layouts: Layouts) -> None:
+    small, large = union.small, union.large
+    if small.partial is not None and large.partial is not None and small.partial != large.partial:
+        raise _different((small.partial, large.partial))
+    union.partial = large.partial if small.partial is None else small.partial
+    union.size = max(small.size, large.size)
+    if union.partial is not None:
+        union.extents = union.partial
+        return
+    for domain in (small, large):
+        if domain.size == union.size:
+            union.widths.update(domain.widths)
+    for node, domain in meeting:
+        facts = facts_of(node, layouts)
+        if facts.size == union.size:
+            before = _width(node, facts, domain.space.kind, layouts)
+            after = _width(node, facts, union, layouts)
+            if before != after:
+                union.widths[before] -= 1
+                union.widths[after] += 1
+    union.widths = +union.widths
+    union.widths.pop(0, None)
+    union.extents = _split(union.size, union.widths)
+
+
+def _assign_anew(union: Union, dirty: set[Node], layouts: Layouts, position: Mapping[Node, int]) -> None:
+    """Kinds of these nodes, and of those that read one whose kind has changed, in the order of the graph."""
+    rows, columns = union.extents
+    space = Space(rows, columns, union.kind, union.post)
+    waiting = [(position[node], node) for node in dirty]
+    heapq.heapify(waiting)
+    while waiting:
+        node = heapq.heappop(waiting)[1]
+        before = union.kind[node], node in union.post
+        union.post.done.add(node)
+        _assign(node, space, union, layouts, ROW)
+        if (union.kind[node], node in union.post) != before:
+            for domain in (union.small, union.large):
+                for reader in domain.readers.get(node, ()):
+                    if reader not in dirty:
+                        dirty.add(reader)
+                        heapq.heappush(waiting, (position[reader], reader))
+
+
+def _from_nothing(union: Union, layouts: Layouts, position: Mapping[Node, int]) -> Union:
+    union.whole = domain_of(sorted(union, key=position.__getitem__), layouts)
+    union.kind.clear()
+    union.kind.update(union.whole.space.kind)
+    union.post.done.update(union.kind)
+    union.post.added = union.whole.space.post
+    union.extents = union.whole.space.rows, union.whole.space.columns
+    return union
+
+
+# extents ------------------------------------------------------------------------------------------------------------
+
+
+def _block(node: Node, facts: Facts, inside: Container[Node], layouts: Layouts) -> int:
     """The first axis from which on each operand is either one value or one run; 0 when they all walk together."""
-    window = window_of(node)
-    if window is not None:
-        return block_of(window, len(shape))
-    lookup = lookup_of(node)
-    if lookup is not None:
-        return rows_begin(node, lookup)
+    shape = facts.shape
+    if facts.window is not None:
+        return block_of(facts.window, len(shape))
+    if facts.lookup is not None:
+        return rows_begin(node, facts.lookup)
     k = 0
-    for operand in node.inputs:
-        if operand.type.size == 1 or isinstance(operand.op.emit, Index) or operand.op.leaf == "generator":
-            continue
-        if origin(operand) in inside:
-            k = max(k, _mask_block(operand.type.shape, shape))
-        else:
-            strides = broadcast_strides(layouts.at[operand], shape)
-            if strides is None:
+    for seen, source, mask in facts.walked:
+        if source not in inside:
+            run = _run(layouts.at[seen], shape)
+            if run is None:
                 raise Misfit("an operand does not broadcast to the result")
-            k = max(k, block_start(shape, strides), _mask_block(operand.type.shape, shape))
+            k = max(k, run)
+        k = max(k, mask)
     if layouts.base[node] is not node and shape == node.type.shape:  # a part, whose rows may lie apart
         k = max(k, block_start(shape, layouts.at[node].strides))
     return k
+
+
+@lru_cache(maxsize=4096)
+def _run(at: Layout, shape: tuple[int, ...]) -> int | None:
+    """The first axis from which on memory is walked by one stride; None where it does not broadcast to the shape."""
+    strides = broadcast_strides(at, shape)
+    return None if strides is None else block_start(shape, strides)
 
 
 def _mask_block(t: tuple[int, ...], shape: tuple[int, ...]) -> int:
@@ -127,20 +381,22 @@ def _mask_block(t: tuple[int, ...], shape: tuple[int, ...]) -> int:
     return k
 
 
-def _assign(node: Node, space: Space, inside: set[Node], layouts: Layouts, preferred: str) -> None:
-    operands = [(i, origin(i)) for i in node.inputs]
+# kinds --------------------------------------------------------------------------------------------------------------
+
+
+def _assign(node: Node, space: Space, inside: Collection[Node], layouts: Layouts, preferred: str) -> None:
+    facts = facts_of(node, layouts)
+    operands = facts.operands
     if isinstance(node.op.emit, Reduction):
         space.kind[node] = _reduced(node, operands[0], space, inside, layouts)
         return
-    window = window_of(node)
-    if window is not None:
-        assign_window(node, window, space, inside, layouts)
+    if facts.window is not None:
+        assign_window(node, facts.window, space, inside, layouts)
         return
-    lookup = lookup_of(node)
-    if lookup is not None:
-        assign_lookup(node, lookup, space, inside, layouts)
+    if facts.lookup is not None:
+        assign_lookup(node, facts.lookup, space, inside, layouts)
         return
-    scatter = scatter_of(node)
+    scatter = facts.scatter
     if scatter is not None:
         values = node.inputs[scatter.values]
         assign_scatter(node, scatter, space, inside)
@@ -154,9 +410,7 @@ def _assign(node: Node, space: Space, inside: set[Node], layouts: Layouts, prefe
         if kind != SCALAR:
             raise Misfit(f"it needs the finished {late[0].op.name} of all rows")
         space.post.add(node)
-    for seen, source in operands:
-        if inlined(source) or source.op.leaf == "generator":
-            continue
+    for seen, source in facts.members:
         if source in inside:
             _check_member(seen, space.kind[source], node.type.shape, kind, space)
         else:
@@ -164,7 +418,7 @@ def _assign(node: Node, space: Space, inside: set[Node], layouts: Layouts, prefe
 
 
 def _pointwise_kind(
-    node: Node, operands: list[tuple[Node, Node]], space: Space, inside: set[Node], preferred: str
+    node: Node, operands: list[tuple[Node, Node]], space: Space, inside: Container[Node], preferred: str
 ) -> str:
     shape = node.type.shape
     if not shape:
@@ -185,7 +439,7 @@ def _kinds_of(size: int, space: Space) -> list[str]:
     return [kind for kind, n in sizes if size == n]
 
 
-def _reduced(node: Node, operand: tuple[Node, Node], space: Space, inside: set[Node], layouts: Layouts) -> str:
+def _reduced(node: Node, operand: tuple[Node, Node], space: Space, inside: Container[Node], layouts: Layouts) -> str:
     seen, source = operand
     shape, axis = seen.type.shape, node.attrs["axis"]
     if source in space.post:

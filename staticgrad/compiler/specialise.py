@@ -6,6 +6,7 @@ Inputs of which an op reads only the shape become `shape` leaves: no value is co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import is_
 from typing import Any
 
 from ..errors import StaticgradError
@@ -22,17 +23,22 @@ def rebuild(graph: Graph, results: Sequence[Node], rewrite: Rewrite) -> tuple[Gr
     new = Graph(intern=True)
     copies: dict[Node, Node] = {}
     for node in graph.reaching(results):
-        copies[node] = rewrite(new, node, tuple(copies[i] for i in node.inputs))
+        copies[node] = rewrite(new, node, tuple(map(copies.__getitem__, node.inputs)))
     return new, copies
 
 
 def copy(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same node over new inputs, its type inferred again; operands that are read for their shape become leaves."""
+    """The same node over new inputs, its type inferred again where theirs are others; operands that are read for their shape
+    become leaves."""
     if not node.inputs:
         return new.append(node)
     only = node.op.shape_only
     if only:
         inputs = tuple(shape_leaf(new, i.type) if p in only else i for p, i in enumerate(inputs))
+    if not node.after and all(map(is_, inputs, node.inputs)):
+        return new.append(node)
+    if all(a is b or a.type == b.type for a, b in zip(inputs, node.inputs, strict=True)):
+        return new.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
     try:
         kind = node.op.infer(*(i.type for i in inputs), **node.attrs)
         kind.check_size()
@@ -49,6 +55,8 @@ def specialise(graph: Graph, results: Sequence[Node], known: dict[Node, TensorTy
 
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
         kind = known.get(node)
+        if kind is not None and kind == node.type and not node.inputs:
+            return new.append(node)
         if kind is not None:
             attrs = {**node.attrs, "type": kind} if "type" in node.attrs else node.attrs
             return new.add(node.op, (), attrs, kind, node.name, node.where)

@@ -7,7 +7,7 @@ stored. Its operands lie in memory: a kernel has no elements of another row or c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from ..ir import Native, Node, Window
 from .kinds import COL, FULL, ROW, Misfit, Space, origin
@@ -39,7 +39,7 @@ def block_of(window: Window, ndim: int) -> int:
     return 0 if ndim < 2 else window.axis if window.axis else 1
 
 
-def assign_window(node: Node, window: Window, space: Space, inside: set[Node], layouts: Layouts) -> None:
+def assign_window(node: Node, window: Window, space: Space, inside: Container[Node], layouts: Layouts) -> None:
     """Its kind, by its size. Raises Misfit when the kernel can't read its operands."""
     if any(origin(node.inputs[number]) in inside for number, _, _ in window.parts):
         raise Misfit("it reads elements of other rows or columns, which lie in memory only")

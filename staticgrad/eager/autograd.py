@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import AnomalyError, DTypeError, GradientError, ShapeError
 from ..operators import F, as_array, frontends, state
-from ..ops.touched import carry
+from ..ops.touched import carry, rows_of
 from ..types import shape_text
 from .modes import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
@@ -143,6 +143,8 @@ class Walk:
         self.retained: list[tuple[Tensor, Any]] = []
         self.cotangents: dict[Record, Any] = {}
         self.heap: list[tuple[int, Record]] = []
+        self.own_sums: set[Any] = set()
+        """Records, and ids of leaves, whose cotangent so far is an array that this walk made and nobody else has."""
         self.taken = {id(seed._data) for seed in seeds}
         """Ids of arrays that somebody else may hold: seeds, what hooks saw, gradients given away."""
         self.wanted: dict[int, Tensor] | None = None
@@ -186,11 +188,28 @@ class Walk:
             heappush(self.heap, (-record.clock, record))  # all that read it are younger: they come first
         else:
             self.cotangents[record] = known + g
+            self.own_sums.add(record)
 
     def _reach_leaf(self, leaf: Tensor, g: Any) -> None:
         if self.wanted is None or id(leaf) in self.wanted:
             known = self.found.get(id(leaf))
             self.found[id(leaf)] = (leaf, g if known is None else self._sum(known[1], g))
+            if known is not None:
+                self.own_sums.add(id(leaf))
+
+    def _added(self, record: Record, maker: Record | None, leaf: Any, g: Any) -> bool:
+        """Adds a cotangent that is 0 but for a part where it belongs: what many parts of one tensor bring costs no more than
+        the parts have. Returns whether that is done."""
+        assert record.op.vjp_add is not None
+        known = self.cotangents.get(maker) if maker is not None else self.found.get(id(leaf), (leaf, None))[1]
+        key = id(leaf) if maker is None else maker
+        if known is None:
+            self.own_sums.add(key)  # the rule makes a new array
+            return False
+        if key not in self.own_sums or known.__class__ is not np.ndarray or rows_of(known) is not None:
+            return False
+        record.op.vjp_add(known, g, record)
+        return True
 
     def _sum(self, a: Any, b: Any) -> Any:
         return a + b if self.create else carry(a + b, a, b)
@@ -205,7 +224,11 @@ class Walk:
                 self.found[id(target)] = (target, g)
             if record not in self.needed:
                 return
+        if record.op.vjp_all is not None:
+            self._visit_all(record, g)
+            return
         rules, operands, inputs, clock, plain = record.op.vjp, None, record.inputs, record.clock, not self.create
+        adds = plain and record.op.vjp_add is not None and not self.anomaly
         for position, tensor in enumerate(inputs):
             if tensor._history:
                 maker, leaf = edge(tensor, clock)
@@ -218,6 +241,8 @@ class Walk:
                 continue
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
+                continue
+            if adds and self._added(record, maker, leaf, g):
                 continue
             if operands is None:
                 out = self._saved_out(record)
@@ -232,6 +257,28 @@ class Walk:
                 self._reach(maker, cotangent)
             else:
                 self._reach_leaf(leaf, cotangent)
+
+    def _visit_all(self, record: Record, g: Any) -> None:
+        """The same for an op that gives the cotangents of all operands at once."""
+        ways: list[tuple[Record | None, Any] | None] = []
+        for tensor in record.inputs:
+            maker, leaf = edge(tensor, record.clock) if tensor._tracked or tensor._history else (None, None)
+            leads = (maker is not None or leaf is not None) and (self.wanted is None or self._leads(maker, leaf))
+            ways.append((maker, leaf) if leads else None)
+        wanted = [way is not None for way in ways]
+        if not any(wanted):
+            return
+        assert record.op.vjp_all is not None
+        together = record.op.vjp_all(g, record, wanted, *(self._saved(t, record) for t in record.inputs))
+        for position, (way, cotangent) in enumerate(zip(ways, together, strict=True)):
+            if way is None or cotangent is None:
+                continue
+            if self.anomaly:
+                _check_nan(cotangent, record, position)
+            if way[0] is not None:
+                self._reach(way[0], cotangent)
+            else:
+                self._reach_leaf(way[1], cotangent)
 
     def _saved(self, tensor: Any, record: Record) -> Any:
         """An operand for a rule: the value itself, or a ghost when it is gone."""

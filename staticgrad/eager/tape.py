@@ -8,8 +8,10 @@ tape as well: whatever read a value was recorded after whatever made it, so the 
 from __future__ import annotations
 
 import weakref
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -251,6 +253,9 @@ def touch(tensor: Any) -> int:
     return memory.changed
 
 
+_until = itemgetter(0)
+
+
 def edge(tensor: Any, clock: int) -> tuple[Record | None, Any]:
     """Where the cotangent of an operand recorded at `clock` goes: (record that made it, None), (None, leaf) or nowhere.
 
@@ -259,10 +264,9 @@ def edge(tensor: Any, clock: int) -> tuple[Record | None, Any]:
     if isinstance(tensor, Ghost):
         return tensor.record, tensor.leaf
     record, tracked = tensor._record, tensor._tracked
-    for until, former, was_tracked in tensor._history:
-        if clock < until:
-            record, tracked = former, was_tracked
-            break
+    history = tensor._history
+    if history and clock < history[-1][0]:
+        _, record, tracked = history[bisect_right(history, clock, key=_until)]
     if record is not None:
         return record, None
     return None, tensor if tracked and tensor._since < clock else None

@@ -13,7 +13,6 @@ from ..errors import Where
 from ..types import TensorType
 from .node import Literal, Node
 from .op import OpDef
-from .walks import reached
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -143,8 +142,16 @@ class Graph:
         return self._dag
 
     def reaching(self, targets: Iterable[Node], stop: frozenset[Node] | set[Node] = frozenset()) -> list[Node]:
-        """The targets and all that they need, in order; not looking beyond the nodes in `stop`."""
-        wanted = reached(targets, lambda node: () if node in stop else node.parents)
+        """The targets and all that they need, in order; not looking behind the nodes in `stop`."""
+        wanted: set[Node] = set()
+        stack = list(targets)
+        while stack:
+            node = stack.pop()
+            if node not in wanted:
+                wanted.add(node)
+                if node not in stop:
+                    stack += node.inputs
+                    stack += node.after
         return [node for node in self.nodes if node in wanted]
 
     def users(self) -> dict[Node, list[Node]]:

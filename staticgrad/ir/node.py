@@ -47,7 +47,7 @@ class Node:
     values; where: the user's line. Nodes never change and may be shared by graphs.
     """
 
-    __slots__ = ("__weakref__", "after", "attrs", "inputs", "name", "op", "type", "where")
+    __slots__ = ("__weakref__", "_key", "after", "attrs", "inputs", "name", "op", "type", "uniform", "where")
 
     op: OpDef
     inputs: tuple[Node, ...]
@@ -56,6 +56,9 @@ class Node:
     name: str
     where: Where | None
     after: tuple[Node, ...]
+    uniform: bool | None
+    """Whether it is one number made of constants and extents, once the compiler has found out."""
+    _key: Hashable | None
 
     def __init__(
         self,
@@ -70,11 +73,14 @@ class Node:
         put = object.__setattr__
         put(self, "op", op)
         put(self, "inputs", inputs)
-        put(self, "attrs", MappingProxyType(dict(attrs)) if attrs else NO_ATTRS)
+        shared = attrs.__class__ is MappingProxyType  # another node's
+        put(self, "attrs", attrs if shared else MappingProxyType(dict(attrs)) if attrs else NO_ATTRS)
         put(self, "type", type)
         put(self, "name", name)
         put(self, "where", where)
         put(self, "after", after)
+        put(self, "uniform", None)
+        put(self, "_key", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"nodes are frozen: can't set {name!r}; build another node instead")
@@ -98,7 +104,11 @@ class Node:
     @property
     def key(self) -> Hashable:
         """What interning compares. Type is part of it: a cast-free op keeps its dtype through its inputs only."""
-        return self.op.name, self.inputs, tuple(sorted(self.attrs.items())), self.type, self.after
+        key = self._key
+        if key is None:
+            key = self.op.name, self.inputs, tuple(sorted(self.attrs.items())) if self.attrs else (), self.type, self.after
+            object.__setattr__(self, "_key", key)
+        return key
 
     def __repr__(self) -> str:
         return f"<{self.name or self.op.name} {self.type}>"

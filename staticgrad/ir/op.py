@@ -250,10 +250,25 @@ class OpDef:
     vjp_all: Callable[..., Any] | None = None
     """`(g, node, wanted, *inputs) -> cotangents`: all cotangents at once, where they share work. `wanted`: for which
     inputs; None where there is none. `vjp` then only says where gradients flow."""
+    vjp_add: Callable[..., None] | None = None
+    """`(total, g, node)`: adds the cotangent of the first operand, which is 0 but for a part, to an array in place. For eager
+    mode, where many parts of one tensor would each bring an array of its size."""
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
     sparse: bool = False
     """Most of the result is 0: what it is made of is smaller, and says as much."""
+    leaf: str = field(init=False, repr=False, default="")
+    """The kind of a leaf, "" for other ops."""
+    effect: str = field(init=False, repr=False, default="")
+    """The kind of an effect, "" for other ops."""
+    pure: bool = field(init=False, repr=False, default=True)
+    """The result follows from inputs and attributes alone: may be interned, moved, or dropped."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "leaf", self.emit.kind if isinstance(self.emit, Leaf) else "")
+        put(self, "effect", self.emit.kind if isinstance(self.emit, Effect) else "")
+        put(self, "pure", self.leaf in ("", "constant", "shape") and not self.effect)
 
     def vjp_for(self, i: int) -> Callable[..., Any] | None:
         """The cotangent function of input `i`, or None when no gradient flows there."""
@@ -262,19 +277,6 @@ class OpDef:
         if callable(self.vjp):
             return self.vjp(i)
         return self.vjp[i]
-
-    @property
-    def leaf(self) -> str:
-        return self.emit.kind if isinstance(self.emit, Leaf) else ""
-
-    @property
-    def effect(self) -> str:
-        return self.emit.kind if isinstance(self.emit, Effect) else ""
-
-    @property
-    def pure(self) -> bool:
-        """The result follows from inputs and attributes alone: may be interned, moved, or dropped."""
-        return self.leaf in ("", "constant", "shape") and not self.effect
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

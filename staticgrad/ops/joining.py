@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import index
 from typing import Any
@@ -15,6 +15,7 @@ from ..operators import F, apply, numpy_twin, public
 from ..types import TensorType, normalize_axis, shape_text
 from .reductions import ndim_of
 from .rules import arithmetic
+from .slicing import slice_op
 
 
 def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
@@ -81,8 +82,39 @@ def _pad_part(g: Any, node: Any, likes: Sequence[Any]) -> Any:
     return F.concatenate([F.astype(p, g.dtype) for p in parts], node.attrs["axis"])
 
 
-def _concatenate_vjp(i: int) -> Any:
-    return lambda g, node, out, *inputs: apply(part_op, g, *inputs, axis=node.attrs["axis"], index=i)
+FEW = 16
+"""Operands up to which each part of a concatenation is told the extents of all of them."""
+
+
+def _together(*args: Any) -> Any:
+    raise AssertionError("the cotangents of all operands are computed together")
+
+
+def _concatenate_vjp(g: Any, node: Any, wanted: Sequence[bool], *inputs: Any) -> Iterator[Any]:
+    axis = node.attrs["axis"]
+    extents = [x.shape[axis] for x in inputs]
+    if None in extents:
+        yield from _parts(g, axis, wanted, inputs)
+        return
+    stop = 0
+    for extent, needed in zip(extents, wanted, strict=True):
+        stop += extent
+        slices = (*[(None, None, 1)] * axis, (stop - extent, stop, 1))
+        yield apply(slice_op, g, slices=slices) if needed else None
+
+
+def _parts(g: Any, axis: int, wanted: Sequence[bool], likes: Sequence[Any]) -> Iterator[Any]:
+    """Of many operands whose extents are not known, groups of them first: each operand would need all others."""
+    if len(likes) <= FEW:
+        for i, needed in enumerate(wanted):
+            yield apply(part_op, g, *likes, axis=axis, index=i) if needed else None
+        return
+    size = -(-len(likes) // FEW)
+    runs = [slice(i, i + size) for i in range(0, len(likes), size)]
+    wholes = [apply(concatenate_op, *likes[run], axis=axis) for run in runs]  # of which only the shapes are read
+    together = _parts(g, axis, [any(wanted[run]) for run in runs], wholes)
+    for run, part in zip(runs, together, strict=True):
+        yield from [None] * len(likes[run]) if part is None else _parts(part, axis, wanted[run], likes[run])
 
 
 concatenate_op = define(
@@ -90,7 +122,8 @@ concatenate_op = define(
         name="concatenate",
         infer=_concatenate_infer,
         eval=lambda *xs, axis: np.concatenate(xs, axis),
-        vjp=_concatenate_vjp,
+        vjp=lambda i: _together,
+        vjp_all=_concatenate_vjp,
         emit=Native(_concatenate_plan, window=_concatenate_window),
         promote=arithmetic,
     )

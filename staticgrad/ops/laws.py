@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -48,9 +49,10 @@ def _scalar(like: Any, value: Any) -> Symbol:
 
 def _fold(node: Node, *inputs: Any) -> Any:
     """Not repeats of a constant: how many there are is no reason for another kernel."""
+    for i in inputs:
+        if i.node.op is not constant:
+            return None
     if not inputs or node.op is REGISTRY["broadcast_to"] or isinstance(node.op.emit, Region) or node.type.size > 64:
-        return None
-    if any(i.node.op is not constant for i in inputs):
         return None
     with np.errstate(all="ignore"):
         value = node.op.eval(*(i.node.attrs["value"].array for i in inputs), **node.attrs)
@@ -75,11 +77,15 @@ def _minus_zero(node: Node, x: Any, y: Any) -> Any:
 
 def _inside_broadcast(node: Node, *inputs: Any) -> Any:
     """Operands of pointwise ops broadcast by themselves."""
+    broadcast = REGISTRY["broadcast_to"]
+    for i in node.inputs:
+        if i.op is broadcast:
+            break
+    else:
+        return None
     if not isinstance(node.op.emit, Pointwise) or node.op.shape_only:
         return None
     sources = [_source(i) for i in inputs]
-    if all(s is i for s, i in zip(sources, inputs, strict=True)):
-        return None
     smaller = np.broadcast_shapes(*(s.shape for s in sources))
     result = apply_op(node.op, *sources, **node.attrs)
     return result if smaller == node.type.shape else F.broadcast_to(result, node.type.shape)
@@ -163,10 +169,25 @@ def _transposed_sum(node: Node, x: Any) -> Any:
 
 def _of_products(node: Node) -> bool:
     """A matrix that is a product, or a sum or transpose of such."""
-    if node.op is REGISTRY["matmul"]:
-        return node.type.ndim == 2
-    inside = node.op in (REGISTRY["add"], REGISTRY["permute"]) and all(i.type.size == node.type.size for i in node.inputs)
-    return inside and all(map(_of_products, node.inputs))
+    seen, waiting = set(), [node]
+    while waiting:
+        now = waiting.pop()
+        if now in seen or now in _sums_of_products:
+            continue
+        seen.add(now)
+        if now.op is REGISTRY["matmul"]:
+            if now.type.ndim != 2:
+                return False
+            continue
+        if now.op not in (REGISTRY["add"], REGISTRY["permute"]) or any(i.type.size != now.type.size for i in now.inputs):
+            return False
+        waiting += now.inputs
+    _sums_of_products.update(seen)
+    return True
+
+
+_sums_of_products: WeakSet[Node] = WeakSet()
+"""Nodes of which this is known: a long sum is asked about at each of its terms."""
 
 
 def _sum_of_broadcast(node: Node, x: Any) -> Any:

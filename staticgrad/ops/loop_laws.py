@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ..ir import REGISTRY, Node, Pointwise
 from ..operators import F, Symbol, apply
@@ -64,9 +65,14 @@ SUMMED = (_summed_product, _summed_sum)
 
 def terms(node: Node) -> list[Node]:
     """What a value is the sum of."""
-    if node.op is not REGISTRY["add"]:
-        return [node]
-    return [term for i in node.inputs for term in (terms(i) if i.type == node.type else [i])]
+    add, found, waiting = REGISTRY["add"], [], [node]
+    while waiting:
+        term = waiting.pop()
+        if term.op is add and term.type == node.type:
+            waiting += reversed(term.inputs)
+        else:
+            found.append(term)
+    return found
 
 
 PART = 8
@@ -95,10 +101,10 @@ def _sliced(x: Any, slices: Any, ndim: int) -> Any:
 
 def parts_of_a_whole(node: Node, *inputs: Any) -> Any:
     """The sum of slices put back into zeros is their concatenation, where they fill the whole along one axis."""
-    parts = terms(node)
-    unslice = REGISTRY["unslice"]
-    if len(parts) < 2 or any(part.op is not unslice for part in parts):
+    along = _filled(node)
+    if along is None or along[1] != node.type.shape[along[0]]:
         return None
+    parts = terms(node)
     intervals = [_interval(part) for part in parts]
     cuts = sorted((*found, i) for i, found in enumerate(intervals) if found is not None)
     if len(cuts) != len(parts) or len({axis for axis, *_ in cuts}) != 1:
@@ -112,6 +118,32 @@ def parts_of_a_whole(node: Node, *inputs: Any) -> Any:
         value = Symbol(inputs[0].graph, parts[i].inputs[0])
         values.append(value if len(value.shape) == node.type.ndim else F.expand_dims(value, axis))
     return F.concatenate(values, axis)
+
+
+_known: WeakKeyDictionary[Node, tuple[int, int] | None] = WeakKeyDictionary()
+
+
+def _filled(node: Node) -> tuple[int, int] | None:
+    """(axis, elements) of a slice put back into zeros, or a sum of such: along which axis, and how much of it they are
+    together. Sums of sums ask again and again, so that answers are kept."""
+    if node.op is REGISTRY["unslice"]:
+        found = _interval(node)
+        return None if found is None else (found[0], found[2] - found[1])
+    if node.op is not REGISTRY["add"]:
+        return None
+    waiting = [node]
+    while waiting:
+        now = waiting[-1]
+        inner = [i for i in now.inputs if i.op is now.op and i not in _known]
+        if inner and now not in _known:
+            waiting += inner
+            continue
+        waiting.pop()
+        if now not in _known:
+            a, b = (_known[i] if i.op is now.op else _filled(i) for i in now.inputs)
+            same = a is not None and b is not None and a[0] == b[0] and all(i.type == now.type for i in now.inputs)
+            _known[now] = (a[0], a[1] + b[1]) if same else None  # type: ignore[index]
+    return _known[node]
 
 
 def _interval(node: Node) -> tuple[int, int, int] | None:

@@ -58,6 +58,10 @@ def _unslice_eval(g: np.ndarray, like: np.ndarray, slices: Slices) -> np.ndarray
     return out
 
 
+def _unslice_add(total: np.ndarray, g: np.ndarray, node: Node) -> None:
+    total[_as_key(node.attrs["slices"])] += g
+
+
 def _unslice_plan(node: Node, layouts: Any) -> Any:
     whole = Layout.contiguous(node.type.shape)
     return [("zero", ()), ("copy", (0, Layout(layouts[0].shape, *_inner(whole, node.attrs["slices"]))))]
@@ -96,6 +100,7 @@ slice_op = define(
         infer=_slice_infer,
         eval=_slice_eval,
         vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
+        vjp_add=_unslice_add,
         emit=View(_slice_layout),
     )
 )

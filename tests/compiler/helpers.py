@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
+from staticgrad.compiler import jit
 from staticgrad.compiler.pipeline import compile_plan
 from staticgrad.compiler.plan import Plan
 from staticgrad.compiler.prepare import prepare
@@ -113,6 +115,17 @@ def close(got: np.ndarray, expected: np.ndarray, rtol: float | None = None, what
     """Equal within `rtol` (that of the dtype when None); integers and booleans equal."""
     tolerance = RTOL.get(expected.dtype, 0.0) if rtol is None or expected.dtype.kind != "f" else rtol
     assert_close(got, expected, tolerance, what=what)
+
+
+class _Kernels(dict[str, jit.Kernel]):
+    def __missing__(self, name: str) -> jit.Kernel:
+        return jit.Kernel(name, 0)
+
+
+def without_machine_code(patch: pytest.MonkeyPatch) -> None:
+    """Plans are made, but can't run: for what is done before kernels compile."""
+    patch.setattr(jit, "load", lambda body: _Kernels())
+    patch.setattr(jit, "library", lambda module, kernel: jit.Kernel(kernel, 0))
 
 
 def reasons(plan: Plan, fused: bool) -> list[str]:

@@ -39,6 +39,8 @@ CASES: dict[str, Callable[[], list[Slot]]] = {
     "all at once": lambda: [slot(100 * i, 0, 9) for i in range(10)],
     "forward and backward": lambda: backward(30),
     "many": lambda: [slot(i % 7 * 1000, i, i + i % 5) for i in range(2 * MANY)],
+    "many, forward and backward": lambda: backward(MANY),
+    "many, of all lives": lambda: [slot(100 * (i % 11), i % 97 * 10, i % 97 * 10 + i % 13 * 50) for i in range(2 * MANY)],
     **{f"mixed {seed}": lambda seed=seed: mixed(seed) for seed in range(100)},
 }
 

@@ -167,3 +167,18 @@ def test_a_seed_of_another_shape():
     x = b.feed(3)
     with pytest.raises(ShapeError, match=r"grad_ys\[0\] has shape \(2,\), ys\[0\] has \(3,\)"):
         gradients([x * 2], [x], [np.ones(2, np.float32)])
+
+
+@pytest.mark.parametrize("parts", [3, 16, 17, 40, 300])
+def test_concatenation_of_many_operands_of_unknown_extents(parts: int):
+    b = Bench()
+    xs = [b.feed(i % 4, 2, dtype=F64, declared=(None, 2)) for i in range(parts)]
+    y = F.sum(F.square(F.concatenate(xs)))
+    before = len(b.graph.nodes)
+    found = gradients([y], xs)
+    assert sum(len(node.inputs) for node in b.graph.nodes[before:]) < 60 * parts, "not one operand for each pair"
+    for x, g, array in zip(xs, found, b.arrays, strict=True):
+        assert g is not None
+        close(value(g, b.feeds, b.arrays), 2 * array, 1e-15, x.name)
+    if parts == 40:
+        b.check(*[g for g in found if g is not None][:5])

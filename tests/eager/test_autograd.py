@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -554,3 +555,47 @@ def test_a_tape_record_names_itself():
     assert isinstance(y.grad_fn, Record)
     assert repr(y.grad_fn).startswith("<LogSoftmaxBackward0 object at 0x")
     assert repr((x * 2).grad_fn.next_functions[0][0]) == "<AccumulateGrad object for (2,) leaf>"
+
+
+# parts of one tensor --------------------------------------------------------------------------------------------
+
+PARTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "views alone": lambda x: sg.stack([x[i] * float(i) for i in range(4)]).sum(),
+    "the whole first": lambda x: x.sum() + (x[0] * x[1]).sum(),
+    "the whole last": lambda x: (x[0] * x[1]).sum() + x.square().sum(),
+    "parts that overlap": lambda x: (x[:3] * x[1:]).sum() + x[1].sum(),
+    "steps, and one number": lambda x: (x[::2] * x[::-2]).sum() + x[0, 0] * x[0, 0],
+    "parts of parts": lambda x: (x[1:][0] * x[1:][1]).sum(),
+    "rows by number": lambda x: sg.take(x, sg.tensor([1, 1, 2])).square().sum() + x[0].sum() + x[1].sum(),
+    "a concatenation": lambda x: sg.concatenate([x[2:], x, x[:1].detach()]).square().sum(),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("inner", [False, True], ids=["of a leaf", "of a result"])
+def test_parts_of_one_tensor_add_up(name: str, inner: bool):
+    data = np.arange(12.0).reshape(4, 3) / 7 + 0.25
+
+    def gradients(create: bool) -> tuple[np.ndarray, np.ndarray]:
+        x = sg.tensor(data, requires_grad=True)
+        y = x * 1.0 if inner else x
+        found = sg.grad(PARTS[name](y), x, create_graph=create)[0]
+        return found.detach().numpy(), x.detach().numpy()
+
+    in_place, left = gradients(False)
+    recorded, _ = gradients(True)  # recorded: nothing is added in place
+    assert_close(in_place, recorded, 1e-15)
+    assert_close(left, data)
+
+
+def test_adding_a_part_leaves_arrays_of_others_alone():
+    """The cotangent that reaches x first is the seed's own array, which the caller keeps."""
+    x = leaf(1.0, 2.0, 3.0)
+    seed = sg.tensor([1.0, 1.0, 1.0], dtype=sg.float64)
+    seen = []
+    y = x * 1.0
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    sg.autograd.backward([y, y[0], y[1]], [seed, sg.tensor(1.0, dtype=sg.float64), sg.tensor(1.0, dtype=sg.float64)])
+    assert seen == [[2.0, 2.0, 1.0]]
+    assert seed.tolist() == [1.0, 1.0, 1.0]
+    assert x.grad.tolist() == [2.0, 2.0, 1.0]
