@@ -294,6 +294,8 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
         return ALL_AXES[ndim]
     if axis.__class__ is int and -ndim <= axis < ndim:
         return (axis if axis >= 0 else axis + ndim,)
+    if hasattr(axis, "__array__") and not isinstance(axis, np.integer):
+        raise ArgumentError(f"axis must be an integer, several, or None, got {type(axis).__name__}")
     axes = [normalize_axis(a, ndim) for a in (axis if isinstance(axis, Iterable) else (axis,))]
     if len(set(axes)) != len(axes):
         raise ArgumentError(f"an axis is named twice in {tuple(axes)}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from .dispatch import NUMPY, F
 
 
@@ -86,6 +87,7 @@ class Operators:
     def __or__(self, other): return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))
     def __ror__(self, other): return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))
     def __xor__(self, other): return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))
+    def __rxor__(self, other): return F.logical_xor(_boolean(other, "^"), _boolean(self, "^"))
     def __invert__(self): return F.logical_not(_boolean(self, "~"))
 
     def __getitem__(self, index: Any) -> Any:
@@ -165,13 +167,28 @@ def bind_methods() -> None:
         setattr(Operators, name, with_torch_words(getattr(F, name)))
 
 
+def meant(function: str, words: tuple[str, ...], args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """Named arguments by our words. Raises ArgumentError when one is given twice."""
+    result: dict[str, Any] = {}
+    given: dict[str, str] = dict.fromkeys(words[: len(args)], "a positional argument")
+    for name, value in named.items():
+        word = TORCH_WORDS.get(name, name)
+        if word in given:
+            raise ArgumentError(f"{function}: {word!r} is given twice, as {given[word]} and as {name!r}", "give one of them")
+        given[word] = repr(name)
+        result[word] = value
+    return result
+
+
 def with_torch_words(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as a method that takes PyTorch's names of arguments too."""
+
+    words = tuple(inspect.signature(function).parameters)[1:]
 
     @functools.wraps(function)
     def method(self: Any, *args: Any, **named: Any) -> Any:
         if named:
-            named = {TORCH_WORDS.get(name, name): value for name, value in named.items()}
+            named = meant(function.__name__, words, args, named)
         return function(self, *args, **named)
 
     return method

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..ir import OpDef, Pointwise, define
-from ..operators import F, apply, numpy_twin, public
+from ..operators import F, apply, as_array, numpy_twin, public
+from ..types import TensorType, as_dtype, is_scalar, promote
+from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, unbroadcast
 
 where_op = define(
@@ -59,15 +61,27 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 @public
 @numpy_twin(np.clip)
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through."""
+    """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
+
+    The bounds are promoted with x. Raises ArgumentError when both are None.
+    """
     if min is None or max is None:
-        dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
-        floating = dtype.kind == "f"
+        if min is max:
+            raise ArgumentError("clamp: At least one of 'min' or 'max' must not be None")
+        dtype = promote([_promoted(x), _promoted(max if min is None else min)])
         if min is None:
-            min = -math.inf if floating else int(np.iinfo(dtype).min)
-        if max is None:
-            max = math.inf if floating else int(np.iinfo(dtype).max)
+            min = lowest(dtype)
+        else:
+            max = highest(dtype)
     return apply(clip_op, x, min, max)
+
+
+def _promoted(x: Any) -> Any:
+    """An operand as promotion sees it."""
+    if is_scalar(x):
+        return x
+    x = x if hasattr(x, "dtype") else as_array(x)
+    return TensorType(tuple(x.shape), as_dtype(x.dtype))
 
 
 @public
