@@ -95,24 +95,69 @@ class Operators:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         twin = NUMPY.get(ufunc)
-        if method != "__call__" or twin is None or kwargs:
-            what = f"numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
-            raise DTypeError(
-                f"{what} can't be differentiated here" + (f" with {', '.join(kwargs)}" if kwargs else ""),
-                "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
-            )
-        return twin(*inputs)
+        if method == "__call__" and twin is not None and not kwargs:
+            return twin(*inputs)
+        name = f"numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
+        return self._by_numpy(name, getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         twin = NUMPY.get(function)
+        call = None if twin is None else fitted(function, twin, args, kwargs)
+        if twin is None or call is None:
+            return self._by_numpy(f"numpy.{function.__name__}", function, args, kwargs)
+        return twin(*call[0], **call[1])
+
+    def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
+        """A function of NumPy that has no twin for these arguments: values are needed. Raises what says so."""
         if function in WRITERS:
             return function(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
-        if twin is None:
-            raise DTypeError(
-                f"numpy.{function.__name__} can't be differentiated here",
-                "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
-            )
-        return twin(*args, **kwargs)
+        raise DTypeError(
+            f"{name} can't be differentiated here" + (f" with {', '.join(kwargs)}" if kwargs else ""),
+            "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
+        )
+
+
+def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """A call of NumPy's function as a call of its twin: arguments by name where the names are the same, by position where
+    ours has another name. None where the twin has no such argument, or NumPy's own error is to be raised."""
+    theirs, ours = _signature(function), _signature(twin)
+    assert ours is not None
+    names = list(ours.parameters)
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in ours.parameters.values())
+    try:
+        if theirs is None or any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values()):
+            ours.bind(*args, **kwargs)
+            return args, kwargs
+        bound = theirs.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for i, (name, value) in enumerate(bound.items()):
+        if i == 0 or (i == 1 and variadic):
+            positional.append(value)
+        elif name in names and not variadic:
+            named[name] = value
+        elif value is theirs.parameters[name].default:
+            continue
+        elif i == len(positional) < len(names) and names[i] not in theirs.parameters:
+            positional.append(value)
+        else:
+            return None
+    try:
+        ours.bind(*positional, **named)
+    except TypeError:
+        return None
+    return tuple(positional), named
+
+
+@functools.cache
+def _signature(function: Any) -> inspect.Signature | None:
+    """None where C code keeps it to itself."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return None
 
 
 WRITERS = frozenset({np.save, np.savez, np.savez_compressed, np.savetxt})

@@ -89,6 +89,8 @@ class Symbol(Operators):
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")
 
+    __dlpack__ = __dlpack_device__ = __array__
+
     def __format__(self, spec: str) -> str:
         return self._no_value("a number to format", "fetch it with Session.run, and format that") if spec else repr(self)
 

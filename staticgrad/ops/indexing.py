@@ -18,8 +18,13 @@ from .slicing import WHOLE, slice_op
 # public functions ------------------------------------------------------------------------------------------------
 
 
-@public
 @numpy_twin(np.take)
+def _numpy_take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    """NumPy's `take`, whose default is the flattened array."""
+    return take(F.flatten(a), indices) if axis is None else take(a, indices, axis)
+
+
+@public
 def take(x: Any, index: Any, axis: int = 0) -> Any:
     """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -280,6 +281,13 @@ for _name, _logical, _text in (
     ("logical_xor", np.logical_xor, "({0} ^ {1})"),
 ):  # fmt: skip
     _binary(_name, _logical, _text, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
+
+for _ufunc, _operator in (
+    (np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_), (np.bitwise_xor, operator.xor),
+):  # fmt: skip
+    # with the tensor in front, whose operators say what they take
+    numpy_twin(_ufunc)(lambda x, y, _op=_operator: _op(x, y) if isinstance(x, Operators) else _op(y, x))
+numpy_twin(np.invert)(operator.invert)
 
 logical_not = _unary("logical_not", np.logical_not, "(not {0})", None, promote=boolean, doc="not x, bool.")
 isnan = define(OpDef("isnan", lambda x: x.with_dtype(bool_), np.isnan, None, Pointwise("({0} != {0})"), floating))

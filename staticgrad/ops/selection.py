@@ -59,7 +59,6 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 @public
-@numpy_twin(np.clip)
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
@@ -82,6 +81,12 @@ def _promoted(x: Any) -> Any:
         return x
     x = x if hasattr(x, "dtype") else as_array(x)
     return TensorType(tuple(x.shape), as_dtype(x.dtype))
+
+
+@numpy_twin(np.clip)
+def _numpy_clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    low, high = a_min if min is None else min, a_max if max is None else max
+    return F.clone(a) if low is high is None else clip(a, low, high)
 
 
 @public
