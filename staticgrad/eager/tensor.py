@@ -410,6 +410,7 @@ class Tensor(Operators):
         return F.astype(self, dtype.dtype if isinstance(dtype, Operators) else dtype)
 
     def type(self, dtype: Any) -> Any:
+        """This tensor in another dtype."""
         return F.astype(self, dtype)
 
     def type_as(self, other: Any) -> Any:
@@ -509,6 +510,6 @@ def _without_gradient(self: Any) -> Any:
     return F.stop_gradient(self)
 
 
-for _name in ("to", "type_as", "float", "double", "long", "int", "bool", "view", "clone"):
+for _name in ("to", "type", "type_as", "float", "double", "long", "int", "bool", "view", "clone"):
     setattr(Symbol, _name, vars(Tensor)[_name])
 Symbol.detach = _without_gradient  # type: ignore[attr-defined]

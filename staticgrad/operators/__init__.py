@@ -2,7 +2,7 @@
 
 from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .methods import WITH_TORCH_WORDS, WRITERS, Operators, bind_methods
-from .nodes import append, as_array, as_node, control_of, located, operand_of, promotion
+from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .symbols import Symbol
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "default_graph",
     "frontends",
     "lines_of",
+    "listed",
     "located",
     "numpy_twin",
     "operand_of",

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..errors import ShapeError, TraceError
 from ..ir import Graph, Node
-from ..types import TensorType
 from .dispatch import frontends
 from .methods import Operators
 
@@ -29,10 +28,6 @@ class Symbol(Operators):
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
         return self.node.type.dtype
-
-    @property
-    def type(self) -> TensorType:
-        return self.node.type
 
     @property
     def name(self) -> str:

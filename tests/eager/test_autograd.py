@@ -289,7 +289,7 @@ def test_inputs_limit_what_is_accumulated():
     assert x.grad.item() == 36.0
     assert y.grad is None
     assert h.grad.item() == 12.0
-    with pytest.raises(sg.GradientError, match=r"^'inputs' argument to backward\(\) cannot be empty."):
+    with pytest.raises(sg.GradientError, match=r"^`inputs` argument to `backward\(\)` cannot be empty."):
         (x * y).backward(inputs=[])
 
 
