@@ -312,9 +312,14 @@ reducer(
 )
 
 
+def _of_none(x: Any, axis: Any) -> bool:
+    """Whether the axis is 0 or -1, of an operand without axes: PyTorch and NumPy take it for one with an axis."""
+    return ndim_of(x) == 0 and axis.__class__ is int and axis in (0, -1)
+
+
 def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
     def function(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        if axis is None:
+        if axis is None or _of_none(x, axis):
             x, axis = F.reshape(x, (-1,)), 0
         return apply(op, x, axis=(normalize_axis(axis, ndim_of(x)),), keepdims=bool(keepdims))
 
@@ -404,6 +409,8 @@ cumsum_op = define(
 @numpy_twin(np.cumsum)
 def cumsum(x: Any, axis: int | None = None) -> Any:
     """Running sums along `axis` (of the flattened array for None)."""
+    if _of_none(x, axis):
+        return F.reshape(cumsum(x), ())
     if axis is None:
         x, axis = F.reshape(x, (-1,)), 0
     return apply(cumsum_op, x, axis=normalize_axis(axis, ndim_of(x)))

@@ -97,5 +97,5 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
 
 @public
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
-    """x with `value` where the mask is true."""
-    return where(mask, value, x)
+    """x with `value`, cast to x's dtype, where the mask is true."""
+    return where(mask, F.astype(value if hasattr(value, "dtype") else np.asarray(value), as_dtype(x.dtype)), x)

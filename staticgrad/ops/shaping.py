@@ -220,7 +220,7 @@ def zeros_like(x: Any, dtype: Any = None) -> Any:
 @numpy_twin(np.ones_like)
 def ones_like(x: Any, dtype: Any = None) -> Any:
     """Ones of x's shape and dtype."""
-    return F.add(zeros_like(x, dtype), 1)
+    return F.clone(F.broadcast_like(np.ones((), x.dtype if dtype is None else as_dtype(dtype)), x))
 
 
 @public
