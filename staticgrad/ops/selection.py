@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, Pointwise, define
-from ..operators import F, apply, as_array, numpy_twin, public
+from ..operators import F, Operators, apply, as_array, numpy_twin, public
 from ..types import TensorType, as_dtype, is_scalar, promote
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, unbroadcast
@@ -97,5 +97,13 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
 
 @public
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
-    """x with `value`, cast to x's dtype, where the mask is true."""
-    return where(mask, F.astype(value if hasattr(value, "dtype") else np.asarray(value), as_dtype(x.dtype)), x)
+    """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+    if isinstance(value, Operators):
+        return where(mask, F.astype(value, x.dtype), x)
+    x = x if hasattr(x, "dtype") else as_array(x)
+    given, dtype = as_array(value), as_dtype(x.dtype)
+    with np.errstate(invalid="ignore"):
+        cast = given.astype(dtype)
+    if dtype.kind in "iu" and not np.array_equal(np.trunc(given) if given.dtype.kind == "f" else given, cast):
+        raise DTypeError(f"masked_fill: {value!r} cannot be converted to {dtype} without overflow")
+    return where(mask, cast, x)
