@@ -462,7 +462,7 @@ def _arrays(value: Any) -> Any:
         return {name: _arrays(part) for name, part in value.items()}
     if type(value) in (list, tuple):
         return type(value)(map(_arrays, value))
-    return value.__array__() if isinstance(value, Operators) else value
+    return np.asarray(value) if isinstance(value, Operators) else value
 
 
 def _as_tensor(value: Any) -> Any:

@@ -135,7 +135,7 @@ def _as_mask(k: Any) -> Any:
             "a boolean mask gives a result whose size depends on values; a graph can't hold it",
             "use sg.where(mask, x, 0), or index with integers",
         )
-    return np.asarray(k.numpy() if isinstance(k, Operators) else k)
+    return np.asarray(k.numpy() if hasattr(k, "numpy") else k)
 
 
 def _is_mask(k: Any) -> bool:
@@ -188,7 +188,7 @@ def _unmask(keys: list[Any], x: Any) -> list[Any]:
 class Along(NamedTuple):
     """Positions along a new axis of extent 1."""
 
-    index: np.ndarray
+    positions: np.ndarray
 
 
 def _subscript(x: Any, keys: list[Any]) -> Any:
@@ -202,7 +202,7 @@ def _subscript(x: Any, keys: list[Any]) -> Any:
             place += 1
         elif isinstance(k, Along):
             insert.append(place)
-            arrays.append((place, k.index))
+            arrays.append((place, k.positions))
             place += 1
         elif isinstance(k, slice):
             slices.append(bounds(k))

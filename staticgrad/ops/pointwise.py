@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import Expand, Native, Node, OpDef, Pointwise, define
 from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
-from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, int64, is_scalar, promote, scalar_dtype, to_float
+from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, float32, float64, int64, is_scalar, promote, scalar_dtype, to_float
 from .rules import (
     arithmetic,
     binary,
@@ -27,7 +27,7 @@ from .rules import (
 )
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
-TINY = {dtype: float(np.finfo(dtype).tiny) for dtype in DTYPES if dtype.kind == "f"}
+TINY = {float32: float(np.finfo(np.float32).tiny), float64: float(np.finfo(np.float64).tiny)}
 """The smallest normal numbers."""
 MOST = int(np.iinfo(np.int64).max)
 
@@ -189,13 +189,13 @@ relu = _unary("relu", lambda x: np.maximum(x, ZERO[x.dtype]), "relu_{s}({0})",
 erf = _unary("erf", _erf_eval, "erf_{s}({0})",
              lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
              doc="The error function.")  # fmt: skip
-for _name, _ufunc, _doc in (
+for _name, _rounds, _doc in (
     ("floor", np.floor, "Largest integer <= x."), ("ceil", np.ceil, "Smallest integer >= x."),
     ("round", np.rint, "Nearest integer, halves to even."),
 ):  # fmt: skip
-    _unary(_name, _unless_float(_ufunc), _rounding(f"np.{_ufunc.__name__}({{0}})"), lambda g, node, out, x: F.zeros_like(x),
+    _unary(_name, _unless_float(_rounds), _rounding(f"np.{_rounds.__name__}({{0}})"), lambda g, node, out, x: F.zeros_like(x),
            promote=numeric, doc=f"{_doc} Integers stay what they are; raises DTypeError for booleans.")  # fmt: skip
-    numpy_twin(_ufunc)(getattr(F, _name))
+    numpy_twin(_rounds)(getattr(F, _name))
 numpy_twin(np.round)(F.round)
 
 identity = define(
@@ -282,11 +282,11 @@ for _name, _logical, _text in (
 ):  # fmt: skip
     _binary(_name, _logical, _text, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
 
-for _ufunc, _operator in (
+for _bitwise, _operator in (
     (np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_), (np.bitwise_xor, operator.xor),
 ):  # fmt: skip
     # with the tensor in front, whose operators say what they take
-    numpy_twin(_ufunc)(lambda x, y, _op=_operator: _op(x, y) if isinstance(x, Operators) else _op(y, x))
+    numpy_twin(_bitwise)(lambda x, y, _op=_operator: _op(x, y) if isinstance(x, Operators) else _op(y, x))
 numpy_twin(np.invert)(operator.invert)
 
 logical_not = _unary("logical_not", np.logical_not, "(not {0})", None, promote=boolean, doc="not x, bool.")

@@ -110,8 +110,8 @@ SAVING: dict[str, tuple[Any, np.ndarray]] = {
     "max_pool2d": (lambda x: functional.max_pool2d(x, 2), IMAGES),
     "avg_pool2d": (lambda x: functional.avg_pool2d(x, 2), IMAGES),
     "adaptive_avg_pool2d": (lambda x: functional.adaptive_avg_pool2d(x, 2), IMAGES),
-    "reflect": (lambda x: functional.pad(x, (1, 1), "reflect"), IMAGES),
-    "replicate": (lambda x: functional.pad(x, (1, 1), "replicate"), IMAGES),
+    "reflect": (lambda x: functional.pad(x, (1, 1, 1, 1), "reflect"), IMAGES),
+    "replicate": (lambda x: functional.pad(x, (1, 1, 1, 1), "replicate"), IMAGES),
 }
 """Whose backward functions save their input in PyTorch: the second gradient is 0."""
 
@@ -124,7 +124,7 @@ SAVING_NOTHING: dict[str, tuple[Any, np.ndarray]] = {
     "maximum": (lambda x: F.maximum(x, 0.5), ROWS),
     "max": (lambda x: x.max(), ROWS),
     "where": (lambda x: F.where(x > 0, x, 2 * x), ROWS),
-    "circular": (lambda x: functional.pad(x, (1, 1), "circular"), IMAGES),
+    "circular": (lambda x: functional.pad(x, (1, 1, 1, 1), "circular"), IMAGES),
     "mean over everything": (lambda x: functional.adaptive_avg_pool2d(x, 1), IMAGES),
 }
 """Whose gradients don't depend on the input: they don't require grad."""
@@ -194,7 +194,7 @@ def test_operators_with_the_tensor_on_the_right(mode: str):
         array = np.array([True, True])
         return [
             True ^ b, np.True_ ^ b, array ^ b, False | b, array | b, True & b, array & b, ~b,
-            1 - x, np.float64(1) - x, np.array([1.0, 2.0]) - x, 2**x, 7 // x, 7 % x, 1 / x, np.array([1.0, 2.0]) @ x, 1 < x,
+            1 - x, np.float64(1) - x, np.array([1.0, 2.0]) - x, 2**x, 7 // x, 7 % x, 1 / x, np.array([1.0, 2.0]) @ x, 1 < x,  # noqa: SIM300
         ]  # fmt: skip
 
     b, x = np.array([True, False]), np.array([2.0, 4.0])

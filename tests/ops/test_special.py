@@ -281,7 +281,8 @@ def test_every_mode_has_the_same_special_values(mode: str, dtype: str):
     with np.errstate(all="ignore"):
         program, arrays = with_slopes(dtype)
         found, expected = MODES[mode](program, arrays), eager(program, arrays)
-    names = [f"{name} {part}" for name, (_, given) in FUNCTIONS.items() for part in ("value", "slope", "slope 2")[: 1 + len(given)]]
+    parts = ("value", "slope", "slope 2")
+    names = [f"{name} {part}" for name, (_, given) in FUNCTIONS.items() for part in parts[: 1 + len(given)]]
     for name, a, b in zip(names, found, expected, strict=True):
         np.testing.assert_array_equal(np.signbit(a) | np.isnan(a), np.signbit(b) | np.isnan(b), err_msg=f"{name}: signs")
         np.testing.assert_array_equal(a == 0, b == 0, err_msg=f"{name}: zeros")
