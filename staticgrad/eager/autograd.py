@@ -15,7 +15,6 @@ from .modes import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
 from .tensor import Tensor, wrap
 
-
 EMPTY = "`inputs` argument to `{}()` cannot be empty."
 
 
@@ -50,7 +49,8 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of sum(grad_outputs * outputs) with respect to `inputs`, without touching any `.grad`.
 
-    outputs, inputs: a tensor, or several in any iterable. Returns a tuple, one tensor per input; None for an unused one with `allow_unused`. Raises GradientError.
+    outputs, inputs: a tensor, or several in any iterable. Returns a tuple, one tensor per input; None for an unused one with
+    `allow_unused`. Raises GradientError.
     """
     if frontends.tracing and state.tracer is not None:
         return state.tracer.grad(outputs, inputs, grad_outputs, create_graph, allow_unused)

@@ -12,7 +12,21 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import Expand, Native, Node, OpDef, Pointwise, define
 from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
-from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, float32, float64, int64, is_scalar, promote, scalar_dtype, to_float
+from ..types import (
+    DTYPES,
+    SHORT,
+    TensorType,
+    as_dtype,
+    bool_,
+    category,
+    float32,
+    float64,
+    int64,
+    is_scalar,
+    promote,
+    scalar_dtype,
+    to_float,
+)
 from .rules import (
     arithmetic,
     binary,

@@ -59,7 +59,8 @@ UNARY: dict[str, Callable[..., Any]] = {
     },
     "max along 0": lambda m, x: x.max(0) if m is sg else x.amax(0),
     "T": lambda m, x: x.T if x.ndim == 2 else x,
-    **{name: method(name, *args) for name, args in {"reshape": (-1,), "flatten": (), "unsqueeze": (-1,), "squeeze": ()}.items()},
+    **{name: method(name, -1) for name in ("reshape", "unsqueeze")},
+    **{name: method(name) for name in ("flatten", "squeeze")},
     "expand": lambda m, x: x.expand(2, *x.shape),
     "x[[0, 0]]": lambda m, x: x[[0, 0]],
     "x[1:]": lambda m, x: x[1:],
@@ -141,11 +142,9 @@ def compare(torch: Any, fn: Callable[..., Any], arrays: list[np.ndarray], what: 
             expected = fn(torch, *(torch.tensor(a.copy()) for a in arrays)).numpy()
         except (RuntimeError, IndexError, ZeroDivisionError, TypeError):
             return  # fewer dtypes, or shapes, than here
-    try:
-        found = fn(sg, *map(sg.Tensor, arrays)).numpy()
-    except sg.DTypeError as error:
-        assert "booleans have no arithmetic" in str(error), what
-        return
+    if arrays[0].dtype == bool and fn is MATRICES["matmul"]:
+        return  # booleans have no arithmetic here
+    found = fn(sg, *map(sg.Tensor, arrays)).numpy()
     if expected.size == 0 and found.dtype != expected.dtype:
         found = found.astype(expected.dtype)  # PyTorch looks at dtypes less closely where there are no elements
     assert_close(found, expected, 1e-5, what=what)
@@ -206,7 +205,8 @@ def test_special_values_and_gradients(torch: Any, name: str):
 
 def torchs(torch: Any, fn: Any, x: Any) -> Any:
     """A program of the tables of `test_pointwise`, which names functions of this library, in PyTorch."""
-    names = {n: getattr(torch.nn.functional, n) for n in ("max_pool1d", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "pad")}
+    same = ("max_pool1d", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "pad")
+    names = {name: getattr(torch.nn.functional, name) for name in same}
     names["nll_loss"] = lambda x, target: torch.nn.functional.nll_loss(x, torch.tensor(target))
     with pytest.MonkeyPatch.context() as patch:
         for name, function in names.items():

@@ -56,7 +56,7 @@ def test_what_is_filled_keeps_its_dtype(mode: str):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 2**40, -(2**31) - 1])
 def test_a_number_that_does_not_fit_is_not_filled_in(value: Any):
-    with pytest.raises(DTypeError, match="masked_fill: .* cannot be converted to int32 without overflow"):
+    with pytest.raises(DTypeError, match=r"masked_fill: .* cannot be converted to int32 without overflow"):
         sg.tensor([1], dtype=sg.int32).masked_fill(sg.tensor([True]), value)
 
 
