@@ -120,20 +120,18 @@ class Operators:
 def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """A call of NumPy's function as a call of its twin: arguments by name where the names are the same, by position where
     ours has another name. None where the twin has no such argument, or NumPy's own error is to be raised."""
-    theirs, ours = _signature(function), _signature(twin)
+    ours = _signature(twin)
     assert ours is not None
+    if len(args) == 1 and _takes(twin, 1, tuple(kwargs)):
+        return args, kwargs
+    theirs, words = _signature(function), _words(function, len(args), tuple(kwargs))
+    if not words or theirs is None:
+        return (args, kwargs) if words == () and _takes(twin, len(args), tuple(kwargs)) else None
     names = list(ours.parameters)
     variadic = any(p.kind is p.VAR_POSITIONAL for p in ours.parameters.values())
-    try:
-        if theirs is None or any(p.kind is p.VAR_POSITIONAL for p in theirs.parameters.values()):
-            ours.bind(*args, **kwargs)
-            return args, kwargs
-        bound = theirs.bind(*args, **kwargs).arguments
-    except TypeError:
-        return None
     positional: list[Any] = []
     named: dict[str, Any] = {}
-    for i, (name, value) in enumerate(bound.items()):
+    for i, (name, value) in enumerate(sorted(zip(words, (*args, *kwargs.values()), strict=True), key=_order(theirs))):
         if i == 0 or (i == 1 and variadic):
             positional.append(value)
         elif name in names and not variadic:
@@ -144,11 +142,35 @@ def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any,
             positional.append(value)
         else:
             return None
-    try:
-        ours.bind(*positional, **named)
-    except TypeError:
+    return (tuple(positional), named) if _takes(twin, len(positional), tuple(named)) else None
+
+
+def _order(signature: inspect.Signature) -> Callable[[tuple[str, Any]], int]:
+    names = list(signature.parameters)
+    return lambda argument: names.index(argument[0])
+
+
+@functools.cache
+def _words(function: Any, number: int, named: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The names of a call's arguments; () where NumPy has none, None where it refuses the call."""
+    signature = _signature(function)
+    if signature is None or any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
+        return ()
+    if not _takes(function, number, named):
         return None
-    return tuple(positional), named
+    return (*list(signature.parameters)[:number], *named)
+
+
+@functools.cache
+def _takes(function: Any, number: int, named: tuple[str, ...]) -> bool:
+    """Whether a function takes so many arguments by position, and these by name."""
+    signature = _signature(function)
+    assert signature is not None
+    try:
+        signature.bind(*(None,) * number, **dict.fromkeys(named))
+    except TypeError:
+        return False
+    return True
 
 
 @functools.cache
