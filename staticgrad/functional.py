@@ -20,6 +20,7 @@ from .ops.gathering import along_op, bounded, gather_op
 from .ops.indexing import one_hot
 from .ops.logistic import logistic_loss, softplus
 from .ops.padding import pad
+from .ops.pointwise import saving_op
 from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from .ops.shaping import flatten
 from .ops.softmax import log_softmax, softmax
@@ -174,7 +175,8 @@ def nll_loss(log_probabilities: Any, target: Any, reduction: str = "mean") -> An
     scores, target = _operand(log_probabilities), _operand(target)
     axis = _class_axis("nll_loss", scores)
     _floating("nll_loss", "input", scores)
-    return _reduced(F.neg(F.squeeze(_picked("nll_loss", scores, target, axis), axis)), reduction)
+    picked = apply(saving_op, _picked("nll_loss", scores, target, axis))
+    return _reduced(F.neg(F.squeeze(picked, axis)), reduction)
 
 
 def cross_entropy(logits: Any, target: Any, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:

@@ -289,11 +289,16 @@ ALL_AXES = tuple(tuple(range(n)) for n in range(65))  # NumPy's arrays have at m
 
 
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Sorted non-negative axes; all of them for None. Raises ArgumentError for one out of range or named twice."""
-    if axis is None:
+    """Sorted non-negative axes; all of them for None, and none for 0 and -1 of what has no axes, as in PyTorch.
+
+    Raises ArgumentError for one out of range or named twice.
+    """
+    if axis is None or (ndim == 0 and axis.__class__ is int and axis in (0, -1)):
         return ALL_AXES[ndim]
     if axis.__class__ is int and -ndim <= axis < ndim:
         return (axis if axis >= 0 else axis + ndim,)
+    if hasattr(axis, "__array__") and not isinstance(axis, np.integer):
+        raise ArgumentError(f"axis must be an integer, several, or None, got {type(axis).__name__}")
     axes = [normalize_axis(a, ndim) for a in (axis if isinstance(axis, Iterable) else (axis,))]
     if len(set(axes)) != len(axes):
         raise ArgumentError(f"an axis is named twice in {tuple(axes)}")

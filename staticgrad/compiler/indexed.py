@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ir import Layout, Node
-from ..types import SHORT
+from ..types import SHORT, float32, float64
 from . import jit
 from .layout import collapse
 from .rows import Row, Slot
@@ -94,10 +94,14 @@ def _grouped(
 
 def running_sum(b: Builder, node: Node) -> None:
     (values,), axis, shape = node.inputs, node.attrs["axis"], node.type.shape
-    outer, work = math.prod(shape[:axis]), node.type.size
-    kernel = jit.library("scan", f"running_{SHORT[node.type.dtype]}")
-    b.add(Row("scan", "cumsum", node, [b._contiguous(values), (b.slot(node), 0)], [shape[axis], math.prod(shape[axis + 1 :])],
-              kernel.address, 0, outer if work else 0, b._chunks(work, outer), nodes=[node], work=work))  # fmt: skip
+    outer, inner, work = math.prod(shape[:axis]), math.prod(shape[axis + 1 :]), node.type.size
+    operands = [b._contiguous(values), (b.slot(node), 0)]
+    carried = node.type.dtype == float32
+    if carried:
+        operands.append((b.temporary((outer * inner,), float64), 0))
+    kernel = jit.library("scan", f"{'carried' if carried else 'running'}_{SHORT[node.type.dtype]}")
+    b.add(Row("scan", "cumsum", node, operands, [shape[axis], inner], kernel.address, 0, outer if work else 0,
+              b._chunks(work, outer), nodes=[node], work=work))  # fmt: skip
 
 
 CALLS = {f.__name__: f for f in (bounded, gather, gather_sum, scatter_add, index_add, running_sum)}

@@ -214,12 +214,12 @@ def relu_int(x):
 
 @inline
 def sign_f32(x):
-    return f32(1) if x > f32(0) else (f32(-1) if x < f32(0) else x)
+    return f32(1) if x > f32(0) else (f32(-1) if x < f32(0) else f32(0))
 
 
 @inline
 def sign_f64(x):
-    return f64(1) if x > f64(0) else (f64(-1) if x < f64(0) else x)
+    return f64(1) if x > f64(0) else (f64(-1) if x < f64(0) else f64(0))
 
 
 @inline

@@ -136,7 +136,7 @@ def _relu(x: Any) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    return type(x)(1) if x > 0 else type(x)(-1) if x < 0 else x
+    return type(x)(1) if x > 0 else type(x)(-1) if x < 0 else type(x)(0)
 
 
 def _seed(seed: int, draw: int, element: int) -> int:

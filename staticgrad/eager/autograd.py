@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
 from ..errors import AnomalyError, DTypeError, GradientError, ShapeError
-from ..operators import F, as_array, frontends, state
+from ..operators import F, as_array, frontends, listed, state
 from ..ops.touched import carry, rows_of
 from ..types import shape_text
 from .modes import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
 from .tensor import Tensor, wrap
+
+EMPTY = "`inputs` argument to `{}()` cannot be empty."
 
 
 def backward(
@@ -29,9 +30,7 @@ def backward(
         state.tracer.backward(tensors, gradients, create_graph, inputs)
         return
     roots, seeds = _roots(tensors, gradients)
-    targets = None if inputs is None else _targets(inputs)
-    if targets is not None and not targets:
-        raise GradientError("'inputs' argument to backward() cannot be empty.")
+    targets = None if inputs is None else _targets(inputs, "backward")
     walk = Walk(roots, seeds, create_graph, targets)
     walk.run(create_graph if retain_graph is None else retain_graph)
     retained = [(tensor, g) for tensor, g in walk.retained if id(tensor) not in walk.found]
@@ -50,12 +49,13 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of sum(grad_outputs * outputs) with respect to `inputs`, without touching any `.grad`.
 
-    Returns a tuple, one tensor per input; None for an unused one with `allow_unused`. Raises GradientError.
+    outputs, inputs: a tensor, or several in any iterable. Returns a tuple, one tensor per input; None for an unused one with
+    `allow_unused`. Raises GradientError.
     """
     if frontends.tracing and state.tracer is not None:
         return state.tracer.grad(outputs, inputs, grad_outputs, create_graph, allow_unused)
     roots, seeds = _roots(outputs, grad_outputs)
-    targets = _targets(inputs)
+    targets = _targets(inputs, "grad")
     walk = Walk(roots, seeds, create_graph, targets)
     walk.run(create_graph if retain_graph is None else retain_graph)
     result = []
@@ -71,12 +71,10 @@ def grad(
     return tuple(result)
 
 
-def _as_list(tensors: Any) -> list[Any]:
-    return list(tensors) if isinstance(tensors, Sequence) else [tensors]
-
-
-def _targets(inputs: Any) -> list[Tensor]:
-    targets = _as_list(inputs)
+def _targets(inputs: Any, function: str) -> list[Tensor]:
+    targets = listed(inputs)
+    if not targets:
+        raise GradientError(EMPTY.format(function))
     for target in targets:
         if not isinstance(target, Tensor) or not target._tracked:
             raise GradientError("One of the differentiated Tensors does not require grad")
@@ -84,8 +82,8 @@ def _targets(inputs: Any) -> list[Tensor]:
 
 
 def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
-    roots = _as_list(tensors)
-    given = [None] * len(roots) if gradients is None else _as_list(gradients)
+    roots = listed(tensors)
+    given = [None] * len(roots) if gradients is None else listed(gradients)
     if len(given) != len(roots):
         raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
     seeds = []

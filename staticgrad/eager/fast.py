@@ -77,7 +77,7 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 def reduction(name: str) -> Callable[..., Any]:
     """A reduction of a floating tensor."""
-    op, general = REGISTRY[name], getattr(F, name)
+    op, general, worded = REGISTRY[name], getattr(F, name), getattr(Operators, name)
     assert isinstance(op.emit, Reduction)
     fold = op.emit.fold
 
@@ -85,9 +85,12 @@ def reduction(name: str) -> Callable[..., Any]:
         if dim is not None or keepdim:
             if name not in WITH_TORCH_WORDS:
                 return general(self, dim=dim)  # raises: the word means something else there
+            if (dim is not None and axis is not None) or (keepdim and keepdims):
+                given = {"axis": axis, "dim": dim, "keepdims": keepdims or None, "keepdim": keepdim or None}
+                return worded(self, **{word: value for word, value in given.items() if value is not None})  # raises
             axis, keepdims = (axis if dim is None else dim), keepdims or keepdim
         data = self._data
-        if frontends.tracing or data.dtype not in FLOATS:
+        if frontends.tracing or data.dtype not in FLOATS or isinstance(axis, Operators):
             return general(self, axis, keepdims)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         mode = modes.now
@@ -106,10 +109,11 @@ def along(name: str) -> Callable[..., Any]:
     op, general = REGISTRY[name], getattr(Operators, name)
     function = op.eval
 
-    def method(self: Tensor, axis: Any = -1, **named: Any) -> Any:
+    def method(self: Tensor, *args: Any, **named: Any) -> Any:
         data = self._data
-        if frontends.tracing or named or data.dtype not in FLOATS:
-            return general(self, **{"axis": axis, **named})
+        if frontends.tracing or named or len(args) > 1 or data.dtype not in FLOATS:
+            return general(self, *args, **named)
+        axis = args[0] if args else -1
         axes = normalize_axes(axis, data.ndim)
         mode = modes.now
         try:

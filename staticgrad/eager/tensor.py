@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
-from ..operators import F, Operators, Symbol, as_array, frontends, state
-from ..types import normalize_axis, shape_text
+from ..operators import WRITERS, F, Operators, Symbol, as_array, frontends, state
+from ..types import SUPPORTED, normalize_axis, shape_text
 from .modes import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
@@ -180,10 +180,37 @@ class Tensor(Operators):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """For NumPy. Raises GradientError when the tensor requires grad, as the tape would be lost silently."""
-        array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
+        return np.array(self.numpy(), dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """For other libraries, which share the memory. Raises GradientError when the tensor requires grad."""
+        if self._tracked:
+            raise GradientError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._data.__dlpack_device__()
+
+    def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
+        """What NumPy makes of the arrays; of a ufunc, as tensors. Raises GradientError when a tensor requires grad."""
+        if function in WRITERS:
+            return super()._by_numpy(name, function, args, kwargs)
+        if _requires_grad((args, kwargs)):
+            raise GradientError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+                f"{name} can't be differentiated" + (f" with {', '.join(kwargs)}" if kwargs else ""),
+            )
+        value = function(*_arrays(args), **_arrays(kwargs))
+        ufunc = getattr(function, "__self__", function)
+        if not isinstance(ufunc, np.ufunc):
+            return value
+        written = kwargs.get("out") or (args[:1] if function.__name__ == "at" else ())
+        for tensor in written:
+            if isinstance(tensor, Tensor):
+                touch(tensor)
+        if written:
+            return value if function.__name__ == "at" else written[0] if len(written) == 1 else written
+        return tuple(map(_as_tensor, value)) if isinstance(value, tuple) else _as_tensor(value)
 
     def __repr__(self) -> str:
         text = np.array2string(self._data, separator=", ", prefix="tensor(", precision=4, suppress_small=True)
@@ -383,6 +410,7 @@ class Tensor(Operators):
         return F.astype(self, dtype.dtype if isinstance(dtype, Operators) else dtype)
 
     def type(self, dtype: Any) -> Any:
+        """This tensor in another dtype."""
         return F.astype(self, dtype)
 
     def type_as(self, other: Any) -> Any:
@@ -419,6 +447,27 @@ class Tensor(Operators):
                 f"it has shape {shape_text(self.shape)} and byte strides {self._data.strides}",
             )
         return out
+
+
+def _requires_grad(value: Any) -> builtins.bool:
+    """Whether an argument, or a part of it, is a tensor that requires grad."""
+    if isinstance(value, (list, tuple, dict)):
+        return any(map(_requires_grad, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, Tensor) and value._tracked
+
+
+def _arrays(value: Any) -> Any:
+    """An argument with arrays in place of tensors. Raises TraceError for a symbol."""
+    if isinstance(value, dict):
+        return {name: _arrays(part) for name, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_arrays, value))
+    return np.asarray(value) if isinstance(value, Operators) else value
+
+
+def _as_tensor(value: Any) -> Any:
+    """An array or number of NumPy as a tensor, where a tensor can have its dtype."""
+    return Tensor(np.asarray(value)) if getattr(value, "dtype", None) in SUPPORTED else value
 
 
 def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:
@@ -461,6 +510,6 @@ def _without_gradient(self: Any) -> Any:
     return F.stop_gradient(self)
 
 
-for _name in ("to", "type_as", "float", "double", "long", "int", "bool", "view", "clone"):
+for _name in ("to", "type", "type_as", "float", "double", "long", "int", "bool", "view", "clone"):
     setattr(Symbol, _name, vars(Tensor)[_name])
 Symbol.detach = _without_gradient  # type: ignore[attr-defined]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from .dispatch import NUMPY, F
 
 
@@ -86,6 +87,7 @@ class Operators:
     def __or__(self, other): return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))
     def __ror__(self, other): return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))
     def __xor__(self, other): return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))
+    def __rxor__(self, other): return F.logical_xor(_boolean(other, "^"), _boolean(self, "^"))
     def __invert__(self): return F.logical_not(_boolean(self, "~"))
 
     def __getitem__(self, index: Any) -> Any:
@@ -93,24 +95,91 @@ class Operators:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         twin = NUMPY.get(ufunc)
-        if method != "__call__" or twin is None or kwargs:
-            what = f"numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
-            raise DTypeError(
-                f"{what} can't be differentiated here" + (f" with {', '.join(kwargs)}" if kwargs else ""),
-                "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
-            )
-        return twin(*inputs)
+        if method == "__call__" and twin is not None and not kwargs:
+            return twin(*inputs)
+        name = f"numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
+        return self._by_numpy(name, getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         twin = NUMPY.get(function)
+        call = None if twin is None else fitted(function, twin, args, kwargs)
+        if twin is None or call is None:
+            return self._by_numpy(f"numpy.{function.__name__}", function, args, kwargs)
+        return twin(*call[0], **call[1])
+
+    def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
+        """A function of NumPy that has no twin for these arguments: values are needed. Raises what says so."""
         if function in WRITERS:
             return function(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
-        if twin is None:
-            raise DTypeError(
-                f"numpy.{function.__name__} can't be differentiated here",
-                "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
-            )
-        return twin(*args, **kwargs)
+        raise DTypeError(
+            f"{name} can't be differentiated here" + (f" with {', '.join(kwargs)}" if kwargs else ""),
+            "use the function of the same name in staticgrad, or x.detach().numpy() for the plain array",
+        )
+
+
+def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """A call of NumPy's function as a call of its twin: arguments by name where the names are the same, by position where
+    ours has another name. None where the twin has no such argument, or NumPy's own error is to be raised."""
+    ours = _signature(twin)
+    assert ours is not None
+    if len(args) == 1 and _takes(twin, 1, tuple(kwargs)):
+        return args, kwargs
+    theirs, words = _signature(function), _words(function, len(args), tuple(kwargs))
+    if not words or theirs is None:
+        return (args, kwargs) if words == () and _takes(twin, len(args), tuple(kwargs)) else None
+    names = list(ours.parameters)
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in ours.parameters.values())
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for i, (name, value) in enumerate(sorted(zip(words, (*args, *kwargs.values()), strict=True), key=_order(theirs))):
+        if i == 0 or (i == 1 and variadic):
+            positional.append(value)
+        elif name in names and not variadic:
+            named[name] = value
+        elif value is theirs.parameters[name].default:
+            continue
+        elif i == len(positional) < len(names) and names[i] not in theirs.parameters:
+            positional.append(value)
+        else:
+            return None
+    return (tuple(positional), named) if _takes(twin, len(positional), tuple(named)) else None
+
+
+def _order(signature: inspect.Signature) -> Callable[[tuple[str, Any]], int]:
+    names = list(signature.parameters)
+    return lambda argument: names.index(argument[0])
+
+
+@functools.cache
+def _words(function: Any, number: int, named: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The names of a call's arguments; () where NumPy has none, None where it refuses the call."""
+    signature = _signature(function)
+    if signature is None or any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
+        return ()
+    if not _takes(function, number, named):
+        return None
+    return (*list(signature.parameters)[:number], *named)
+
+
+@functools.cache
+def _takes(function: Any, number: int, named: tuple[str, ...]) -> bool:
+    """Whether a function takes so many arguments by position, and these by name."""
+    signature = _signature(function)
+    assert signature is not None
+    try:
+        signature.bind(*(None,) * number, **dict.fromkeys(named))
+    except TypeError:
+        return False
+    return True
+
+
+@functools.cache
+def _signature(function: Any) -> inspect.Signature | None:
+    """None where C code keeps it to itself."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return None
 
 
 WRITERS = frozenset({np.save, np.savez, np.savez_compressed, np.savetxt})
@@ -165,13 +234,28 @@ def bind_methods() -> None:
         setattr(Operators, name, with_torch_words(getattr(F, name)))
 
 
+def meant(function: str, words: tuple[str, ...], args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """Named arguments by our words. Raises ArgumentError when one is given twice."""
+    result: dict[str, Any] = {}
+    given: dict[str, str] = dict.fromkeys(words[: len(args)], "a positional argument")
+    for name, value in named.items():
+        word = TORCH_WORDS.get(name, name)
+        if word in given:
+            raise ArgumentError(f"{function}: {word!r} is given twice, as {given[word]} and as {name!r}", "give one of them")
+        given[word] = repr(name)
+        result[word] = value
+    return result
+
+
 def with_torch_words(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as a method that takes PyTorch's names of arguments too."""
+
+    words = tuple(inspect.signature(function).parameters)[1:]
 
     @functools.wraps(function)
     def method(self: Any, *args: Any, **named: Any) -> Any:
         if named:
-            named = {TORCH_WORDS.get(name, name): value for name, value in named.items()}
+            named = meant(function.__name__, words, args, named)
         return function(self, *args, **named)
 
     return method

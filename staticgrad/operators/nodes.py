@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,12 @@ def operand_of(graph: Graph, arg: Any, where: Where | None) -> Any:
     if is_scalar(arg):
         return arg
     return as_array(arg)
+
+
+def listed(tensors: Any) -> list[Any]:
+    """Several tensors, in any iterable, or one, as a list."""
+    several = isinstance(tensors, Iterable) and not hasattr(tensors, "__array__") and not hasattr(tensors, "shape")
+    return list(tensors) if several else [tensors]
 
 
 def as_array(value: Any) -> np.ndarray:

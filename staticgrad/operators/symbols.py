@@ -8,7 +8,6 @@ import numpy as np
 
 from ..errors import ShapeError, TraceError
 from ..ir import Graph, Node
-from ..types import TensorType
 from .dispatch import frontends
 from .methods import Operators
 
@@ -29,10 +28,6 @@ class Symbol(Operators):
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
         return self.node.type.dtype
-
-    @property
-    def type(self) -> TensorType:
-        return self.node.type
 
     @property
     def name(self) -> str:
@@ -88,6 +83,8 @@ class Symbol(Operators):
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")
+
+    __dlpack__ = __dlpack_device__ = __array__
 
     def __format__(self, spec: str) -> str:
         return self._no_value("a number to format", "fetch it with Session.run, and format that") if spec else repr(self)

@@ -117,7 +117,7 @@ def _without_repeats(term: str, x: Any) -> tuple[str, Any]:
             a = term.index(s)
             b = term.index(s, a + 1)
             same = F.eq(F.index_along(x, a), F.index_along(x, b))
-            x = F.sum(F.where(same, x, 0), b)
+            x = F.astype(F.sum(F.where(same, x, 0), b), x.dtype)
             term = term[:b] + term[b + 1 :]
     return term, x
 
@@ -145,7 +145,9 @@ def _product(first: tuple[str, Any], second: tuple[str, Any], kept: set[str]) ->
         right = _axes(b, y, [*shared, *([""] * len(rows)), *inner, *columns])
         first_inner = len(shared) + len(rows)
         out = left * right
-        return term, F.sum(out, tuple(range(first_inner, first_inner + len(inner)))) if inner else out
+        if inner:  # a product of matrices keeps the dtype of its operands, small integers too
+            out = F.astype(F.sum(out, tuple(range(first_inner, first_inner + len(inner)))), out.dtype)
+        return term, out
     batch = [extents[s] for s in shared]
     m, k, n = (math.prod(extents[s] for s in part) if len(part) != 1 else extents[part[0]] for part in (rows, inner, columns))
     left = _shaped(_axes(a, x, [*shared, *rows, *inner]), [*batch, m, k])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Operators, Symbol, apply, numpy_twin, public
-from ..types import as_dtype, get_default_dtype, normalize_axis, shape_text
+from ..types import as_dtype, bool_, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .reductions import ndim_of
 from .slicing import WHOLE, slice_op
@@ -18,8 +18,13 @@ from .slicing import WHOLE, slice_op
 # public functions ------------------------------------------------------------------------------------------------
 
 
-@public
 @numpy_twin(np.take)
+def _numpy_take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    """NumPy's `take`, whose default is the flattened array."""
+    return take(F.flatten(a), indices) if axis is None else take(a, indices, axis)
+
+
+@public
 def take(x: Any, index: Any, axis: int = 0) -> Any:
     """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
 
@@ -87,8 +92,8 @@ def _as_index(index: Any) -> Any:
 
 @public
 def getitem(x: Any, key: Any) -> Any:
-    """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays (at neighbouring axes or one) and, for
-    values known now, boolean masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ."""
+    """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
+    masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ."""
     if key.__class__ is int and x.shape:
         return apply(slice_op, x, slices=(key,))
     if key is None:
@@ -104,19 +109,42 @@ PLAIN = frozenset({int, slice})
 
 
 def _general(x: Any, key: Any) -> Any:
-    keys = list(key) if isinstance(key, tuple) else [key]
-    keys = _unmask(keys, x)
-    consumed = sum(k is not None and k is not Ellipsis for k in keys)
+    keys = [_as_mask(k) for k in (key if isinstance(key, tuple) else (key,))]
     if sum(k is Ellipsis for k in keys) > 1:
         raise ArgumentError("an index can have only one Ellipsis")
-    n = ndim_of(x)
+    consumed, n = sum(map(_axes_of, keys)), ndim_of(x)
     if consumed > n:
         raise IndexRangeError(f"too many indices: {consumed} for {n} axes")
-    at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
-    fill = [slice(None)] * (n - consumed)
-    keys = keys[:at] + fill + keys[at + 1 :]
     check_order(keys)
-    return _subscript(x, keys)
+    at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
+    keys = keys[:at] + [slice(None)] * (n - consumed) + keys[at + 1 :]
+    return _subscript(x, _unmask(keys, x))
+
+
+def _as_mask(k: Any) -> Any:
+    """One key, with masks as boolean arrays: what the values are has to be known now."""
+    if isinstance(k, (bool, np.bool_)):
+        return np.asarray(k)
+    if isinstance(k, list):
+        array = np.asarray(k)
+        return array if array.dtype == bool_ and array.size else k
+    if getattr(k, "dtype", None) != bool_:
+        return k
+    if isinstance(k, Symbol):
+        raise ArgumentError(
+            "a boolean mask gives a result whose size depends on values; a graph can't hold it",
+            "use sg.where(mask, x, 0), or index with integers",
+        )
+    return np.asarray(k.numpy() if hasattr(k, "numpy") else k)
+
+
+def _is_mask(k: Any) -> bool:
+    return isinstance(k, np.ndarray) and k.dtype == bool_
+
+
+def _axes_of(k: Any) -> int:
+    """How many axes a key takes."""
+    return 0 if k is None or k is Ellipsis else k.ndim if _is_mask(k) else 1
 
 
 def check_order(keys: Sequence[Any]) -> None:
@@ -125,8 +153,8 @@ def check_order(keys: Sequence[Any]) -> None:
     NumPy counts the int among the arrays, which then don't stand together, and puts the picked axes first; PyTorch takes
     the int first, and leaves the picked axes where the array stands.
     """
-    ints = [i for i, k in enumerate(keys) if isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_))]
-    arrays = [i for i, k in enumerate(keys) if isinstance(k, (list, np.ndarray, Operators, range))]
+    ints = [i for i, k in enumerate(keys) if isinstance(k, (int, np.integer)) and not isinstance(k, bool)]
+    arrays = [i for i, k in enumerate(keys) if isinstance(k, (list, np.ndarray, Operators, range, bool, np.bool_))]
     if not ints or not arrays:
         return
     picked = sorted(ints + arrays)
@@ -140,55 +168,57 @@ def check_order(keys: Sequence[Any]) -> None:
 
 
 def _unmask(keys: list[Any], x: Any) -> list[Any]:
-    """Boolean masks as the integer arrays of their true positions."""
+    """Boolean masks as the integer arrays of their true positions; one without axes as a position along a new axis."""
     result: list[Any] = []
+    axis = 0
     for k in keys:
-        dtype = getattr(k, "dtype", np.asarray(k).dtype if isinstance(k, list) else None)
-        if dtype == np.bool_ and not isinstance(k, (bool, np.bool_)):
-            if isinstance(k, Symbol):
-                raise ArgumentError(
-                    "a boolean mask gives a result whose size depends on values; a graph can't hold it",
-                    "use sg.where(mask, x, 0), or index with integers",
-                )
-            mask = np.asarray(k.numpy() if hasattr(k, "numpy") else k)
-            axis = len([r for r in result if r is not None])
-            if mask.shape != tuple(x.shape[axis : axis + mask.ndim]):
-                raise IndexRangeError(
-                    f"a mask of shape {shape_text(mask.shape)} doesn't fit x of shape {shape_text(x.shape)}"
-                )
-            result.extend(np.nonzero(mask))
-        else:
+        if not _is_mask(k):
             result.append(k)
+        elif k.ndim:
+            extents = tuple(x.shape[axis : axis + k.ndim])
+            if any(b not in (a, None) for a, b in zip(k.shape, extents, strict=True)):
+                raise IndexRangeError(f"a mask of shape {shape_text(k.shape)} doesn't fit x of shape {shape_text(x.shape)}")
+            result.extend(np.nonzero(k))
+        else:
+            result.append(Along(np.zeros(int(k), np.int64)))
+        axis += _axes_of(k)
     return result
+
+
+class Along(NamedTuple):
+    """Positions along a new axis of extent 1."""
+
+    positions: np.ndarray
 
 
 def _subscript(x: Any, keys: list[Any]) -> Any:
     slices: list[Any] = []
-    insert: list[int] = []  # places of None in the result
-    arrays: list[tuple[int, Any]] = []  # axis of the sliced x, index
-    place = ints = 0
+    insert: list[int] = []  # axes of extent 1 that are new
+    arrays: list[tuple[int, Any]] = []  # axis of what is left of x with those axes, index
+    place = 0
     for k in keys:
         if k is None:
             insert.append(place)
+            place += 1
+        elif isinstance(k, Along):
+            insert.append(place)
+            arrays.append((place, k.positions))
             place += 1
         elif isinstance(k, slice):
             slices.append(bounds(k))
             place += 1
         elif isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_)):
             slices.append(int(k))
-            ints += 1
         elif isinstance(k, (list, np.ndarray, Operators, range)):
             slices.append(WHOLE)
             arrays.append((place, _as_index(list(k) if isinstance(k, range) else k)))
             place += 1
         else:
             raise ArgumentError(f"an index is an int, a slice, None, Ellipsis or an integer array, got {k!r}")
-    if arrays and (insert or (ints and len(arrays) > 1)):
-        raise ArgumentError("integer arrays together with None or ints: index in two steps")
     if any(s != WHOLE for s in slices) or not (arrays or insert):
         x = apply(slice_op, x, slices=tuple(slices))
     if insert:
-        return F.expand_dims(x, tuple(insert))
+        x = F.expand_dims(x, tuple(insert))
     return _pick(x, arrays) if arrays else x
 
 

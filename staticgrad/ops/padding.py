@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..operators import F
+from ..operators import F, apply
 from ..types import TensorType, is_number
+from .pointwise import saving_op
 from .settings import operand, size_text, whole_numbers
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -84,6 +85,8 @@ def _own(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
         raise ArgumentError(f"negative padding needs mode 'constant', got ({before}, {after}) with mode {mode!r}")
     if extent is not None:
         _check_own(x.shape, axis, before, after, mode)
+    if mode != "circular":
+        x = apply(saving_op, x)
     if mode == "replicate":
         ones = [np.ones((n, *(1,) * (len(x.shape) - axis - 1)), x.dtype) for n in (before, after)]
         first, last = _cut(x, axis, 0, 1) * ones[0], _cut(x, axis, -1, None) * ones[1]

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir import Native, Node, OpDef, Pointwise, define
-from ..operators import F, Symbol, apply, frontends, numpy_twin, public
-from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, int64, is_scalar, promote, scalar_dtype, to_float
+from ..ir import Expand, Native, Node, OpDef, Pointwise, define
+from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
+from ..types import (
+    DTYPES,
+    SHORT,
+    TensorType,
+    as_dtype,
+    bool_,
+    category,
+    float32,
+    float64,
+    int64,
+    is_scalar,
+    promote,
+    scalar_dtype,
+    to_float,
+)
 from .rules import (
     arithmetic,
     binary,
@@ -26,6 +41,8 @@ from .rules import (
 )
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
+TINY = {float32: float(np.finfo(np.float32).tiny), float64: float(np.finfo(np.float64).tiny)}
+"""The smallest normal numbers."""
 MOST = int(np.iinfo(np.int64).max)
 
 
@@ -53,6 +70,15 @@ def _binary(name: str, numpy: Callable[..., Any], template: Any, vjp: Any, *, co
             product: bool = False, sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     return _pointwise(name, 2, numpy, template, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc,
                       product=product, sum_of=sum_of)  # fmt: skip
+
+
+def _unless_float(numpy: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    """A function that changes floats only: integers are copied, with their dtype."""
+    return lambda x: numpy(x) if x.dtype.kind == "f" else x.copy()
+
+
+def _rounding(template: str) -> Callable[[Node], str]:
+    return lambda node: template if node.type.dtype.kind == "f" else "{0}"
 
 
 def _unless_bool(template: str, on_bool: str) -> Callable[[Node], str]:
@@ -83,8 +109,13 @@ div = _binary("div", np.true_divide, "({0} / {1})", (
 
 
 def _pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
-    """d x^y / dx = y x^(y-1), and 0 for y = 0 even at x = 0."""
-    return unbroadcast(F.where(y == 0, 0, g * (y * F.pow(x, y - 1))), x)
+    """d x^y / dx = y x^(y-1), and 0 for y = 0 even where 1 / x is infinite or NaN.
+
+    There the base is replaced as well: derivatives of the formula would be 0 * inf.
+    """
+    flat = F.logical_and(y == 0, F.logical_not(F.abs(x) >= TINY[out.dtype]))
+    slope = y * F.pow(F.where(flat, 1, x), y - 1)
+    return unbroadcast(F.where(flat, 0, g * slope), x)
 
 
 def _pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
@@ -118,12 +149,19 @@ exponent_op = define(
     )
 )
 
+
+
+def _sign_eval(x: np.ndarray) -> np.ndarray:
+    return np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype)
+
+
 neg = _unary("neg", np.negative, "(-{0})", lambda g, node, out, x: -g, promote=numeric, doc="-x.",
              sum_of=(-1,))  # fmt: skip
 absolute = _unary("abs", np.abs, "abs({0})", lambda g, node, out, x: g * F.sign(x), promote=numeric,
                   doc="|x|; its derivative at 0 is 0.")  # fmt: skip
-sign = _unary("sign", np.sign, "sign_{s}({0})", lambda g, node, out, x: F.zeros_like(x), promote=numeric,
-              doc="-1, 0 or 1; NaN stays NaN.")  # fmt: skip
+sign = _unary("sign", _sign_eval, "sign_{s}({0})", lambda g, node, out, x: F.zeros_like(x), promote=numeric,
+              doc="-1, 0 or 1; 0 for NaN, as in PyTorch.")  # fmt: skip
+numpy_twin(np.sign)(F.sign)
 sqrt = _unary("sqrt", np.sqrt, "math.sqrt({0})", lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
 square = _unary("square", np.square, "({0} * {0})", lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.")
 exp = _unary("exp", np.exp, "exp_{s}({0})", lambda g, node, out, x: g * out, cost=TRANSCENDENTAL, doc="e**x.")
@@ -160,16 +198,19 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
 sigmoid = _unary("sigmoid", _sigmoid_eval, "sigmoid_{s}({0})", lambda g, node, out, x: g * (out * (1 - out)),
                  cost=TRANSCENDENTAL, doc="1 / (1 + exp(-x)).")  # fmt: skip
 relu = _unary("relu", lambda x: np.maximum(x, ZERO[x.dtype]), "relu_{s}({0})",
-              lambda g, node, out, x: F.where(out > 0, g, 0),
-              promote=numeric, doc="max(x, 0); its derivative at 0 is 0, NaN stays NaN.")  # fmt: skip
+              lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)),
+              promote=numeric, doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.")  # fmt: skip
 erf = _unary("erf", _erf_eval, "erf_{s}({0})",
              lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
              doc="The error function.")  # fmt: skip
-floor = _unary("floor", np.floor, "np.floor({0})", lambda g, node, out, x: F.zeros_like(x),
-               doc="Largest integer <= x.")  # fmt: skip
-ceil = _unary("ceil", np.ceil, "np.ceil({0})", lambda g, node, out, x: F.zeros_like(x), doc="Smallest integer >= x.")
-round_ = _unary("round", np.rint, "np.rint({0})", lambda g, node, out, x: F.zeros_like(x),
-                doc="Nearest integer, halves to even.")  # fmt: skip
+for _name, _rounds, _doc in (
+    ("floor", np.floor, "Largest integer <= x."), ("ceil", np.ceil, "Smallest integer >= x."),
+    ("round", np.rint, "Nearest integer, halves to even."),
+):  # fmt: skip
+    _unary(_name, _unless_float(_rounds), _rounding(f"np.{_rounds.__name__}({{0}})"), lambda g, node, out, x: F.zeros_like(x),
+           promote=numeric, doc=f"{_doc} Integers stay what they are; raises DTypeError for booleans.")  # fmt: skip
+    numpy_twin(_rounds)(getattr(F, _name))
+numpy_twin(np.round)(F.round)
 
 identity = define(
     OpDef(
@@ -179,6 +220,38 @@ identity = define(
         vjp=(lambda g, node, out, x: g,),
         emit=Pointwise("{0}"),
         doc="The value itself, as a node of its own.",
+    )
+)
+
+def saved_with(g: Any, x: Any) -> Any:
+    """A cotangent g that was chosen by the value of x: recorded as a function of x, with derivative 0.
+
+    So are the backward functions of PyTorch that save their input: their gradients can be differentiated again by x.
+    """
+    return apply(saved_with_op, g, x) if isinstance(g, Operators) else g
+
+
+saved_with_op = define(
+    OpDef(
+        name="saved_with",
+        infer=lambda g, x: g,
+        eval=lambda g, x: g.copy(),
+        vjp=(lambda h, node, out, g, x: h, lambda h, node, out, g, x: F.zeros_like(x)),
+        emit=Expand(lambda node, g, x: g),
+        promote=keep,
+        shape_only=(1,),
+        doc="The first operand, recorded as a function of the second, whose value is not read.",
+    )
+)
+saving_op = define(
+    OpDef(
+        name="saving",
+        infer=lambda x: x,
+        eval=lambda x: x.copy(),
+        vjp=(lambda g, node, out, x: saved_with(g, x),),
+        emit=Expand(lambda node, x: x),
+        promote=keep,
+        doc="The value itself, whose gradient is recorded as a function of it.",
     )
 )
 stop_gradient_op = define(
@@ -195,19 +268,19 @@ stop_gradient_op = define(
 # comparison and logic --------------------------------------------------------------------------------------------
 
 
-def _share(greater: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Cotangents of maximum/minimum: all of it to the operand that won, half of it each at a tie."""
+def _share(less: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Cotangents of maximum/minimum: none to the operand that lost, half to each at a tie, all to both where one is NaN."""
 
     def toward(g: Any, mine: Any, other: Any) -> Any:
-        wins = getattr(F, greater)(mine, other)
-        return unbroadcast(F.where(wins, g, F.where(mine == other, g * 0.5, 0)), mine)
+        loses = getattr(F, less)(mine, other)
+        return unbroadcast(F.where(loses, 0, F.where(mine == other, g * 0.5, g)), mine)
 
     return lambda g, node, out, x, y: toward(g, x, y), lambda g, node, out, x, y: toward(g, y, x)
 
 
-maximum = _binary("maximum", np.maximum, "maximum_{s}({0}, {1})", _share("gt"), promote=arithmetic,
+maximum = _binary("maximum", np.maximum, "maximum_{s}({0}, {1})", _share("lt"), promote=arithmetic,
                   doc="The larger of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
-minimum = _binary("minimum", np.minimum, "minimum_{s}({0}, {1})", _share("lt"), promote=arithmetic,
+minimum = _binary("minimum", np.minimum, "minimum_{s}({0}, {1})", _share("gt"), promote=arithmetic,
                   doc="The smaller of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
 
 for _name, _ufunc, _sign in (
@@ -222,6 +295,13 @@ for _name, _logical, _text in (
     ("logical_xor", np.logical_xor, "({0} ^ {1})"),
 ):  # fmt: skip
     _binary(_name, _logical, _text, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
+
+for _bitwise, _operator in (
+    (np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_), (np.bitwise_xor, operator.xor),
+):  # fmt: skip
+    # with the tensor in front, whose operators say what they take
+    numpy_twin(_bitwise)(lambda x, y, _op=_operator: _op(x, y) if isinstance(x, Operators) else _op(y, x))
+numpy_twin(np.invert)(operator.invert)
 
 logical_not = _unary("logical_not", np.logical_not, "(not {0})", None, promote=boolean, doc="not x, bool.")
 isnan = define(OpDef("isnan", lambda x: x.with_dtype(bool_), np.isnan, None, Pointwise("({0} != {0})"), floating))
@@ -279,7 +359,7 @@ def pow(x: Any, exponent: Any) -> Any:
         if exponent == 2 and keeps:
             return F.square(x)
         if exponent == 1 and keeps and getattr(x, "dtype", bool_) != bool_:
-            return F.clone(x)
+            return apply(saving_op, x)
         if exponent == 0.5:
             return F.sqrt(x)
         if exponent == -1 and getattr(x, "dtype", bool_).kind == "f":

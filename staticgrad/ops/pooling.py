@@ -15,6 +15,7 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, apply
 from ..types import SHORT, TensorType
+from .pointwise import saved_with
 from .rules import floating, numeric
 from .settings import Pair, operand, whole_numbers
 
@@ -106,7 +107,7 @@ def _native(node: Node, kernel: str, result: Any, sizes: tuple[int, ...], cost: 
 
 
 def _put(g: Any, x: Any, node: Any) -> Any:
-    return apply(most_put_op, g, x, **node.attrs)
+    return apply(most_put_op, saved_with(g, x), x, **node.attrs)
 
 
 most_op = define(
@@ -215,12 +216,18 @@ def _mean_plan(kernel: str, of: int) -> Any:
     return plan
 
 
+def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """PyTorch takes the mean over everything by an op that saves nothing."""
+    whole = node.attrs["rows"] == node.attrs["columns"] == ("bins", 1)
+    return apply(mean_put_op, g if whole else saved_with(g, x), x, **node.attrs)
+
+
 mean_pool_op = define(
     OpDef(
         name="avg_pool2d",
         infer=_mean_infer,
         eval=_mean_eval,
-        vjp=(lambda g, node, out, x: apply(mean_put_op, g, x, **node.attrs),),
+        vjp=(_mean_vjp,),
         emit=Native(_mean_plan("mean_take", 0)),
         promote=floating,
         doc="The mean of each window of (n, c, h, w); `rows` and `columns` say how windows lie (see `windows`).",

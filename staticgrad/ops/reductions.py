@@ -16,6 +16,8 @@ from ..types import (
     as_dtype,
     bool_,
     category,
+    float32,
+    float64,
     int64,
     normalize_axes,
     normalize_axis,
@@ -113,18 +115,21 @@ sum_op = define(
 
 
 def _extremum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """The gradient goes to the largest element, shared equally by all that are equal to it."""
+    """The gradient goes to the largest element, shared equally by all that are equal to it; by all NaN where one is."""
     axis, keepdims = node.attrs["axis"], node.attrs["keepdims"]
-    winners = F.astype(x == spread(out, x, axis, keepdims), x.dtype)
+    best = spread(out, x, axis, keepdims)
+    winners = F.astype(F.logical_or(x == best, F.logical_and(x != x, best != best)), x.dtype)
     share = g / apply(sum_op, winners, axis=axis, keepdims=keepdims)
     return winners * spread(share, x, axis, keepdims)
 
 
-def _lowest(dtype: np.dtype) -> Any:
+def lowest(dtype: np.dtype) -> Any:
+    """The least value of a dtype."""
     return False if dtype == bool_ else -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
 
 
-def _highest(dtype: np.dtype) -> Any:
+def highest(dtype: np.dtype) -> Any:
+    """The greatest value of a dtype."""
     return True if dtype == bool_ else math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
 
 
@@ -134,7 +139,7 @@ max_op = define(
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(_lowest, "maximum_{s}({acc}, {x})", MAXIMUM.reduce),
+        emit=Reduction(lowest, "maximum_{s}({acc}, {x})", MAXIMUM.reduce),
         promote=keep,
     )
 )
@@ -144,7 +149,7 @@ min_op = define(
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(_highest, "minimum_{s}({acc}, {x})", MINIMUM.reduce),
+        emit=Reduction(highest, "minimum_{s}({acc}, {x})", MINIMUM.reduce),
         promote=keep,
     )
 )
@@ -274,10 +279,15 @@ def ndim_of(x: Any) -> int:
         return np.ndim(x)
 
 
-def reducer(op: OpDef, doc: str, *twins: Callable[..., Any]) -> None:
-    """Make the op a public function in `F`, which these functions of NumPy reach too."""
+def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], elementwise: str = "") -> None:
+    """Make the op a public function in `F`, which these functions of NumPy reach too.
+
+    elementwise: what it is of two tensors, as in PyTorch.
+    """
 
     def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        if elementwise and isinstance(axis, Operators):
+            return getattr(F, elementwise)(x, axis)
         return apply(op, x, axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = op.name
@@ -288,13 +298,28 @@ def reducer(op: OpDef, doc: str, *twins: Callable[..., Any]) -> None:
 
 reducer(sum_op, "The sum; integers and booleans in int64.", np.sum)
 reducer(mean_op, "The mean, floating; NaN over no elements.", np.mean)
-reducer(max_op, "The largest element (NaN if any is); ties share the gradient.", np.max)
-reducer(min_op, "The smallest element (NaN if any is); ties share the gradient.", np.min)
+reducer(
+    max_op,
+    "The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`.",
+    np.max,
+    elementwise="maximum",
+)
+reducer(
+    min_op,
+    "The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`.",
+    np.min,
+    elementwise="minimum",
+)
+
+
+def _of_none(x: Any, axis: Any) -> bool:
+    """Whether the axis is 0 or -1, of an operand without axes: PyTorch and NumPy take it for one with an axis."""
+    return ndim_of(x) == 0 and axis.__class__ is int and axis in (0, -1)
 
 
 def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
     def function(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-        if axis is None:
+        if axis is None or _of_none(x, axis):
             x, axis = F.reshape(x, (-1,)), 0
         return apply(op, x, axis=(normalize_axis(axis, ndim_of(x)),), keepdims=bool(keepdims))
 
@@ -345,13 +370,22 @@ def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @public
 @numpy_twin(np.linalg.norm)
 def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The Euclidean norm, sqrt(sum(x * x)); its derivative at 0 is 0."""
-    return _root(F.sum(F.square(x), axis, keepdims))
+    """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
+    dtype = to_float(x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype)
+    return _root(F.sum(F.square(F.astype(x, dtype)), axis, keepdims))
 
 
 def _root(total: Any) -> Any:
     """The square root, whose derivative at 0 is 0 here."""
     return F.where(total == 0, 0, F.sqrt(F.where(total == 0, 1, total)))
+
+
+def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
+    """What a float32 total rounds off adds up along the axis, so totals are carried in float64."""
+    return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
+
+
+CARRIED = {float32: float64}
 
 
 def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
@@ -363,7 +397,7 @@ cumsum_op = define(
     OpDef(
         name="cumsum",
         infer=lambda x, axis: x,
-        eval=lambda x, axis: ADD.accumulate(x, axis=axis, dtype=x.dtype),
+        eval=_cumsum_eval,
         vjp=(_cumsum_vjp,),
         emit=Native(lambda node, layouts: [("running_sum", ())]),
         promote=_widened,
@@ -375,6 +409,8 @@ cumsum_op = define(
 @numpy_twin(np.cumsum)
 def cumsum(x: Any, axis: int | None = None) -> Any:
     """Running sums along `axis` (of the flattened array for None)."""
+    if _of_none(x, axis):
+        return F.reshape(cumsum(x), ())
     if axis is None:
         x, axis = F.reshape(x, (-1,)), 0
     return apply(cumsum_op, x, axis=normalize_axis(axis, ndim_of(x)))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, Pointwise, define
-from ..operators import F, apply, numpy_twin, public
+from ..operators import F, Operators, apply, as_array, numpy_twin, public
+from ..types import TensorType, as_dtype, is_scalar, promote
+from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, unbroadcast
 
 where_op = define(
@@ -57,17 +59,34 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 
 
 @public
-@numpy_twin(np.clip)
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through."""
+    """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
+
+    The bounds are promoted with x. Raises ArgumentError when both are None.
+    """
     if min is None or max is None:
-        dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
-        floating = dtype.kind == "f"
+        if min is max:
+            raise ArgumentError("clamp: At least one of 'min' or 'max' must not be None")
+        dtype = promote([_promoted(x), _promoted(max if min is None else min)])
         if min is None:
-            min = -math.inf if floating else int(np.iinfo(dtype).min)
-        if max is None:
-            max = math.inf if floating else int(np.iinfo(dtype).max)
+            min = lowest(dtype)
+        else:
+            max = highest(dtype)
     return apply(clip_op, x, min, max)
+
+
+def _promoted(x: Any) -> Any:
+    """An operand as promotion sees it."""
+    if is_scalar(x):
+        return x
+    x = x if hasattr(x, "dtype") else as_array(x)
+    return TensorType(tuple(x.shape), as_dtype(x.dtype))
+
+
+@numpy_twin(np.clip)
+def _numpy_clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    low, high = a_min if min is None else min, a_max if max is None else max
+    return F.clone(a) if low is high is None else clip(a, low, high)
 
 
 @public
@@ -78,5 +97,13 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
 
 @public
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
-    """x with `value` where the mask is true."""
-    return where(mask, value, x)
+    """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+    if isinstance(value, Operators):
+        return where(mask, F.astype(value, x.dtype), x)
+    x = x if hasattr(x, "dtype") else as_array(x)
+    given, dtype = as_array(value), as_dtype(x.dtype)
+    with np.errstate(invalid="ignore"):
+        cast = given.astype(dtype)
+    if dtype.kind in "iu" and not np.array_equal(np.trunc(given) if given.dtype.kind == "f" else given, cast):
+        raise DTypeError(f"masked_fill: {value!r} cannot be converted to {dtype} without overflow")
+    return where(mask, cast, x)

@@ -205,16 +205,22 @@ broadcast_to_op = define(
 # public functions ------------------------------------------------------------------------------------------------
 
 
+numpy_twin(np.shape)(lambda a: a.shape)
+numpy_twin(np.ndim)(lambda a: len(a.shape))
+
+
 @public
+@numpy_twin(np.zeros_like)
 def zeros_like(x: Any, dtype: Any = None) -> Any:
     """Zeros of x's shape and dtype."""
     return F.clone(F.broadcast_like(np.zeros((), x.dtype if dtype is None else as_dtype(dtype)), x))
 
 
 @public
+@numpy_twin(np.ones_like)
 def ones_like(x: Any, dtype: Any = None) -> Any:
     """Ones of x's shape and dtype."""
-    return F.add(zeros_like(x, dtype), 1)
+    return F.clone(F.broadcast_like(np.ones((), x.dtype if dtype is None else as_dtype(dtype)), x))
 
 
 @public
@@ -323,8 +329,15 @@ def expand(x: Any, *shape: Any) -> Any:
     return broadcast_to(x, tuple(x.shape[i - lead] if d == -1 else d for i, d in enumerate(extents)))
 
 
-@public
 @numpy_twin(np.flip)
+def _numpy_flip(m: Any, axis: Any = None) -> Any:
+    """NumPy's `flip`, of several axes, or all."""
+    for a in normalize_axes(axis, ndim_of(m)):
+        m = flip(m, a)
+    return m
+
+
+@public
 def flip(x: Any, axis: int) -> Any:
     """x in reverse order along `axis`."""
     axis = normalize_axis(axis, ndim_of(x))

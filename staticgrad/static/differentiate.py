@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .. import ir
@@ -43,10 +44,10 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
 def _listed(value: Any, what: str) -> list[Any]:
     if isinstance(value, (Symbol, Tensor)):
         return [value]
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    if what == "grad_ys":  # an array or a number
+    if what == "grad_ys" and (hasattr(value, "__array__") or not isinstance(value, Iterable)):  # an array or a number
         return [value]
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return list(value)
     raise ArgumentError(f"gradients: {what} has to be a tensor or a list of tensors, got {type(value).__name__}")
 
 

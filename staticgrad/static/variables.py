@@ -112,7 +112,7 @@ class Variable(Symbol):
         session_or_default(session, "load").load(self, value)
 
     def __repr__(self) -> str:
-        return f"<sg.Variable {self.name!r} {self.type}>"
+        return f"<sg.Variable {self.name!r} {self.node.type}>"
 
 
 # assignments ---------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def _plain(value: Any, variable: Node) -> Any:
     if isinstance(value, (Symbol, Tensor)):
         return value
     try:
-        return converted(value, variable.type.dtype)
+        return converted(value, variable.dtype)
     except DTypeError as error:
         raise DTypeError(f'assign to "{variable.name}": {error.summary}', *error.details) from None
 

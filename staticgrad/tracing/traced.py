@@ -12,7 +12,7 @@ from ..eager.tape import Handle
 from ..eager.tensor import Size, Tensor
 from ..errors import DTypeError, GradientError, TraceError
 from ..ir import Graph, Node, View
-from ..operators import NUMPY, F, Symbol
+from ..operators import F, Symbol
 
 
 class Traced(Symbol):
@@ -153,6 +153,8 @@ class Traced(Symbol):
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         self._no_value("an array", "use the function of the same name in staticgrad, or return the tensor")
 
+    __dlpack__ = __dlpack_device__ = __array__
+
     def numpy(self) -> Any:
         return self.__array__()
 
@@ -165,23 +167,10 @@ class Traced(Symbol):
     def __format__(self, spec: str) -> str:
         return self.__str__()
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        twin = NUMPY.get(ufunc)
-        if method != "__call__" or twin is None or kwargs:
-            self._no_value(
-                f"an array for numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else ""),
-                "use functions of staticgrad, or compute it outside and pass the result",
-            )
-        return twin(*inputs)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        twin = NUMPY.get(function)
-        if twin is None:
-            self._no_value(
-                f"an array for numpy.{function.__name__}",
-                "use functions of staticgrad, or compute it outside and pass the result",
-            )
-        return twin(*args, **kwargs)
+    def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
+        self._no_value(
+            f"an array for {name}", "use functions of staticgrad, or compute it outside and pass the result"
+        )
 
 
 for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: they end in `Tracer.assign`

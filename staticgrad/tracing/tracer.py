@@ -16,11 +16,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..compiler.grad import gradients
+from ..eager.autograd import EMPTY
 from ..eager.modes import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import DTypeError, GradientError, ShapeError, TraceError
 from ..ir import REGISTRY, Cell, Graph, Node, OpDef, View
-from ..operators import F, Symbol, append, frontends, state
+from ..operators import F, Symbol, append, frontends, listed, state
 from ..ops.leaves import constant_of
 from ..ops.pointwise import stop_gradient_op
 from ..types import TensorType, shape_text, type_of
@@ -358,7 +359,7 @@ class Tracer:
         if inputs is None:
             wanted = [(self.leaves[node], node) for node in behind if node in self.leaves]
         else:
-            wanted = self._wanted(inputs)
+            wanted = self._wanted(inputs, "backward")
         known = {node for _, node in wanted}
         wanted += [(self.retained[node], node) for node in behind if node in self.retained and node not in known]
         found = self._gradients(roots, seeds, behind, [node for _, node in wanted], create)
@@ -382,7 +383,7 @@ class Tracer:
         """`sg.grad` while tracing."""
         roots = self._roots(outputs)
         behind = self.graph.reaching([root.node for root in roots])
-        wanted = self._wanted(inputs)
+        wanted = self._wanted(inputs, "grad")
         found = self._gradients(roots, grad_outputs, behind, [node for _, node in wanted], create)
         for i, (key, _) in enumerate(wanted):
             if found[i] is None and not allow_unused:
@@ -395,7 +396,7 @@ class Tracer:
 
     def _roots(self, tensors: Any) -> list[Traced]:
         roots: list[Traced] = []
-        for i, x in enumerate(_listed(tensors)):
+        for i, x in enumerate(listed(tensors)):
             if not isinstance(x, (Tensor, Traced)):
                 raise GradientError(f"backward needs a Tensor, got {type(x).__name__}")
             root = self.value(x) if isinstance(x, Tensor) else x
@@ -407,23 +408,23 @@ class Tracer:
             roots.append(root)
         return roots
 
-    def _wanted(self, inputs: Any) -> list[tuple[Any, Node]]:
+    def _wanted(self, inputs: Any, function: str) -> list[tuple[Any, Node]]:
         """(tensor, its node) for explicit inputs. Raises GradientError."""
         wanted = []
-        for x in _listed(inputs):
+        for x in listed(inputs):
             symbol = self.value(x) if isinstance(x, Tensor) else x
             if not isinstance(symbol, Traced) or not symbol.requires_grad:
                 raise GradientError("One of the differentiated Tensors does not require grad")
             wanted.append((self.leaves.get(symbol.node, x), symbol.node))
         if not wanted:
-            raise GradientError("'inputs' argument to backward() cannot be empty.")
+            raise GradientError(EMPTY.format(function))
         return wanted
 
     def _gradients(
         self, roots: list[Traced], seeds: Any, behind: list[Node], wanted: list[Node], create: bool
     ) -> list[Traced | None]:
         """The gradient at each of `wanted`, hooks included; None where there is none."""
-        given = [None] * len(roots) if seeds is None else _listed(seeds)
+        given = [None] * len(roots) if seeds is None else listed(seeds)
         if len(given) != len(roots):
             raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
         weights = [self._seed(i, root, seed) for i, (root, seed) in enumerate(zip(roots, given, strict=True))]
@@ -488,7 +489,3 @@ def _memory(node: Node) -> Node:
     while isinstance(node.op.emit, View) or node.op is stop_gradient_op:
         node = node.inputs[0]
     return node
-
-
-def _listed(tensors: Any) -> list[Any]:
-    return list(tensors) if isinstance(tensors, Sequence) else [tensors]

@@ -22,7 +22,7 @@ def ops(graph: Graph) -> list[str]:
 
 def read(variable: Symbol, *after: Symbol) -> Symbol:
     """The variable's value after some assigns."""
-    node = variable.graph.add(REGISTRY["read"], (variable.node,), {}, variable.type, after=tuple(a.node for a in after))
+    node = variable.graph.add(REGISTRY["read"], (variable.node,), {}, variable.node.type, after=tuple(a.node for a in after))
     return Symbol(variable.graph, node)
 
 

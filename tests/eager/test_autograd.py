@@ -290,8 +290,44 @@ def test_inputs_limit_what_is_accumulated():
     assert x.grad.item() == 36.0
     assert y.grad is None
     assert h.grad.item() == 12.0
-    with pytest.raises(sg.GradientError, match=r"^'inputs' argument to backward\(\) cannot be empty."):
+    with pytest.raises(sg.GradientError, match=r"^`inputs` argument to `backward\(\)` cannot be empty."):
         (x * y).backward(inputs=[])
+
+
+def every_iterable(x, y):
+    """The gradients of x * x * y, asked for in several ways."""
+    both = {"x": x, "y": y}
+    loss = x * x * y
+    found = [
+        sg.grad(loss, (t for t in (x, y)), retain_graph=True),
+        sg.grad(iter([loss]), both.values(), grad_outputs=iter([sg.tensor(1.0)]), retain_graph=True),
+    ]
+    loss.backward(inputs=(t for t in (x, y)))
+    return [*found, (x.grad, y.grad)]
+
+
+@pytest.mark.parametrize("run", [every_iterable, sg.compile(every_iterable)], ids=["eager", "compiled"])
+def test_tensors_come_in_any_iterable(run):
+    for gx, gy in run(leaf(2.0), leaf(3.0)):
+        assert (gx.item(), gy.item()) == (12.0, 4.0)
+
+
+def test_the_parameters_of_a_module_and_a_graph_come_in_any_iterable():
+    layer = sg.nn.Linear(2, 1)
+    weight, bias = sg.grad(layer(sg.ones(1, 2)).sum(), layer.parameters())
+    assert (weight.tolist(), bias.tolist()) == ([[1, 1]], [1])
+    with sg.Graph().as_default():
+        x, y = sg.placeholder(sg.float32, []), sg.placeholder(sg.float32, [])
+        found = sg.gradients(iter([x * y]), (t for t in (x, y)))
+        with sg.Session() as session:
+            assert session.run(found, {x: 2.0, y: 3.0}) == [3.0, 2.0]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, sg.compile], ids=["eager", "compiled"])
+def test_no_inputs_are_refused(run):
+    for function in ("grad", "backward"):
+        with pytest.raises(sg.GradientError, match=rf"^`inputs` argument to `{function}\(\)` cannot be empty."):
+            run(lambda x, f=function: sg.grad(x * x, []) if f == "grad" else (x * x).backward(inputs=()))(leaf(2.0))
 
 
 # double backward --------------------------------------------------------------------------------------------

@@ -448,19 +448,101 @@ def test_arrays_of_float64_promote_and_numpy_scalars_are_weak():
 @pytest.mark.parametrize(
     ("fn", "text"),
     [
-        (lambda t: np.linalg.inv(t), "numpy.inv can't be differentiated here"),
-        (lambda t: np.add.reduce(t), "numpy.add.reduce can't be differentiated here"),
-        (lambda t: np.exp(t, where=[True, False]), "numpy.exp can't be differentiated here with where"),
-        (lambda t: np.add(np.ones(2), t, out=np.zeros(2)), "numpy.add can't be differentiated here with out"),
-        (lambda t: np.ones(2).__iadd__(t), "numpy.add can't be differentiated here with out"),
-        (lambda t: np.arctan2(t, t), "numpy.arctan2 can't be differentiated here"),
+        (lambda t: np.linalg.inv(t), "numpy.inv can't be differentiated"),
+        (lambda t: np.sort(t), "numpy.sort can't be differentiated"),
+        (lambda t: np.vstack([np.ones(2), t]), "numpy.vstack can't be differentiated"),
+        (lambda t: np.sum(t, dtype=np.float64), "numpy.sum can't be differentiated with dtype"),
+        (lambda t: np.linalg.norm(t, 1), "numpy.norm can't be differentiated"),
+        (lambda t: np.add.reduce(t), "numpy.add.reduce can't be differentiated"),
+        (lambda t: np.exp(t, where=[True, False]), "numpy.exp can't be differentiated with where"),
+        (lambda t: np.add(np.ones(2), t, out=np.zeros(2)), "numpy.add can't be differentiated with out"),
+        (lambda t: np.ones(2).__iadd__(t), "numpy.add can't be differentiated with out"),
+        (lambda t: np.arctan2(t, t), "numpy.arctan2 can't be differentiated"),
     ],
-    ids=range(6),
+    ids=range(10),
 )
 def test_numpy_functions_without_a_twin(fn, text):
-    with pytest.raises(sg.DTypeError) as caught:
-        fn(sg.ones(2))
-    assert caught.value.summary == text
+    """They need the array: of a tensor that requires grad it can't be had, and a symbol has none."""
+    with pytest.raises(sg.GradientError) as caught:
+        fn(sg.ones(2, requires_grad=True))
+    assert caught.value.summary == "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+    assert caught.value.details[0] == text
+    with sg.Graph().as_default(), pytest.raises((sg.DTypeError, sg.TraceError)):
+        fn(sg.placeholder(sg.float32, [2]))
+
+
+def _added_in_place(a, t):
+    result = a.copy()
+    kept = result
+    result += t
+    assert result is kept
+    return result
+
+
+AS_ARRAYS: list[tuple[str, Any]] = [
+    ("np.allclose", lambda a, t: np.allclose(a, t)),
+    ("np.sort", lambda a, t: np.sort(t)),
+    ("np.median", lambda a, t: np.median(t)),
+    ("np.unique", lambda a, t: np.unique(t)),
+    ("np.vstack", lambda a, t: np.vstack([a, t])),
+    ("np.where of one", lambda a, t: np.where(t > 1)[0]),
+    ("np.linalg.inv", lambda a, t: np.linalg.inv(t[:2, :2])),
+    ("np.linalg.norm, ord", lambda a, t: np.linalg.norm(t, 1)),
+    ("np.linalg.norm, axis", lambda a, t: np.linalg.norm(t, axis=1)),
+    ("np.sum, dtype third", lambda a, t: np.sum(t, 0, np.float32)),
+    ("np.sum, out", lambda a, t: np.sum(t, 0, out=np.zeros(3))),
+    ("np.var, ddof", lambda a, t: np.var(t, ddof=1)),
+    ("np.take of all", lambda a, t: np.take(t, [0, 3])),
+    ("np.clip, named", lambda a, t: np.clip(t, a_min=1, a_max=3)),
+    ("np.flip of all", lambda a, t: np.flip(t)),
+    ("np.transpose, named", lambda a, t: np.transpose(t, axes=(1, 0))),
+    ("np.reshape, order", lambda a, t: np.reshape(t, (3, 2), "F")),
+    ("np.round, decimals", lambda a, t: np.round(t / 3, 1)),
+    ("np.shape", lambda a, t: np.shape(t)),
+    ("np.zeros_like", lambda a, t: np.zeros_like(t)),
+    ("a += t", _added_in_place),
+    ("np.add, out", lambda a, t: np.add(a, t, out=np.zeros((2, 3)))),
+    ("np.add, where", lambda a, t: np.add(a, t, where=a > 1, out=np.zeros((2, 3)))),
+    ("np.add.reduce", lambda a, t: np.add.reduce(t)),
+    ("np.multiply.outer", lambda a, t: np.multiply.outer(t[0], t[1])),
+    ("np.tan", lambda a, t: np.tan(t)),
+    ("np.divmod", lambda a, t: np.divmod(t, 2)[1]),
+    ("np.bitwise_xor", lambda a, t: np.bitwise_xor(t > 1, True)),
+    ("array ^ t", lambda a, t: (a > 2) ^ (t > 1)),
+    ("True ^ t", lambda a, t: True ^ (t > 1)),
+    ("np.bool_ & t", lambda a, t: np.True_ & (t > 1)),
+    ("a[...] = t", lambda a, t: a.copy().__setitem__(..., t)),
+]
+
+
+@pytest.mark.parametrize(("name", "fn"), AS_ARRAYS, ids=[n for n, _ in AS_ARRAYS])
+def test_a_tensor_without_gradient_is_an_array_to_numpy(name, fn):
+    a = (X + 1).astype(np.float64)
+    result, expected = fn(a, sg.tensor(a)), fn(a, a)
+    assert type(result) in (type(expected), Tensor)
+    if expected is not None:
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-12)
+
+
+def test_what_numpy_writes_to_a_tensor_counts_as_a_change():
+    w, x, a = sg.ones(2, requires_grad=True), sg.ones(2), np.ones(2, np.float32)
+    y = (w * x).sum()
+    assert np.add(a, x, out=x) is x
+    np.add.at(x, [0], 1)
+    assert x.tolist() == [3, 2]
+    with pytest.raises(sg.GradientError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_conversion_to_arrays_and_to_other_libraries():
+    x = sg.tensor([1.0, 2.0])
+    assert np.asarray(x, copy=False) is x.numpy()
+    with pytest.raises(ValueError, match="Unable to avoid copy"):
+        np.asarray(x, dtype=np.float64, copy=False)
+    shared = np.from_dlpack(x)
+    assert shared.__array_interface__["data"] == x.numpy().__array_interface__["data"]
+    with pytest.raises(sg.GradientError, match="Can't export tensors that require gradient"):
+        np.from_dlpack(sg.ones(2, requires_grad=True))
 
 
 def test_numpy_shares_memory_both_ways():

@@ -14,6 +14,7 @@ from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, ShapeE
 from staticgrad.ir import Graph
 from staticgrad.operators import F
 from tests.helpers import placeholders
+from tests.ops.modes import MODES, eager, slopes
 from tests.ops.test_cases import run_compiled, run_interpreter
 
 nan, inf = np.nan, np.inf
@@ -22,7 +23,7 @@ SPECIAL = [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-40, -1e-40, 1e-30
 UNARY: dict[str, tuple[Any, float]] = {
     "abs": (np.abs, 0),
     "neg": (np.negative, 0),
-    "sign": (np.sign, 0),
+    "sign": (lambda x: np.nan_to_num(np.sign(x)), 0),  # 0 for NaN, as in PyTorch
     "square": (np.square, 0),
     "sqrt": (np.sqrt, 0),
     "exp": (np.exp, 4),
@@ -226,6 +227,90 @@ def test_chosen_derivatives(name: str, fn: Any, x: list[float], expected: list[f
     leaf = sg.tensor(np.array(x, np.float64), requires_grad=True)
     fn(leaf).sum().backward()
     np.testing.assert_allclose(leaf.grad.numpy(), expected, rtol=1e-12)
+
+
+# every mode ------------------------------------------------------------------------------------------------
+
+VALUES = np.array([nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.4, -0.4, 0.5, -0.5, 2.5, -2.5, 1e-40, 3e38])
+PAIRS = [a.reshape(-1) for a in np.meshgrid(VALUES, VALUES)]
+ZEROS_OF_BOTH_SIGNS = (PAIRS[0] == 0) & (PAIRS[1] == 0) & (np.signbit(PAIRS[0]) != np.signbit(PAIRS[1]))
+TIES = [a[~ZEROS_OF_BOTH_SIGNS] for a in PAIRS]
+"""Of which the sign of the larger and of the smaller is not defined."""
+
+FUNCTIONS: dict[str, tuple[Any, list[np.ndarray]]] = {
+    **{
+        name: (getattr(F, name), [VALUES])
+        for name in (
+            *("relu", "abs", "sign", "floor", "ceil", "round", "sqrt", "square", "neg", "reciprocal", "rsqrt", "clone"),
+            *("exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "sin", "cos"),
+        )
+    },
+    **{name: (getattr(F, name), PAIRS) for name in ("add", "sub", "mul", "div", "pow", "remainder", "floor_divide")},
+    **{name: (getattr(F, name), TIES) for name in ("maximum", "minimum")},
+    "clamp": (lambda x: x.clamp(-0.5, 0.5), [VALUES]),
+    "clamp, NaN": (lambda x: x.clamp(min=nan), [VALUES]),
+    "clamp, below": (lambda x: x.clamp(min=1), [VALUES]),
+    "where": (lambda x: F.where(x > 0, x, -x), [VALUES]),
+    **{
+        f"{name} of {row}": (lambda x, name=name: getattr(F, name)(x), [np.array(row)])
+        for name in ("sum", "mean", "max", "min", "logsumexp", "norm", "std")
+        for row in ([-0.0, -0.0], [1, nan, nan, 2], [inf, inf], [-inf, inf], [3, 1, 3, 1])
+    },
+}
+
+
+def with_slopes(dtype: str) -> tuple[Any, list[np.ndarray]]:
+    """All functions and their gradients as one program, and its operands."""
+    arrays = [a.astype(dtype) for _, operands in FUNCTIONS.values() for a in operands]
+
+    def program(*xs: Any) -> list[Any]:
+        given, results = iter(xs), []
+        for fn, operands in FUNCTIONS.values():
+            mine = [next(given) for _ in operands]
+            value = fn(*mine)
+            results += [value, *slopes(value, mine)]
+        return results
+
+    return program, arrays
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_has_the_same_special_values(mode: str, dtype: str):
+    """Values and gradients: NaN, infinities and the signs of zeros are the same everywhere, and strict modes have the bits."""
+    with np.errstate(all="ignore"):
+        program, arrays = with_slopes(dtype)
+        found, expected = MODES[mode](program, arrays), eager(program, arrays)
+    parts = ("value", "slope", "slope 2")
+    names = [f"{name} {part}" for name, (_, given) in FUNCTIONS.items() for part in parts[: 1 + len(given)]]
+    for name, a, b in zip(names, found, expected, strict=True):
+        np.testing.assert_array_equal(np.signbit(a) | np.isnan(a), np.signbit(b) | np.isnan(b), err_msg=f"{name}: signs")
+        np.testing.assert_array_equal(a == 0, b == 0, err_msg=f"{name}: zeros")
+        exact = "strict" in mode or mode == "interpreter"
+        ulps = 0 if exact else 16
+        np.testing.assert_allclose(
+            a, b, rtol=ulps * np.finfo(a.dtype).eps, atol=0 if exact else np.finfo(a.dtype).tiny, err_msg=name
+        )
+
+
+NOT_A_NUMBER: list[tuple[str, Any, list[float], list[float]]] = [
+    ("relu", lambda x: x.relu(), [nan, 1], [1, 1]),
+    ("abs", lambda x: x.abs(), [nan, 1], [0, 1]),
+    ("maximum", lambda x: F.maximum(x, 0.5), [nan, 1], [1, 1]),
+    ("minimum", lambda x: F.minimum(x, 2.0), [nan, 1], [1, 1]),
+    ("clamp", lambda x: x.clamp(-2, 2), [nan, 1], [0, 1]),
+    ("max", lambda x: x.max(), [nan, 1, nan], [0.5, 0, 0.5]),
+    ("min", lambda x: x.min(), [nan, 1, nan], [0.5, 0, 0.5]),
+    ("pow 0", lambda x: x**0, [nan, 1], [0, 0]),
+]
+
+
+@pytest.mark.parametrize(("name", "fn", "x", "expected"), NOT_A_NUMBER, ids=[c[0] for c in NOT_A_NUMBER])
+def test_derivatives_at_nan(name: str, fn: Any, x: list[float], expected: list[float]):
+    """PyTorch's, which are chosen: no derivative exists."""
+    leaf = sg.tensor(np.array(x), requires_grad=True)
+    fn(leaf).sum().backward()
+    np.testing.assert_array_equal(leaf.grad.numpy(), expected)
 
 
 # integers and booleans --------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from staticgrad.static import Session, constant, placeholder
     ],
 )
 def test_placeholder_types(dtype, shape, expected):
-    assert repr(placeholder(dtype, shape).type) == expected
-    assert repr(placeholder(dtype, shape=shape, name="x").type) == expected
+    assert repr(placeholder(dtype, shape).node.type) == expected
+    assert repr(placeholder(dtype, shape=shape, name="x").node.type) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,90 @@
+"""Subscripts against NumPy: reading, gradients to second order and assignment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.errors import ArgumentError, IndexRangeError
+from tests.helpers import assert_close
+from tests.ops.modes import MODES, eager, slopes
+
+X = np.arange(24.0).reshape(2, 3, 4)
+FIRST, SECOND, THIRD = np.array([True, False]), np.array([True, False, True]), np.array([True, False, False, True])
+TWO, REST = np.array([[1, 0, 1], [0, 1, 0]], bool), np.array([[1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]], bool)
+THREE, ALL = np.array([True, True, False, True]), slice(None)
+
+KEYS: list[Any] = [
+    # masks of one axis and of several, beside everything else
+    (..., THIRD), (FIRST, ...), TWO, (..., REST), X % 3 == 0, (None, FIRST), (FIRST, None), (FIRST, ALL, [0, 3]),
+    (FIRST, SECOND[[0, 0, 0]]), (0, SECOND), (FIRST, 0), (ALL, SECOND, 0), (ALL, REST), (TWO, None, THREE),
+    (TWO, THREE), (slice(None, None, -1), SECOND), (FIRST, ..., THIRD[[0, 1, 1, 1]]),
+    ([True, False],), ([True, False], ..., 0), ([[True, False, True], [False, True, False]],), (FIRST & False, ...),
+    # booleans without axes
+    True, False, np.True_, np.array(True), (True, [0, 1]), (None, True), (0, True), (ALL, True, ALL), (ALL, True),
+    (True, False), (False, [0]), (..., False), (True, ALL, True),
+    # integers
+    ([],), [], ([], []), (ALL, []), ([0, 1], None, [0, 1]), ([0, 1], 0, [0, 1]), (None, [0, 1], 0, [0, 1]),
+    ([[0], [1]], [0, 2]), (..., None, [0, 1]), ([0, 1], ...), ([0, 1], ..., [0, 1]), (0, [0, 1], [1, 2]),
+    (np.int64(0), [1]), ([0], np.array(1)), (np.array(1), ALL, np.array(0)), (range(2),),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
+def test_reading_and_assigning(key: Any):
+    expected = X[key]
+    weights = np.random.default_rng(0).random(expected.shape)
+    (value, *_), x = eager(lambda x: [x[key]], [X]), sg.tensor(X, requires_grad=True)
+    assert_close(value, expected)
+
+    (first,) = slopes(x[key] ** 3 * sg.tensor(weights), [x])
+    (second,) = slopes(first, [x])
+    for found, cotangents in ((first, 3 * expected**2 * weights), (second, 6 * expected * weights)):
+        added = np.zeros_like(X).reshape(-1)
+        np.add.at(added, np.arange(X.size).reshape(X.shape)[key], cotangents)
+        assert_close(found.detach().numpy(), added.reshape(X.shape), 1e-12)
+
+    changed = X.copy()
+    changed[key] = 7
+    plain, recorded = sg.tensor(X.copy()), sg.tensor(X, requires_grad=True) * 1
+    plain[key] = 7
+    recorded[key] = sg.tensor(7.0, dtype=sg.float64, requires_grad=True)
+    assert_close(plain.numpy(), changed)
+    assert_close(recorded.detach().numpy(), changed)
+
+
+def every_key(x: Any) -> list[Any]:
+    parts = [x[key] for key in KEYS]
+    return [*parts, *slopes(sum((p * p * p).sum() for p in parts), [x])]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_reads_alike(mode: str):
+    for found, expected in zip(MODES[mode](every_key, [X]), eager(every_key, [X]), strict=True):
+        assert_close(found, expected, 1e-12)
+
+
+def test_a_mask_that_is_computed_in_a_graph():
+    text = "a boolean mask gives a result whose size depends on values; a graph can't hold it"
+    for read in (lambda x: x[x > 1], lambda x: x[..., x[0, 0] > 1], lambda x: x[(x > 1).any()]):
+        with pytest.raises(ArgumentError, match=text):
+            sg.compile(read)(sg.tensor(X))
+
+
+REFUSED = [
+    ((0, ALL, THIRD), ArgumentError, "an int and an integer array with a slice between them"),
+    ((..., SECOND), IndexRangeError, "a mask of shape (3,) doesn't fit x of shape (2, 3, 4)"),
+    ((TWO, TWO), IndexRangeError, "too many indices: 4 for 3 axes"),
+    ((..., FIRST, ...), ArgumentError, "an index can have only one Ellipsis"),
+    (1.5, ArgumentError, "an index is an int, a slice, None, Ellipsis or an integer array, got 1.5"),
+]
+
+
+@pytest.mark.parametrize(("key", "error", "text"), REFUSED, ids=range(len(REFUSED)))
+def test_refusals(key: Any, error: type[Exception], text: str):
+    with pytest.raises(error) as caught:
+        sg.tensor(X)[key]
+    assert caught.value.summary.startswith(text)
