@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class Tensor(Operators):
     name: str = ""
 
     def __init__(self, data: Any, requires_grad: builtins.bool = False):
+        if self.__class__ is Tensor:
+            self.__class__ = PublicTensor
         self._data = data._data if isinstance(data, Tensor) else as_array(data)
         self._record = None
         self._base = None
@@ -421,9 +423,34 @@ class Tensor(Operators):
         return out
 
 
+class _EveryTensor(type):
+    """The class of `sg.Tensor`, which says what its instances are.
+
+    A tensor that is being traced is one, so that code takes the same way eagerly and compiled; so is a tensor of a graph. A
+    `Variable` is none, as in TensorFlow 1: `sg.is_tensor` takes both. Inside the package the question is whether something
+    has a value now, and is asked of the plain class `Tensor`, in C.
+    """
+
+    def __instancecheck__(cls, x: Any) -> builtins.bool:
+        return cls.__subclasscheck__(x.__class__)
+
+    def __subclasscheck__(cls, kind: type) -> builtins.bool:
+        if cls is PublicTensor:
+            return issubclass(kind, Tensor) or (issubclass(kind, Symbol) and kind.is_tensor_class)
+        return super().__subclasscheck__(kind)
+
+
+if TYPE_CHECKING:
+    PublicTensor = Tensor
+else:
+    PublicTensor = _EveryTensor(
+        "Tensor", (Tensor,), {"__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad"}
+    )
+
+
 def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:
     """A tensor around an array, without checks; with a record, its result."""
-    out = new(Tensor)
+    out = new(PublicTensor)
     out._data = data
     out._record = record
     out._tracked = record is not None

@@ -18,6 +18,11 @@ class Symbol(Operators):
 
     __slots__ = ("__weakref__", "graph", "node")
 
+    is_tensor_class = True
+    """Whether `isinstance(x, sg.Tensor)` holds."""
+    _parameter = False
+    """Whether `isinstance(x, nn.Parameter)` holds."""
+
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
         self.node = node

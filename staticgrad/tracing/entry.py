@@ -209,7 +209,7 @@ class Entry:
         parts = call.parts
         if call.kwargs or len(parts) != len(call.args) or self.uses_given:
             return None
-        if any(isinstance(part, ArrayKey) and part.requires_grad for part in parts):
+        if any(isinstance(part, ArrayKey) and (part.requires_grad or part.parameter) for part in parts):
             return None
         arrays = enumerate(call.arrays)
         specs = []

@@ -195,11 +195,12 @@ class Leaf(Traced):
     origin: where its value at the start of a run comes from.
     """
 
-    __slots__ = ("origin",)
+    __slots__ = ("_parameter", "origin")
 
-    def __init__(self, tracer: Any, node: Node):
+    def __init__(self, tracer: Any, node: Node, parameter: bool = False):
         super().__init__(tracer, node)
         self.origin = node
+        self._parameter = parameter
 
     @property
     def changed(self) -> bool:

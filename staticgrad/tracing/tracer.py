@@ -103,7 +103,7 @@ class Tracer:
     def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf:
         """The placeholder for an array or a tensor that was passed in."""
         symbol = append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name)
-        leaf = Leaf(self, symbol.node)
+        leaf = Leaf(self, symbol.node, isinstance(given, Tensor) and given._parameter)
         if isinstance(given, Tensor) and given._tracked:
             for other, first in self.arguments:
                 if other is given:  # passed twice: one leaf, the second placeholder is not read
