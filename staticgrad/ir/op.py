@@ -264,6 +264,11 @@ class OpDef:
         return self.vjp[i]
 
     @property
+    def grad_name(self) -> str:
+        """The name that PyTorch shows for its derivative: `AddBackward0`."""
+        return "".join(part.capitalize() for part in self.name.split("_")) + "Backward0"
+
+    @property
     def leaf(self) -> str:
         return self.emit.kind if isinstance(self.emit, Leaf) else ""
 

@@ -32,7 +32,7 @@ class Variable(Symbol):
 
     __slots__ = ("initializer",)
 
-    is_tensor_class = False  # as `isinstance(variable, tf.Tensor)`: tensors are what is read from it
+    _is_tensor = False  # as `isinstance(variable, tf.Tensor)`: tensors are what is read from it
 
     initializer: Operation
     """Gives the variable its initial value."""
@@ -114,7 +114,7 @@ class Variable(Symbol):
         session_or_default(session, "load").load(self, value)
 
     def __repr__(self) -> str:
-        return f"<sg.Variable {self.name!r} {self.type}>"
+        return f"<sg.Variable {self.name!r} {self.node.type}>"
 
 
 # assignments ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ DECORATORS: dict[str, tuple[Callable[[Any], Any], bool]] = {
 }
 """Name -> (decorator, whether operations are recorded while the function runs)"""
 
-decorators = pytest.mark.parametrize("decorate, inside", DECORATORS.values(), ids=DECORATORS)
+decorators = pytest.mark.parametrize(("decorate", "inside"), DECORATORS.values(), ids=DECORATORS)
 
 
 @pytest.fixture(autouse=True, params=[True, False], ids=["recording", "not recording"])
