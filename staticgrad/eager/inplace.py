@@ -213,6 +213,11 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """Set every element to a number."""
     check_change(self)
     value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value, self.dtype)
+    if value.shape:
+        raise ShapeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.",
+            "copy_ takes the values of a tensor",
+        )
     return replace(self, F.broadcast_like(value, self), "fill_")
 
 

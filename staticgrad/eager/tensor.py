@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import DTypeError, ShapeError
 from ..operators import F, Operators, Size, Symbol, as_array, frontends, misuse, state
-from ..types import normalize_axis
+from ..types import normalize_axis, shape_text
 from .modes import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
@@ -170,7 +171,10 @@ class Tensor(Operators):
     def __contains__(self, value: Any) -> bool:
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "the members")
-        return bool((self._data == (value._data if isinstance(value, Tensor) else value)).any())
+        try:
+            return bool((self._data == (value._data if isinstance(value, Tensor) else value)).any())
+        except ValueError:
+            raise ShapeError(f"in: a value of shape {shape_text(np.shape(value))} can't be in {shape_text(self.shape)}") from None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """For NumPy. Raises GradientError when the tensor requires grad, as the tape would be lost silently."""
@@ -357,7 +361,9 @@ class Tensor(Operators):
         return F.astype(self, dtype)
 
     def type_as(self, other: Any) -> Any:
-        """This tensor in the dtype of another."""
+        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+        if not hasattr(other, "dtype"):
+            raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
         return F.astype(self, other.dtype)
 
     def float(self) -> Any:

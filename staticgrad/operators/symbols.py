@@ -35,19 +35,19 @@ class AbsentError(GraphError, AttributeError):
 class GradFn:
     """The operation that a tensor without a value is the result of, as `grad_fn` tells of it."""
 
-    __slots__ = ("node",)
+    __slots__ = ("node", "tracked")
 
-    def __init__(self, node: Node):
-        self.node = node
+    def __init__(self, node: Node, tracked: Callable[[Node], bool]):
+        self.node, self.tracked = node, tracked
 
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
-        return self.node.op.grad_name
+        return self.node.op.grad_name if self.node.inputs else "AccumulateGrad"
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The operations that made the operands; None where no gradient flows, or at a leaf."""
-        return tuple([(GradFn(i) if i.inputs and trains(i) else None, 0) for i in self.node.inputs])
+        """The operations that made the operands; None where no gradient flows."""
+        return tuple([(GradFn(i, self.tracked) if self.tracked(i) else None, 0) for i in self.node.inputs])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GradFn) and other.node is self.node
@@ -159,7 +159,7 @@ class Symbol(Operators):
     @property
     def grad_fn(self) -> GradFn | None:
         """The operation that it is the result of, for a result that requires grad."""
-        return None if self.is_leaf else GradFn(self.node)
+        return None if self.is_leaf else GradFn(self.node, trains)
 
     @property
     def grad(self) -> Any:

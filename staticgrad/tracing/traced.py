@@ -12,7 +12,7 @@ from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..ir import Graph, Layout, Node
-from ..operators import NUMPY, F, Symbol, misuse
+from ..operators import NUMPY, F, GradFn, Symbol, misuse
 
 
 class Traced(Symbol):
@@ -50,6 +50,11 @@ class Traced(Symbol):
     @property
     def is_leaf(self) -> bool:
         return not self.requires_grad or self.node in self.tracer.leaves
+
+    @property
+    def grad_fn(self) -> GradFn | None:
+        """The operation that it is the result of, for a result that requires grad."""
+        return None if self.is_leaf else GradFn(self.node, self.tracer.tracked.__contains__)
 
     @property
     def grad(self) -> Any:
