@@ -19,7 +19,6 @@ from ..types import (
     TensorType,
     as_dtype,
     as_shape,
-    broadcast_shapes,
     normalize_axes,
     normalize_axis,
     shape_text,
@@ -174,11 +173,8 @@ permute_op = define(
 
 
 def _broadcast_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
-    try:
-        fits = broadcast_shapes(x.shape, shape) == shape
-    except ShapeError:
-        fits = False
-    if not fits:
+    lead = len(shape) - len(x.shape)
+    if lead < 0 or any(d not in (1, None, new) for d, new in zip(x.shape, shape[lead:], strict=True)):
         raise ShapeError(f"can't broadcast {shape_text(x.shape)} to {shape_text(shape)}")
     return x.with_shape(shape)
 
