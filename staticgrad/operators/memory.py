@@ -28,7 +28,8 @@ def layout_of(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
 
 
 def _row_major(node: Node) -> bool:
-    return not isinstance(node.op.emit, (View, Pointwise))
+    emit = node.op.emit
+    return emit.memory == "row-major" if isinstance(emit, Pointwise) else not isinstance(emit, View)
 
 
 def _layout(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
@@ -43,6 +44,8 @@ def _layout(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
         if below is None:
             return None
         return emit.rule(node, below) or reshaped(below, node.type.shape) or Layout.contiguous(node.type.shape)
+    if isinstance(emit, Pointwise) and emit.memory == "shared":
+        return operands[0]
     return _elementwise(node.type.shape, [o for o in operands if o is not None])
 
 

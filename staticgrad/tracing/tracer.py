@@ -319,8 +319,10 @@ class Tracer:
             self.overwritten.add(memory)
             if made is not None and x.node in made.inputs:
                 self.writers[made] = memory
-        key = self.leaves.get(x.node)
+        key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
         x.node = self.own(value).node
+        if same_memory:
+            self.layouts[x.node] = layout
         self.versions[x.node] = None if count is None else count + 1
         if key is not None:  # another version of the leaf
             self._track(x.node, key)
