@@ -38,10 +38,9 @@ def _per_channel(values: Any, axes: int) -> Any:
 def _check_channels(role: str, given: Any, channels: Any) -> None:
     if given is None or fits((channels,), given.shape):
         return
+    wanted = "?" if channels is None else channels
     held = "?" if None in given.shape else math.prod(given.shape)
-    raise ShapeError(
-        f"{role} should contain {'?' if channels is None else channels} elements not {held}", f"its shape is {size_text(given.shape)}"
-    )
+    raise ShapeError(f"{role} should contain {wanted} elements not {held}", f"its shape is {size_text(given.shape)}")
 
 
 def _in_a_graph(x: Any) -> bool:

@@ -174,7 +174,8 @@ class Tensor(Operators):
         try:
             return bool((self._data == (value._data if isinstance(value, Tensor) else value)).any())
         except ValueError:
-            raise ShapeError(f"in: a value of shape {shape_text(np.shape(value))} can't be in {shape_text(self.shape)}") from None
+            shapes = f"{shape_text(np.shape(value))} can't be in {shape_text(self.shape)}"
+            raise ShapeError(f"in: a value of shape {shapes}") from None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """For NumPy. Raises GradientError when the tensor requires grad, as the tape would be lost silently."""

@@ -185,7 +185,9 @@ class Symbol(Operators):
     def detach_(self) -> Any:
         raise self._refusal("detach_()", "would change it: tensors of a graph don't change", "write x = x.detach()")
 
-    retains_grad = False
+    @property
+    def retains_grad(self) -> bool:
+        return False
 
     def retain_grad(self) -> None:
         raise self._refusal("retain_grad()", *NO_GRADIENT)

@@ -143,7 +143,8 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
             cuts = [0, *map(index, sections), extent]
         except TypeError:
             raise ArgumentError(
-                f"split: sections is an integer, or several positions, got {sections!r}", "parts have to be known before the graph runs: pass Python integers"
+                f"split: sections is an integer, or several positions, got {sections!r}",
+                "the parts have to be known before the graph runs: pass Python integers",
             ) from None
     lead = (slice(None),) * axis
     return [F.getitem(x, (*lead, slice(a, b))) for a, b in pairwise(cuts)]

@@ -63,6 +63,14 @@ ROWS = {
 }
 
 
+def attempt(run: Callable[[], Any]) -> Any:
+    """What it gives, or our error."""
+    try:
+        return run()
+    except StaticgradError as error:
+        return error
+
+
 def mixtures(operands: int) -> list[tuple[str, ...]]:
     """With a symbol in it; of many operands, those of two kinds."""
     every = itertools.product(KINDS, repeat=operands)
@@ -75,10 +83,8 @@ def test_built_or_refused_with_the_line(name):
     for kinds in mixtures(len(arrays)):
         with sg.Graph().as_default():
             operands = [KINDS[kind](array) for kind, array in zip(kinds, arrays, strict=True)]
-            try:
-                fn(*operands)
-            except StaticgradError as error:
-                assert error.where is not None, (kinds, error)
+            result = attempt(lambda fn=fn, operands=operands: fn(*operands))
+            assert not isinstance(result, StaticgradError) or result.where is not None, (kinds, result)
 
 
 def listed(result: Any) -> Sequence[Any]:
@@ -144,7 +150,7 @@ def test_text():
         x = sg.tensor([1.0, 2.0, 3.0])
         with pytest.raises(
             sg.GraphError,
-            match=r'add_: a tensor that has its value already can\'t take over that of "add" f32\[3\], which belongs to a graph',
+            match=r'add_: a tensor that has its value already can\'t take over that of "add" f32\[3\], which belongs to a ',
         ):
             x += y
 
