@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import autograd
+from .eager import PublicTensor as Tensor
 from .eager import (
-    Tensor,
     arange,
     detect_anomaly,
     enable_grad,
@@ -87,6 +87,7 @@ from .functions import (
     gt,
     index_add,
     index_along,
+    is_tensor,
     isfinite,
     isnan,
     le,
@@ -234,13 +235,13 @@ __all__ = [
     "floor_divide", "from_json", "from_numpy", "full", "functional", "ge", "get_collection", "get_default_dtype",
     "get_default_graph", "get_default_session", "get_num_threads", "getitem", "global_variables",
     "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "gt", "identity", "index_add",
-    "index_along", "int16", "int32", "int64", "int8", "is_grad_enabled", "isfinite", "isnan", "le", "linspace", "log",
-    "log1p", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "manual_seed",
-    "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mul", "ne", "neg", "nn", "no_grad", "no_op",
-    "norm", "one_hot", "ones", "ones_like", "optim", "outer", "permute", "placeholder", "pow", "rand", "randint", "randn",
-    "randperm", "reciprocal", "relu", "remainder", "reset_default_graph", "reshape", "rewrite", "round", "rsqrt", "scan",
-    "set_default_dtype", "set_grad_enabled", "set_num_threads", "sigmoid", "sign", "sin", "softmax", "softplus", "split",
-    "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sub", "sum", "swapaxes", "take", "take_along_axis",
-    "tanh", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "transpose",
-    "uint8", "unsqueeze", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
+    "index_along", "int16", "int32", "int64", "int8", "is_grad_enabled", "is_tensor", "isfinite", "isnan", "le", "linspace",
+    "log", "log1p", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt",
+    "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mul", "ne", "neg", "nn", "no_grad",
+    "no_op", "norm", "one_hot", "ones", "ones_like", "optim", "outer", "permute", "placeholder", "pow", "rand", "randint",
+    "randn", "randperm", "reciprocal", "relu", "remainder", "reset_default_graph", "reshape", "rewrite", "round", "rsqrt",
+    "scan", "set_default_dtype", "set_grad_enabled", "set_num_threads", "sigmoid", "sign", "sin", "softmax", "softplus",
+    "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sub", "sum", "swapaxes", "take",
+    "take_along_axis", "tanh", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables",
+    "transpose", "uint8", "unsqueeze", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -122,6 +122,14 @@ def as_tensor(data: Any, dtype: Any = None) -> Any:
     return x if dtype is None else astype(x, as_dtype(dtype))
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether x is a tensor of any mode: eager, traced by `@sg.compile`, or of a graph, variables among them.
+
+    `isinstance(x, sg.Tensor)` says the same but for a `Variable`, which is no Tensor, as in TensorFlow 1.
+    """
+    return isinstance(x, (Tensor, Symbol))
+
+
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor that shares the array's memory: a change of one is seen in the other.
 
@@ -176,6 +184,7 @@ __all__ = [
     "gt",
     "index_add",
     "index_along",
+    "is_tensor",
     "isfinite",
     "isnan",
     "le",

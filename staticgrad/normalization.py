@@ -36,8 +36,11 @@ def _per_channel(values: Any, axes: int) -> Any:
 
 
 def _check_channels(role: str, given: Any, channels: Any) -> None:
-    if given is not None and channels is not None and tuple(given.shape) != (channels,):
-        raise ShapeError(f"{role} should contain {channels} elements not {math.prod(given.shape)}")
+    if given is None or fits((channels,), given.shape):
+        return
+    wanted = "?" if channels is None else channels
+    held = "?" if None in given.shape else math.prod(given.shape)
+    raise ShapeError(f"{role} should contain {wanted} elements not {held}", f"its shape is {size_text(given.shape)}")
 
 
 def _in_a_graph(x: Any) -> bool:
@@ -83,6 +86,11 @@ def batch_norm(
     for role, given in (("running_mean", running_mean), ("running_var", running_var)):
         if training and given is not None and not isinstance(given, Operators):
             raise ArgumentError(f"batch_norm: {role} changes in training: it has to be a tensor, got {type(given).__name__}")
+        if training and _in_a_graph(given) and given.node.op.leaf != "variable":
+            raise ArgumentError(
+                f"batch_norm: {role} changes in training, and {given.describe()} can't be changed",
+                "pass a Variable (trainable=False), or an eager tensor",
+            )
     running_mean, running_var = (None if given is None else operand(given) for given in (running_mean, running_var))
     for role, given in (
         ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)

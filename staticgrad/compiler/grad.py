@@ -24,13 +24,19 @@ def gradients(
     grad_ys: Sequence[Any] | None = None,
     stop_gradients: Sequence[Symbol] = (),
     hooks: Mapping[Node, Callable[[Symbol], Symbol]] = NO_HOOKS,
+    saved: Callable[[Node], tuple[Symbol, list[Symbol]]] | None = None,
 ) -> list[Symbol | None]:
     """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
 
     Nothing flows past `stop_gradients`. hooks: by node, called with the whole cotangent of its value; the result takes its
-    place. Raises GradientError for a y or x that is not floating.
+    place. saved: (result, operands) of a node as its rules see them. Raises GradientError for a y or x that is not floating.
     """
     graph = ys[0].graph
+
+    def values(node: Node) -> tuple[Symbol, list[Symbol]]:
+        return Symbol(graph, node), [Symbol(graph, i) for i in node.inputs]
+
+    saved = values if saved is None else saved
     for y in ys:
         if y.dtype.kind != "f":
             raise GradientError(f"gradients need floating ys, got {y.describe()}")
@@ -52,7 +58,7 @@ def gradients(
         if node.op.vjp_all is not None:
             flags = [operand in needed or operand in wanted for operand in node.inputs]
             with lines_of(node.where):
-                together = node.op.vjp_all(g, node, flags, *(Symbol(graph, i) for i in node.inputs))
+                together = node.op.vjp_all(g, node, flags, *saved(node)[1])
                 for operand, cotangent in zip(node.inputs, together, strict=True):
                     if cotangent is not None:
                         cotangents[operand] = joined(cotangents.get(operand), cotangent)
@@ -65,8 +71,7 @@ def gradients(
             if rule is None:
                 continue
             if not operands:
-                operands = [Symbol(graph, i) for i in node.inputs]
-                out = Symbol(graph, node)
+                out, operands = saved(node)
             with lines_of(node.where):
                 cotangent = rule(g, node, out, *operands)
                 cotangents[operand] = joined(cotangents.get(operand), cotangent)

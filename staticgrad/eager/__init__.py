@@ -10,9 +10,10 @@ from .modes import detect_anomaly, enable_grad, is_grad_enabled, no_grad, set_gr
 from .random import dropout, generator, manual_seed, rand, randint, randn, randperm
 from .tape import Record
 from .tape_graph import graph_of
-from .tensor import Tensor
+from .tensor import PublicTensor, Tensor
 
 __all__ = [
+    "PublicTensor",
     "Record",
     "Tensor",
     "arange",

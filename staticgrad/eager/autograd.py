@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import AnomalyError, DTypeError, GradientError, ShapeError
-from ..operators import F, as_array, frontends, listed, state
+from ..errors import AnomalyError
+from ..operators import F, as_array, frontends, listed, misuse, state
 from ..ops.touched import carry, rows_of
-from ..types import shape_text
 from .modes import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
 from .tensor import Tensor, wrap
-
-EMPTY = "`inputs` argument to `{}()` cannot be empty."
 
 
 def backward(
@@ -27,7 +24,7 @@ def backward(
 ) -> None:
     """`Tensor.backward` for one or several roots at once. Raises GradientError; no `grad` is changed when it does."""
     if frontends.tracing and state.tracer is not None:
-        state.tracer.backward(tensors, gradients, create_graph, inputs)
+        state.tracer.backward(tensors, gradients, retain_graph, create_graph, inputs)
         return
     roots, seeds = _roots(tensors, gradients)
     targets = None if inputs is None else _targets(inputs, "backward")
@@ -53,7 +50,7 @@ def grad(
     `allow_unused`. Raises GradientError.
     """
     if frontends.tracing and state.tracer is not None:
-        return state.tracer.grad(outputs, inputs, grad_outputs, create_graph, allow_unused)
+        return state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
     roots, seeds = _roots(outputs, grad_outputs)
     targets = _targets(inputs, "grad")
     walk = Walk(roots, seeds, create_graph, targets)
@@ -62,11 +59,7 @@ def grad(
     for i, target in enumerate(targets):
         found = walk.found.get(id(target))
         if found is None and not allow_unused:
-            raise GradientError(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
-                "if this is the desired behavior.",
-                f"it is input {i}, of shape {shape_text(target.shape)}",
-            )
+            raise misuse.unused(i, target.shape)
         result.append(None if found is None else walk.own(found[1]))
     return tuple(result)
 
@@ -74,10 +67,10 @@ def grad(
 def _targets(inputs: Any, function: str) -> list[Tensor]:
     targets = listed(inputs)
     if not targets:
-        raise GradientError(EMPTY.format(function))
+        raise misuse.no_inputs(function)
     for target in targets:
         if not isinstance(target, Tensor) or not target._tracked:
-            raise GradientError("One of the differentiated Tensors does not require grad")
+            raise misuse.not_differentiable()
     return targets
 
 
@@ -85,25 +78,21 @@ def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
     roots = listed(tensors)
     given = [None] * len(roots) if gradients is None else listed(gradients)
     if len(given) != len(roots):
-        raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
+        raise misuse.other_number(len(roots), len(given))
     seeds = []
     for i, (root, seed) in enumerate(zip(roots, given, strict=True)):
         if not isinstance(root, Tensor):
-            raise GradientError(f"backward needs a Tensor, got {type(root).__name__}")
+            raise misuse.no_root(root)
         if not root._tracked:
-            raise GradientError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn",
+            raise misuse.no_history(
+                i,
                 "make a leaf with requires_grad=True, and compute outside sg.no_grad()",
                 "results of a compiled function carry no tape: call backward() inside it",
             )
         if seed is None:
             data = root._data
             if data.size != 1:
-                raise GradientError(
-                    "grad can be implicitly created only for scalar outputs, this one has shape "
-                    f"{shape_text(root.shape)}",
-                    "pass gradient= of that shape, or reduce with .sum() or .mean()",
-                )
+                raise misuse.not_scalar(root.shape)
             seeds.append(wrap(np.ones(data.shape, data.dtype)))
         else:
             seeds.append(_seed(i, root, seed))
@@ -114,13 +103,7 @@ def _seed(i: int, root: Tensor, seed: Any) -> Tensor:
     if not isinstance(seed, Tensor):
         as_array(seed)  # refuses what has no supported dtype; the values go straight to that of the root
         seed = Tensor(np.asarray(seed, root.dtype))
-    if seed.shape != root.shape:
-        raise ShapeError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {shape_text(seed.shape)} and output[{i}] has a "
-            f"shape of {shape_text(root.shape)}"
-        )
-    if seed.dtype.kind != "f":
-        raise DTypeError(f"gradients are floating, got {seed.dtype}")
+    misuse.check_seed(i, root, seed)
     return seed if seed.dtype == root.dtype else F.astype(seed, root.dtype)
 
 
@@ -308,10 +291,7 @@ class Walk:
                 replaced = hook(tensor)
                 if replaced is not None:
                     if not isinstance(replaced, Tensor) or replaced.shape != tensor.shape:
-                        raise GradientError(
-                            "a hook must return None or a Tensor of the gradient's shape "
-                            f"{shape_text(tensor.shape)}, got {replaced!r}"
-                        )
+                        raise misuse.wrong_hook(tensor.shape, replaced)
                     tensor = replaced if replaced.dtype == tensor.dtype else F.astype(replaced, tensor.dtype)
                     self.taken.add(id(tensor._data))
                 g = tensor if self.create else tensor._data

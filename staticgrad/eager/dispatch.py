@@ -16,7 +16,7 @@ from ..types import type_of
 from .modes import Mode, modes
 from .operands import PLANS, arrays_of, number, tensors_of
 from .tape import Record
-from .tensor import Tensor, ndarray, new
+from .tensor import PublicTensor, Tensor, ndarray, new
 
 
 def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -58,7 +58,7 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
     """The tensor around an op's value. With a mode (some input requires grad) it is recorded if a gradient can flow."""
     if data.__class__ is not ndarray:
         data = np.asarray(data)
-    out = new(Tensor)
+    out = new(PublicTensor)
     out._data = data
     out._base = None
     out._views = None

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Symbol, apply, frontends, state
+from ..operators import F, Operators, Symbol, apply, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
 from ..types import category, shape_text
@@ -34,6 +34,8 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
 
     Raises before anything is changed.
     """
+    if isinstance(value, Symbol) and tracer() is None:
+        raise of_a_graph(name, value)
     if value.shape != x.shape:
         raise ShapeError(
             f"{name}: output with shape {shape_text(x.shape)} doesn't match the broadcast shape "
@@ -42,7 +44,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     if category(value.dtype) > category(x.dtype):
         raise DTypeError(f"{name}: result type {value.dtype} can't be cast to the desired output type {x.dtype}")
     if tracer() is not None:
-        tracer().assign(x, value)
+        tracer().assign(x, value, name)
         return x
     value = value if value.dtype == x.dtype else F.astype(value, x.dtype)
     check_writeable(x, name)
@@ -56,14 +58,26 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     return x
 
 
+def of_a_graph(name: str, value: Symbol) -> GraphError:
+    """The error where an eager tensor is to take over a value that there is not yet."""
+    return GraphError(
+        f"{name}: a tensor that has its value already can't take over that of {value.describe()}, which belongs to a graph",
+        "write y = f(x, ...) for a new tensor of the graph, or fetch the value with Session.run first",
+    )
+
+
+def check_change(x: Any) -> None:
+    """Raise GradientError for a leaf that requires grad, or a view of one, where its change would be recorded."""
+    if tracer() is None:
+        check_inplace(x)
+    else:
+        tracer().check_inplace(x)
+
+
 def check_writeable(x: Tensor, name: str) -> None:
     """Raise GradientError for a tensor of read-only memory."""
     if not x._data.flags.writeable:
-        raise _read_only(name)
-
-
-def _read_only(name: str) -> GradientError:
-    return GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
+        raise misuse.read_only(name)
 
 
 def _owner(x: Tensor) -> Any:
@@ -160,8 +174,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
     function = getattr(F, name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if tracer() is None:
-            check_inplace(self)
+        check_change(self)
         return replace(self, function(self, *args, **kwargs), name + "_")
 
     method.__name__ = name + "_"
@@ -184,8 +197,7 @@ for _dunder, _name in (
 
 def copy_(self: Tensor, value: Any) -> Tensor:
     """Take over the values of `value` (broadcast, cast to this dtype)."""
-    if tracer() is None:
-        check_inplace(self)
+    check_change(self)
     if not hasattr(value, "shape"):
         value = Tensor(np.asarray(value, self.dtype))
     elif isinstance(value, np.ndarray):
@@ -199,9 +211,14 @@ def copy_(self: Tensor, value: Any) -> Tensor:
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Set every element to a number."""
-    if tracer() is None:
-        check_inplace(self)
-    return replace(self, F.broadcast_like(np.asarray(value, self.dtype), self), "fill_")
+    check_change(self)
+    value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value, self.dtype)
+    if value.shape:
+        raise ShapeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.",
+            "copy_ takes the values of a tensor",
+        )
+    return replace(self, F.broadcast_like(value, self), "fill_")
 
 
 def zero_(self: Tensor) -> Tensor:
@@ -211,8 +228,7 @@ def zero_(self: Tensor) -> Tensor:
 
 def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]:
     def method(self: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-        if tracer() is None:
-            check_inplace(self)
+        check_change(self)
         with no_grad():
             fresh = values(self, a, b)
         return replace(self, fresh, name)
@@ -235,11 +251,14 @@ def _uniform(x: Tensor, low: float, high: float) -> Any:
 
 def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     """self[key] = value, with gradients to both."""
+    check_change(self)
     if tracer() is not None:
         tracer().refuse(
             "assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x) and assign the result"
         )
-    check_inplace(self)
+    for part in (value, *(key if isinstance(key, tuple) else (key,))):
+        if isinstance(part, Symbol):
+            raise of_a_graph("setitem", part)
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
     if category(value.dtype) > category(self.dtype):
         raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")
@@ -271,7 +290,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
 
 def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     if not data.flags.writeable:
-        raise _read_only("setitem")
+        raise misuse.read_only("setitem")
     try:
         data[key] = value
     except IndexError as error:

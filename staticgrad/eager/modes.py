@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import inspect
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
+
+from ..errors import ArgumentError
 
 
 class Mode:
@@ -51,41 +55,138 @@ def is_grad_enabled() -> bool:
     return modes.now.grad
 
 
-class set_grad_enabled:
-    """Switch recording; as a statement for good, as a context manager until its end."""
+class _Decorator:
+    """A context manager that is a decorator too: the mode holds while the function's body runs.
 
-    def __init__(self, enabled: bool):
+    That is its calls for a function; for a generator, or a coroutine, what lies between two of its yields: who waits there
+    has the mode of its own.
+    """
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        make = self.again
+        if not callable(fn):
+            raise ArgumentError(f"{type(self).__name__} decorates functions, got {fn!r}")
+        if inspect.isclass(fn):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions "
+                "or methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` "
+                "method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        switched: Callable[..., Any]
+        if inspect.isgeneratorfunction(fn):
+
+            def switched(*args: Any, **kwargs: Any) -> Any:
+                return (yield from _stepwise(fn(*args, **kwargs), make))
+
+        elif inspect.iscoroutinefunction(fn):
+
+            async def switched(*args: Any, **kwargs: Any) -> Any:
+                return await _Awaited(fn(*args, **kwargs), make)
+
+        elif inspect.isasyncgenfunction(fn):
+
+            async def switched(*args: Any, **kwargs: Any) -> Any:
+                body = fn(*args, **kwargs)
+                step = body.__anext__()
+                while True:
+                    try:
+                        value = await _Awaited(step, make)
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        step = body.asend((yield value))
+                    except GeneratorExit:
+                        await _Awaited(body.aclose(), make)
+                        raise
+                    except BaseException as error:
+                        step = body.athrow(error)
+
+        else:
+
+            def switched(*args: Any, **kwargs: Any) -> Any:
+                with make():
+                    return fn(*args, **kwargs)
+
+        return functools.wraps(fn, updated=() if inspect.isclass(fn) else functools.WRAPPER_UPDATES)(switched)
+
+    def again(self) -> Any:
+        """One more of the kind, for a call."""
+        return type(self)()
+
+
+def _stepwise(body: Any, make: Callable[[], Any]) -> Generator[Any, Any, Any]:
+    """The generator `body`, each of its steps inside a context of its own."""
+    resume: Callable[[Any], Any] = body.send
+    given: Any = None
+    while True:
+        try:
+            with make():
+                value = resume(given)
+        except StopIteration as end:
+            return end.value
+        try:
+            resume, given = body.send, (yield value)
+        except GeneratorExit:
+            with make():
+                body.close()
+            raise
+        except BaseException as error:
+            resume, given = body.throw, error
+
+
+class _Awaited:
+    """What awaits `body`, whose steps run inside a context."""
+
+    def __init__(self, body: Any, make: Callable[[], Any]):
+        self.body, self.make = body, make
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return _stepwise(self.body.__await__(), self.make)
+
+
+class set_grad_enabled(_Decorator):
+    """Switch recording: as a statement for good, as a context manager until its end, as a decorator while the function runs."""
+
+    def __init__(self, mode: bool):
         self.saved = modes.now.grad
-        modes.now.grad = bool(enabled)
+        self.mode = modes.now.grad = bool(mode)
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        modes.now.grad = self.saved  # it was no statement
+        return super().__call__(fn)
+
+    def again(self) -> Any:
+        return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
-        pass
+        modes.now.grad = self.mode
 
     def __exit__(self, *error: Any) -> None:
         modes.now.grad = self.saved
 
+    def __repr__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"
 
-class _Switch:
-    """A context manager that is a decorator too."""
+
+class _Switch(_Decorator):
+    """A mode of recording; with or without parentheses as a decorator."""
 
     enabled: bool
 
+    def __new__(cls, fn: Callable[..., Any] | None = None, /) -> Any:
+        return super().__new__(cls) if fn is None else cls()(fn)
+
+    def __init__(self, fn: Callable[..., Any] | None = None, /):
+        self.saved: list[bool] = []
+
     def __enter__(self) -> None:
-        self.saved = modes.now.grad
+        self.saved.append(modes.now.grad)
         modes.now.grad = self.enabled
 
     def __exit__(self, *error: Any) -> None:
-        modes.now.grad = self.saved
-
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        switch = type(self)
-
-        @functools.wraps(fn)
-        def switched(*args: Any, **kwargs: Any) -> Any:
-            with switch():
-                return fn(*args, **kwargs)
-
-        return switched
+        modes.now.grad = self.saved.pop()
 
 
 class no_grad(_Switch):
@@ -103,9 +204,12 @@ class enable_grad(_Switch):
 class detect_anomaly:
     """Record each operation's line, and raise AnomalyError at the first NaN that a backward function returns."""
 
+    def __init__(self) -> None:
+        self.saved: list[bool] = []
+
     def __enter__(self) -> None:
-        self.saved = modes.now.anomaly
+        self.saved.append(modes.now.anomaly)
         modes.now.anomaly = True
 
     def __exit__(self, *error: Any) -> None:
-        modes.now.anomaly = self.saved
+        modes.now.anomaly = self.saved.pop()

@@ -18,18 +18,10 @@ import numpy as np
 
 from ..errors import ArgumentError, GradientError, Where
 from ..ir import OpDef
-from ..types import shape_text
+from ..operators import misuse
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-FREED = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward."
-)
-MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
 tick: Callable[[], int] = count(1).__next__
 """The next time of this process's clock."""
@@ -60,7 +52,7 @@ class Record:
 
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
-        return "".join(part.capitalize() for part in self.op.name.split("_")) + "Backward0"
+        return self.op.grad_name
 
     @property
     def freed(self) -> bool:
@@ -193,7 +185,7 @@ class Ghost:
         return np.broadcast_to(np.zeros((), self.dtype), self.shape)
 
     def refuse(self) -> NoReturn:
-        raise GradientError(FREED)
+        raise GradientError(misuse.FREED)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python and NumPy probe these
@@ -220,13 +212,12 @@ class Overwritten(Ghost):
         self.what = what
 
     def refuse(self) -> NoReturn:
-        raise GradientError(f"{MODIFIED}: {self.what}", "change a clone() instead, or do it after backward()")
+        raise misuse.modified(self.what)
 
 
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
     """What stands for an operand of `record` that was changed after it was read."""
-    what = f"[{tensor.dtype} {shape_text(tensor.shape)}], which {record.name()} needs"
-    return Overwritten(what, tensor._data, *edge(tensor, record.clock))
+    return Overwritten(misuse.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock))
 
 
 def changed(tensor: Any) -> int:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
-from ..operators import WRITERS, F, Operators, Symbol, as_array, frontends, state
+from ..operators import WRITERS, F, Operators, Size, Symbol, as_array, frontends, misuse, state
 from ..types import SUPPORTED, normalize_axis, shape_text
 from .modes import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
@@ -25,15 +26,6 @@ class Structure:
     changes = 0
     reads = 0
     """Counts reads of `.grad`: equal counts mean that nobody got hold of a gradient."""
-
-
-class Size(int):
-    """A number of elements that gives the shape when it is called."""
-
-    extents: tuple[int, ...]
-
-    def __call__(self, axis: int | None = None) -> Any:
-        return self.extents if axis is None else self.extents[normalize_axis(axis, len(self.extents))]
 
 
 class Tensor(Operators):
@@ -66,6 +58,8 @@ class Tensor(Operators):
     name: str = ""
 
     def __init__(self, data: Any, requires_grad: builtins.bool = False):
+        if self.__class__ is Tensor:
+            self.__class__ = PublicTensor
         self._data = data._data if isinstance(data, Tensor) else as_array(data)
         self._record = None
         self._base = None
@@ -74,7 +68,7 @@ class Tensor(Operators):
         if isinstance(data, Tensor):
             self._memory = memory_of(data)
         if requires_grad:  # nobody relies on what it was before
-            self._check_floating()
+            misuse.check_floating(self._data.dtype)
             self._since, self._tracked = tick(), True
 
     # the array ---------------------------------------------------------------------------------------------------
@@ -98,6 +92,15 @@ class Tensor(Operators):
         size.extents = self._data.shape
         return size
 
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    def stride(self, axis: builtins.int | None = None) -> Any:
+        """Elements from one place along each axis, or along `axis`, to the next."""
+        strides = tuple([step // self._data.itemsize for step in self._data.strides])
+        return strides if axis is None else strides[normalize_axis(axis, len(strides))]
+
     def numel(self) -> int:
         return self._data.size
 
@@ -112,8 +115,7 @@ class Tensor(Operators):
             state.tracer.set_data(self, value)
             return
         array = value._data if isinstance(value, Tensor) else as_array(value)
-        if self._tracked and array.dtype.kind != "f":
-            raise DTypeError(f"a tensor that requires gradients can't hold {array.dtype}")
+        misuse.check_holds(array.dtype, self._tracked)
         self._data = array
         self._base = None
         Structure.changes += 1
@@ -123,7 +125,7 @@ class Tensor(Operators):
     def numpy(self) -> np.ndarray:
         """The array itself, not a copy. Raises GradientError when the tensor requires grad."""
         if self._tracked:
-            raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+            misuse.check_array(True)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "an array")
         return self._data
@@ -131,7 +133,7 @@ class Tensor(Operators):
     def item(self) -> Any:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
         if self._data.size != 1:
-            raise ShapeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+            misuse.check_item(self._data.size)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a number")
         return self._data.item()
@@ -148,35 +150,32 @@ class Tensor(Operators):
         return int(self.item())
 
     def __index__(self) -> int:
-        if self._data.dtype.kind not in "iu":
-            raise DTypeError(f"only integer tensors can be converted to an index, got {self.dtype}")
+        misuse.check_index(self._data.dtype)
         return int(self.item())
 
     def __bool__(self) -> bool:
         if self._data.size != 1:
-            raise ShapeError(
-                f"Boolean value of Tensor with {'no' if not self._data.size else 'more than one'} value"
-                f"{'s' if not self._data.size else ''} is ambiguous",
-                "use sg.all(x) or sg.any(x)",
-            )
+            misuse.check_truth(self._data.size)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "its truth value")
         return bool(self._data)
 
     def __len__(self) -> int:
-        if not self._data.ndim:
-            raise ShapeError("len() of a 0-d tensor")
+        misuse.check_length(self._data.ndim)
         return len(self._data)
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self._data.ndim:
-            raise ShapeError("iteration over a 0-d tensor")
+        misuse.check_iterated(self._data.ndim)
         return (self[i] for i in range(len(self._data)))
 
     def __contains__(self, value: Any) -> bool:
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "the members")
-        return bool((self._data == (value._data if isinstance(value, Tensor) else value)).any())
+        try:
+            return bool((self._data == (value._data if isinstance(value, Tensor) else value)).any())
+        except ValueError:
+            shapes = f"{shape_text(np.shape(value))} can't be in {shape_text(self.shape)}"
+            raise ShapeError(f"in: a value of shape {shapes}") from None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """For NumPy. Raises GradientError when the tensor requires grad, as the tape would be lost silently."""
@@ -230,12 +229,7 @@ class Tensor(Operators):
         return format(self.item(), spec) if spec else str(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self._record is not None:
-            raise GradientError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment",
-                "copy x.detach()",
-            )
+        misuse.check_copied(self._record is None)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a copy")
         copy = _restore(self._data.copy(), self._tracked, self.name, self._parameter)
@@ -245,8 +239,7 @@ class Tensor(Operators):
         return copy
 
     def __reduce__(self) -> Any:
-        if self._record is not None:
-            raise GradientError("only leaf tensors can be pickled", "pickle x.detach()")
+        misuse.check_pickled(self._record is None)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a copy")
         return _restore, (self._data, self._tracked, self.name, self._parameter)
@@ -264,16 +257,12 @@ class Tensor(Operators):
     def requires_grad_(self, value: bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
         if value:
-            self._check_floating()
+            misuse.check_floating(self._data.dtype)
         if self._record is not None and not value:
-            raise GradientError(
-                "you can only change requires_grad flags of leaf variables.", "use x.detach() for a value without tape"
-            )
+            raise misuse.not_a_leaf()
         if self._tracked is not value:
             if frontends.tracing and state.tracer is not None:
-                state.tracer.refuse(
-                    "requires_grad can't be changed inside a compiled function", "do it before the call, or use x.detach()"
-                )
+                state.tracer.keeps_flag()
             now = tick()
             if self._since:  # records look up what it was when they were made; 16 changes are remembered
                 self._history = (*self._history, (now, self._record, self._tracked))[-16:]
@@ -282,13 +271,6 @@ class Tensor(Operators):
             self._tracked = value = value is True or value is np.True_ or value == 1
             Structure.changes += 1
         return self
-
-    def _check_floating(self) -> None:
-        if self._data.dtype.kind != "f":
-            raise DTypeError(
-                f"only Tensors of floating point dtype can require gradients, got {self._data.dtype}",
-                "make it a float: sg.tensor(values, dtype=sg.float32, requires_grad=True)",
-            )
 
     @property
     def is_leaf(self) -> bool:
@@ -314,19 +296,14 @@ class Tensor(Operators):
         if frontends.tracing and state.tracer is not None:
             state.tracer.set_grad(self, value)
             return
-        if value is not None:
-            if not isinstance(value, Tensor):
-                raise DTypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
-            if value.shape != self.shape or value.dtype != self.dtype:
-                raise ShapeError(
-                    f"grad must have the tensor's shape and dtype: {shape_text(self.shape)} {self.dtype}, "
-                    f"got {shape_text(value.shape)} {value.dtype}"
-                )
+        misuse.check_grad(self, value, isinstance(value, Tensor))
         self._grad = value
 
     @property
     def _version(self) -> builtins.int:
         """The number of in-place changes of this tensor's memory."""
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "the number of changes")
         memory = self._memory if self._base is None else self._base._memory
         return 0 if memory is None else memory.count
 
@@ -357,9 +334,10 @@ class Tensor(Operators):
 
     def detach_(self) -> Tensor:
         """Cut this tensor from its tape: it becomes a leaf that doesn't require grad."""
-        if self.is_view:
-            raise GradientError("Can't detach views in-place. Use detach() instead.")
+        misuse.check_detached(self.is_view)
         if self._tracked:
+            if frontends.tracing and state.tracer is not None:
+                state.tracer.keeps_flag()
             self._history = (*self._history, (tick(), self._record, self._tracked))
             self._record, self._tracked = None, False
             Structure.changes += 1
@@ -383,8 +361,7 @@ class Tensor(Operators):
 
     def retain_grad(self) -> None:
         """Keep `grad` of a non-leaf when backward passes through it."""
-        if not self._tracked:
-            raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
+        misuse.check_retained(self._tracked)
         if self._record is not None and self._retained is None:
             self._retained = self._record.register_hook(Retain(self))
 
@@ -394,8 +371,7 @@ class Tensor(Operators):
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient."""
-        if not self._tracked:
-            raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        misuse.check_hooked(self._tracked)
         if self._record is not None:
             return self._record.register_hook(hook)
         if self._hooks is None:
@@ -414,7 +390,9 @@ class Tensor(Operators):
         return F.astype(self, dtype)
 
     def type_as(self, other: Any) -> Any:
-        """This tensor in the dtype of another."""
+        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+        if not hasattr(other, "dtype"):
+            raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
         return F.astype(self, other.dtype)
 
     def float(self) -> Any:
@@ -433,7 +411,11 @@ class Tensor(Operators):
         return F.astype(self, np.bool_)
 
     def is_floating_point(self) -> builtins.bool:
-        return self._data.dtype.kind == "f"
+        return self.dtype.kind == "f"
+
+    def cpu(self) -> Any:
+        """This tensor: all tensors are in the CPU's memory."""
+        return self
 
     # shape -------------------------------------------------------------------------------------------------------
 
@@ -441,11 +423,7 @@ class Tensor(Operators):
         """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
         out = F.reshape(self, *shape)
         if isinstance(out, Tensor) and out is not self and out._base is None:
-            raise ShapeError(
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-                "two contiguous subspaces). Use .reshape(...) instead.",
-                f"it has shape {shape_text(self.shape)} and byte strides {self._data.strides}",
-            )
+            raise misuse.not_a_view(self.shape, self.stride())
         return out
 
 
@@ -468,11 +446,34 @@ def _arrays(value: Any) -> Any:
 def _as_tensor(value: Any) -> Any:
     """An array or number of NumPy as a tensor, where a tensor can have its dtype."""
     return Tensor(np.asarray(value)) if getattr(value, "dtype", None) in SUPPORTED else value
+class _EveryTensor(type):
+    """The class of `sg.Tensor`, which says what its instances are.
+
+    A tensor that is being traced is one, so that code takes the same way eagerly and compiled; so is a tensor of a graph. A
+    `Variable` is none, as in TensorFlow 1: `sg.is_tensor` takes both. Inside the package the question is whether something
+    has a value now, and is asked of the plain class `Tensor`, in C.
+    """
+
+    def __instancecheck__(cls, x: Any) -> builtins.bool:
+        return cls.__subclasscheck__(x.__class__)
+
+    def __subclasscheck__(cls, kind: type) -> builtins.bool:
+        if cls is PublicTensor:
+            return issubclass(kind, Tensor) or (issubclass(kind, Symbol) and kind._is_tensor)
+        return super().__subclasscheck__(kind)
+
+
+if TYPE_CHECKING:
+    PublicTensor = Tensor
+else:
+    PublicTensor = _EveryTensor(
+        "Tensor", (Tensor,), {"__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad"}
+    )
 
 
 def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:
     """A tensor around an array, without checks; with a record, its result."""
-    out = new(Tensor)
+    out = new(PublicTensor)
     out._data = data
     out._record = record
     out._tracked = record is not None
@@ -495,21 +496,11 @@ def check_inplace(tensor: Tensor) -> None:
     if not modes.now.grad:
         return
     if tensor._tracked and tensor._record is None:
-        what = "a leaf Variable that requires grad"
-    elif tensor.is_view and tensor._base._tracked and tensor._base._record is None:  # type: ignore[union-attr]
-        what = "a view of a leaf Variable that requires grad"
-    else:
-        return
-    raise GradientError(
-        f"{what} is being used in an in-place operation.", "wrap the update: with sg.no_grad(): w -= lr * w.grad"
-    )
+        raise misuse.leaf_changed(view=False)
+    if tensor.is_view and tensor._base._tracked and tensor._base._record is None:  # type: ignore[union-attr]
+        raise misuse.leaf_changed(view=True)
 
 
-def _without_gradient(self: Any) -> Any:
-    """The same values; no gradient flows through."""
-    return F.stop_gradient(self)
-
-
-for _name in ("to", "type", "type_as", "float", "double", "long", "int", "bool", "view", "clone"):
-    setattr(Symbol, _name, vars(Tensor)[_name])
-Symbol.detach = _without_gradient  # type: ignore[attr-defined]
+for _name, _method in vars(Tensor).items():  # to, float, clone, ...: they ask for nothing but shape and dtype
+    if inspect.isfunction(_method) and not hasattr(Symbol, _name):
+        setattr(Symbol, _name, _method)

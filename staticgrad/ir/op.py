@@ -35,6 +35,8 @@ class Pointwise:
     """It is the product of its two operands: sums of products have routines of their own."""
     sum_of: tuple[int, ...] = ()
     """It is the sum of its operands times these."""
+    memory: str = "as computed"
+    """Of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the operand."""
 
     def text(self, node: Node) -> str:
         return self.template if isinstance(self.template, str) else self.template(node)
@@ -277,6 +279,11 @@ class OpDef:
         if callable(self.vjp):
             return self.vjp(i)
         return self.vjp[i]
+
+    @property
+    def grad_name(self) -> str:
+        """The name that PyTorch shows for its derivative: `AddBackward0`."""
+        return "".join(part.capitalize() for part in self.name.split("_")) + "Backward0"
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

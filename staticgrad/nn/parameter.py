@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..eager import Tensor, no_grad
-from ..operators import F, as_array
+from ..operators import F, Symbol, as_array
 
 if TYPE_CHECKING:
 
@@ -21,7 +21,7 @@ else:
 
     class _ParameterType(type):
         def __instancecheck__(cls, instance: Any) -> bool:
-            return isinstance(instance, Tensor) and instance._parameter
+            return isinstance(instance, (Tensor, Symbol)) and instance._parameter
 
     class Parameter(metaclass=_ParameterType):
         """`Parameter(data)` is a Tensor with memory of its own that requires grad; a Module registers it when assigned.

@@ -1,16 +1,21 @@
 """Operations before there is a mode: dispatch between the modes, symbols, and the operators that every tensor has."""
 
+from . import misuse as misuse
 from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
+from .memory import layout_of
 from .methods import WITH_TORCH_WORDS, WRITERS, Operators, bind_methods
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
-from .symbols import Symbol
+from .sizes import Size, size_of
+from .symbols import GradFn, Symbol, flows
 
 __all__ = [
     "NUMPY",
     "WITH_TORCH_WORDS",
     "WRITERS",
     "F",
+    "GradFn",
     "Operators",
+    "Size",
     "Symbol",
     "append",
     "apply",
@@ -19,13 +24,17 @@ __all__ = [
     "bind_methods",
     "control_of",
     "default_graph",
+    "flows",
     "frontends",
+    "layout_of",
     "lines_of",
     "listed",
     "located",
+    "misuse",
     "numpy_twin",
     "operand_of",
     "promotion",
     "public",
+    "size_of",
     "state",
 ]

@@ -2,20 +2,103 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError, TraceError
-from ..ir import Graph, Node
-from .dispatch import frontends
+from ..errors import GraphError, TraceError
+from ..ir import Graph, Layout, Node, View
+from ..types import normalize_axis
+from . import misuse
+from .dispatch import F, frontends
+from .memory import layout_of, reshaped
 from .methods import Operators
+from .sizes import size_of
+
+CHANGE = (
+    "write y = f(x) for a new tensor; a Variable is changed by w.assign(value), w.assign_add(delta) or w.assign_sub(delta), "
+    "operations that a run does"
+)
+NO_GRADIENT = (
+    "does not exist: gradients of a graph are tensors of it",
+    "take them with sg.gradients(loss, [x]), for x in the middle of the graph too; they can be changed before "
+    "opt.apply_gradients, or fetched",
+)
+
+
+class AbsentError(GraphError, AttributeError):
+    """An attribute that eager tensors have and tensors of a graph don't: `hasattr` says no."""
+
+
+class GradFn:
+    """The operation that a tensor without a value is the result of, as `grad_fn` tells of it."""
+
+    __slots__ = ("node", "tracked")
+
+    def __init__(self, node: Node, tracked: Callable[[Node], bool]):
+        self.node, self.tracked = node, tracked
+
+    def name(self) -> str:
+        """The name PyTorch shows: `AddBackward0`."""
+        return self.node.op.grad_name if self.node.inputs else "AccumulateGrad"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The operations that made the operands; None where no gradient flows."""
+        return tuple([(GradFn(i, self.tracked) if self.tracked(i) else None, 0) for i in self.node.inputs])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GradFn) and other.node is self.node
+
+    def __hash__(self) -> int:
+        return hash(self.node)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} of {self.node!r}>"
+
+
+def flows(node: Node, tracked: Callable[[Node], bool]) -> bool:
+    """Whether a value depends smoothly on an operand that is `tracked`."""
+    if node.type.dtype.kind != "f" or node.op.vjp is None:
+        return False
+    return any(tracked(i) and node.op.vjp_for(p) is not None for p, i in enumerate(node.inputs))
+
+
+TRAINS: weakref.WeakKeyDictionary[Node, bool] = weakref.WeakKeyDictionary()
+"""What `trains` has found: nodes never change."""
+
+
+def trains(node: Node) -> bool:
+    """Whether a gradient flows from a value to a trainable variable."""
+    stack = [node]
+    while stack:
+        last = stack[-1]
+        missing = [i for i in last.inputs if i not in TRAINS]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if last.op.leaf == "variable":
+            TRAINS[last] = last.type.dtype.kind == "f" and last.attrs["cell"].trainable
+        else:
+            TRAINS[last] = flows(last, TRAINS.__getitem__)
+    return TRAINS[node]
 
 
 class Symbol(Operators):
-    """A tensor of a graph that has no value yet. Hashable by identity, so it can be a key of a feed."""
+    """A tensor of a graph that has no value yet. Hashable by identity, so it can be a key of a feed.
+
+    It has the eager tensor's attributes and methods. What can't mean the same raises an error that says what to write instead.
+    """
 
     __slots__ = ("__weakref__", "graph", "node")
+
+    _is_tensor = True
+    """Whether `isinstance(x, sg.Tensor)` holds."""
+    _parameter = False
+    """Whether `isinstance(x, nn.Parameter)` holds."""
 
     def __init__(self, graph: Graph, node: Node):
         self.graph = graph
@@ -39,11 +122,122 @@ class Symbol(Operators):
         return self.node.op.name
 
     @property
-    def size(self) -> int:
-        return self.node.type.size
+    def size(self) -> Any:
+        """The number of elements; `x.size()` and `x.size(axis)` are extents. Raises ShapeError where one is unknown."""
+        return size_of(self.node.type.shape)
 
     def numel(self) -> int:
-        return self.size
+        return int(self.size)
+
+    def _count(self) -> int | None:
+        return self.node.type.size if self.node.type.static else None
+
+    # the tape ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """A gradient flows from it to a trainable variable."""
+        return trains(self.node)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, value: bool = True) -> Any:
+        if bool(value) != self.requires_grad:
+            raise self._refusal(
+                "requires_grad",
+                "can't be changed: it says whether a trainable variable is behind the value",
+                "make it an sg.Variable, or cut the gradient off with x.detach(); sg.gradients takes any floating tensor",
+            )
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.node.op.leaf == "variable" or not self.requires_grad
+
+    @property
+    def grad_fn(self) -> GradFn | None:
+        """The operation that it is the result of, for a result that requires grad."""
+        return None if self.is_leaf else GradFn(self.node, trains)
+
+    @property
+    def grad(self) -> Any:
+        raise self._refusal("grad", *NO_GRADIENT)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        raise self._refusal("grad", *NO_GRADIENT)
+
+    @property
+    def data(self) -> Any:
+        """The same value; no gradient flows through."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        raise self._refusal("data", "can't be set: tensors of a graph don't change", CHANGE)
+
+    def detach(self) -> Any:
+        """The same values; no gradient flows through."""
+        return F.stop_gradient(self)
+
+    def detach_(self) -> Any:
+        raise self._refusal("detach_()", "would change it: tensors of a graph don't change", "write x = x.detach()")
+
+    @property
+    def retains_grad(self) -> bool:
+        return False
+
+    def retain_grad(self) -> None:
+        raise self._refusal("retain_grad()", *NO_GRADIENT)
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        raise self._refusal("register_hook()", *NO_GRADIENT)
+
+    @property
+    def _version(self) -> int:
+        """The number of in-place changes."""
+        return 0
+
+    @property
+    def is_view(self) -> bool:
+        """Shares memory with another tensor in eager mode."""
+        return isinstance(self.node.op.emit, View)
+
+    def _refusal(self, what: str, why: str, *advice: str) -> GraphError:
+        return AbsentError(f"x.{what} of {self.describe()}, which belongs to a graph, {why}", *advice)
+
+    # memory -----------------------------------------------------------------------------------------------------------
+
+    def _layout(self) -> Layout | None:
+        """Where its elements would lie in eager mode; None where extents are unknown."""
+        return layout_of(self.node, {})
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order in eager mode."""
+        layout = self._layout()
+        return layout is None or layout.is_contiguous
+
+    def contiguous(self) -> Any:
+        """This tensor when its elements lie in row-major order in eager mode, else a copy in that order."""
+        return self if self.is_contiguous() else F.clone(self)
+
+    def stride(self, axis: int | None = None) -> Any:
+        """Elements from one place along each axis, or along `axis`, to the next, in eager mode."""
+        layout = self._layout()
+        if layout is None:
+            self.numel()  # raises: extents are unknown
+        assert layout is not None
+        return layout.strides if axis is None else layout.strides[normalize_axis(axis, len(layout.strides))]
+
+    def view(self, *shape: Any) -> Any:
+        """The same elements in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
+        out = F.reshape(self, *shape)
+        layout = self._layout()
+        if layout is not None and out.node.type.static and reshaped(layout, out.shape) is None:
+            raise misuse.not_a_view(self.shape, layout.strides)
+        return out
 
     def operand(self) -> Node:
         """The node that an op applied now takes as its input."""
@@ -56,30 +250,48 @@ class Symbol(Operators):
     def describe(self) -> str:
         return f'"{self.name}" {self.node.type}'
 
+    # Python asks for a value ------------------------------------------------------------------------------------------
+
     def __len__(self) -> int:
-        if not self.shape:
-            raise ShapeError("len() of a 0-d tensor")
+        misuse.check_length(self.ndim)
         if self.shape[0] is None:
             self._no_value("its length (the extent is unknown)", "give the placeholder a known extent")
         return self.shape[0]
 
     def __iter__(self):
+        misuse.check_iterated(self.ndim)
         return (self[i] for i in range(len(self)))
 
     def _no_value(self, what: str, *advice: str) -> Any:
         raise TraceError(f"{self.describe()} is symbolic: Python can't have {what} before the graph runs", *advice)
 
+    def __contains__(self, value: Any) -> bool:
+        return self._no_value("its members", "use sg.any(x == value)")
+
     def __bool__(self) -> bool:
+        misuse.check_truth(self._count())
         return self._no_value(
             "its truth value",
             "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
             "plain Python values",
         )
 
-    def __float__(self) -> float:
+    def item(self) -> Any:
+        misuse.check_item(self._count())
         return self._no_value("a number", "fetch it with Session.run, or return it from the compiled function")
 
-    __int__ = __index__ = item = numpy = tolist = __float__
+    __float__ = __int__ = __complex__ = item
+
+    def __index__(self) -> int:
+        misuse.check_index(self.dtype)
+        return self.item()
+
+    def tolist(self) -> Any:
+        return self._no_value("a list", "fetch it with Session.run, or return it from the compiled function")
+
+    def numpy(self) -> Any:
+        misuse.check_array(self.requires_grad)
+        return self.__array__()
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")

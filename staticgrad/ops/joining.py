@@ -165,7 +165,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
     axis = normalize_axis(axis, ndim_of(x))
     extent = x.shape[axis]
     if extent is None:
-        raise ShapeError(f"split: the extent of axis {axis} is unknown")
+        raise ShapeError(f"split: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
     if isinstance(sections, (int, np.integer)):
         if sections <= 0 or extent % sections:
             raise ShapeError(f"split: an extent of {extent} can't be divided into {sections} equal parts")
@@ -175,6 +175,9 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
         try:
             cuts = [0, *map(index, sections), extent]
         except TypeError:
-            raise ArgumentError(f"split: sections is an integer, or several positions, got {sections!r}") from None
+            raise ArgumentError(
+                f"split: sections is an integer, or several positions, got {sections!r}",
+                "the parts have to be known before the graph runs: pass Python integers",
+            ) from None
     lead = (slice(None),) * axis
     return [F.getitem(x, (*lead, slice(a, b))) for a, b in pairwise(cuts)]

@@ -218,7 +218,7 @@ identity = define(
         infer=lambda x: x,
         eval=lambda x: x.copy(),
         vjp=(lambda g, node, out, x: g,),
-        emit=Pointwise("{0}"),
+        emit=Pointwise("{0}", memory="row-major"),
         doc="The value itself, as a node of its own.",
     )
 )
@@ -260,7 +260,7 @@ stop_gradient_op = define(
         infer=lambda x: x,
         eval=lambda x: x,
         vjp=None,
-        emit=Pointwise("{0}"),
+        emit=Pointwise("{0}", memory="shared"),
         doc="The value, through which no gradient flows.",
     )
 )

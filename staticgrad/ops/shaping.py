@@ -19,7 +19,6 @@ from ..types import (
     TensorType,
     as_dtype,
     as_shape,
-    broadcast_shapes,
     normalize_axes,
     normalize_axis,
     shape_text,
@@ -174,11 +173,8 @@ permute_op = define(
 
 
 def _broadcast_infer(x: TensorType, shape: tuple[int, ...]) -> TensorType:
-    try:
-        fits = broadcast_shapes(x.shape, shape) == shape
-    except ShapeError:
-        fits = False
-    if not fits:
+    lead = len(shape) - len(x.shape)
+    if lead < 0 or any(d not in (1, None, new) for d, new in zip(x.shape, shape[lead:], strict=True)):
         raise ShapeError(f"can't broadcast {shape_text(x.shape)} to {shape_text(shape)}")
     return x.with_shape(shape)
 
@@ -232,7 +228,9 @@ def reshape(x: Any, *shape: Any) -> Any:
     try:
         shape = tuple(map(index, shape))
     except TypeError:
-        raise ArgumentError(f"reshape: a shape is a tuple of integers, got {shape!r}") from None
+        raise ArgumentError(
+            f"reshape: a shape is a tuple of integers, got {shape!r}", "write -1 for an extent that is unknown"
+        ) from None
     if shape and min(shape) < 0 and (shape.count(-1) > 1 or min(shape) < -1):
         raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {shape}")
     return apply(reshape_op, x, shape=shape)
@@ -272,7 +270,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
     if axis is None:
         if None in x.shape:
-            raise ShapeError(f"squeeze: name the axes, extents of {shape_text(x.shape)} are unknown")
+            raise ShapeError(f"squeeze: name the axes, extents of {shape_text(x.shape)} are unknown", "x.squeeze(axis)")
         axis = tuple(i for i, d in enumerate(x.shape) if d == 1)
     return apply(squeeze_op, x, axis=normalize_axes(axis, ndim_of(x)))
 

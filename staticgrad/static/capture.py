@@ -52,10 +52,11 @@ def kept(graph: Any, tensor: Tensor) -> Variable:
         return graph.variable_of[_variable(graph, tensor, trainable=False)]
 
 
-def renew(x: Symbol, tensor: Tensor, value: Any) -> None:
-    """Assign to the state `tensor` whenever a train step needs `x`, or when it is fetched ("update_ops")."""
+def renew(x: Symbol, tensor: Tensor | Symbol, value: Any) -> None:
+    """Assign to the state `tensor`, or to a variable, whenever a train step needs `x`, or when it is fetched ("update_ops")."""
     graph: Any = x.graph
-    graph.updates.append((x.node, assign(kept(graph, tensor), value)))
+    state = tensor if isinstance(tensor, Symbol) else kept(graph, tensor)
+    graph.updates.append((x.node, assign(state, value)))
 
 
 frontends.kept, frontends.renew = kept, renew

@@ -32,6 +32,8 @@ class Variable(Symbol):
 
     __slots__ = ("initializer",)
 
+    _is_tensor = False  # as `isinstance(variable, tf.Tensor)`: tensors are what is read from it
+
     initializer: Operation
     """Gives the variable its initial value."""
 

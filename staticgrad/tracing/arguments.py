@@ -19,13 +19,15 @@ ndarray = np.ndarray
 
 
 class ArrayKey(NamedTuple):
-    """What a trace depends on in an array. hooks: of the tensor; same: the index of an array that is the same tensor."""
+    """What a trace depends on in an array. hooks: of the tensor; same: the index of an array that is the same tensor;
+    parameter: it is an `nn.Parameter`."""
 
     dtype: int
     shape: tuple[int, ...]
     requires_grad: bool
     hooks: tuple[int, ...] = ()
     same: int = -1
+    parameter: bool = False
 
 
 class Call:
@@ -84,7 +86,9 @@ class Call:
         if isinstance(given, Tensor) and given._tracked:
             same = next((i for i, other in enumerate(self.given) if other is given), -1)
             hooks = tuple(given._hooks) if given._hooks else ()
-            self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same))
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same, given._parameter))
+        elif isinstance(given, Tensor) and given._parameter:
+            self.parts.append(ArrayKey(array.dtype.num, array.shape, False, parameter=True))
         else:
             self.parts.append(ArrayKey(array.dtype.num, array.shape, False))
         self.arrays.append(array)
@@ -180,6 +184,8 @@ def difference(old: tuple[Any, ...], now: tuple[Any, ...], labels: list[str]) ->
                 changes.append(f"{label}: requires_grad {b.requires_grad} instead of {a.requires_grad}")
             if a.hooks != b.hooks:
                 changes.append(f"{label}: other hooks")
+            if a.parameter != b.parameter:
+                changes.append(f"{label}: {'an' if b.parameter else 'no'} nn.Parameter")
             if a.same != b.same:
                 changes.append(f"{label}: {'the same tensor twice' if b.same >= 0 else 'a tensor of its own'}")
         else:

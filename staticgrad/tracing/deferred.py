@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..eager.tensor import Tensor, new, wrap
+from ..eager.tensor import PublicTensor, Tensor, new, wrap
 from ..ir import Cell, Node, Pointwise, View
 
 ARRAY: Any = Tensor.__dict__["_data"]
@@ -92,7 +92,7 @@ class Deferred(Tensor):
     @_data.setter
     def _data(self, array: np.ndarray) -> None:
         ARRAY.__set__(self, array)
-        self.__class__ = Tensor  # type: ignore[assignment]
+        self.__class__ = PublicTensor  # type: ignore[assignment]
         self.__dict__.pop("_pending", None)
 
 

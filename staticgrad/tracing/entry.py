@@ -125,6 +125,8 @@ class Entry:
         self.hooks = [(t._hooks, tuple(t._hooks)) for t in self.captured if t._hooks is not None]
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
+        self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
+        """Which arguments are row-major, where the trace relies on it."""
         self.specs = self._specs(call)
         self.short: Callable[[tuple[Any, ...]], Any] = miss
         self.free = False
@@ -220,7 +222,9 @@ class Entry:
         parts = call.parts
         if call.kwargs or len(parts) != len(call.args) or self.uses_given:
             return None
-        if any(isinstance(part, ArrayKey) and part.requires_grad for part in parts):
+        if self.ordered is not None and not all(self.ordered):
+            return None
+        if any(isinstance(part, ArrayKey) and (part.requires_grad or part.parameter) for part in parts):
             return None
         arrays = enumerate(call.arrays)
         specs = []
@@ -305,6 +309,8 @@ class Entry:
         for number in self.bare:
             if isinstance(given[number], Tensor):
                 return False
+        if self.ordered is not None and [_row_major(x) for x in given] != self.ordered:
+            return False
         for number, fed in self.given_grads:
             g = getattr(given[number], "_grad", None)
             if (g is not None) is not fed or (g is not None and g._record is not None):
@@ -445,6 +451,12 @@ def difference(entry: Entry, given: Sequence[Any]) -> str:
     if any(isinstance(given[number], Tensor) for number in entry.bare):
         return "a tensor instead of an array gets a gradient"
     return "the arguments have other gradients"
+
+
+def _row_major(x: Any) -> bool:
+    """Whether the elements of an argument lie in row-major order."""
+    array = x._data if isinstance(x, Tensor) else x
+    return not isinstance(array, ndarray) or array.flags.c_contiguous
 
 
 def _fits(g: Tensor, cell: Cell) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from ..compiler.direct import direct
 from ..compiler.gate import Box
 from ..compiler.table import HEADER
-from ..eager.tensor import Structure, Tensor, wrap
+from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
 
 if TYPE_CHECKING:
     from .entry import Entry
@@ -35,7 +35,7 @@ def tensors() -> Box:
     sample = wrap(np.zeros(()))
     slots = [name for name in Tensor.__slots__ if not name.startswith("__") and name != "_data"]
     fields = [(_place(name), getattr(sample, name)) for name in slots]
-    return Box(Tensor, _place("_data"), _place("_tracked"), False, fields)
+    return Box(PublicTensor, _place("_data"), _place("_tracked"), False, fields)
 
 
 def _place(slot: str) -> int:

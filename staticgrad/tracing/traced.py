@@ -9,10 +9,10 @@ import numpy as np
 
 from ..eager import inplace
 from ..eager.tape import Handle
-from ..eager.tensor import Size, Tensor
-from ..errors import DTypeError, GradientError, TraceError
-from ..ir import Graph, Node, View
-from ..operators import F, Symbol
+from ..eager.tensor import Tensor
+from ..errors import TraceError
+from ..ir import Graph, Layout, Node
+from ..operators import F, GradFn, Symbol, misuse
 
 
 class Traced(Symbol):
@@ -52,6 +52,11 @@ class Traced(Symbol):
         return not self.requires_grad or self.node in self.tracer.leaves
 
     @property
+    def grad_fn(self) -> GradFn | None:
+        """The operation that it is the result of, for a result that requires grad."""
+        return None if self.is_leaf else GradFn(self.node, self.tracer.tracked.__contains__)
+
+    @property
     def grad(self) -> Any:
         return self.tracer.get_grad(self)
 
@@ -72,34 +77,35 @@ class Traced(Symbol):
         return self.node in self.tracer.retained
 
     def retain_grad(self) -> None:
-        if not self.requires_grad:
-            raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
+        misuse.check_retained(self.requires_grad)
         if not self.is_leaf:
             self.tracer.retained[self.node] = self
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook` with the symbolic gradient while `backward` is traced; what it returns replaces the gradient."""
-        if not self.requires_grad:
-            raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        misuse.check_hooked(self.requires_grad)
         return Handle(self.tracer.hooks.setdefault(self.node, {}), hook)
 
     def detach(self) -> Any:
         return self.tracer.detach(self)
 
     def detach_(self) -> Any:
-        self.node = F.stop_gradient(self).node
+        misuse.check_detached(self.is_view)
+        if self.requires_grad:
+            if self.is_leaf:
+                self.tracer.keeps_flag()
+            self.node = F.stop_gradient(self).node
         return self
 
     def requires_grad_(self, value: bool = True) -> Any:
         """Make a value that doesn't require grad a leaf that does: points at which a network is differentiated."""
+        if value:
+            misuse.check_floating(self.dtype)
+        elif not self.is_leaf:
+            raise misuse.not_a_leaf()
         if bool(value) != self.requires_grad:
             if not value:
-                self.tracer.refuse("requires_grad can't be switched off inside a compiled function", "use x.detach()")
-            if self.dtype.kind != "f":
-                raise DTypeError(
-                    f"only Tensors of floating point dtype can require gradients, got {self.dtype}",
-                    "cast it first: x.float()",
-                )
+                self.tracer.keeps_flag()
             self.tracer.make_leaf(self)
         return self
 
@@ -107,29 +113,15 @@ class Traced(Symbol):
         self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
         """As the eager one: gradients are added to `.grad` of the leaves, symbolically."""
-        self.tracer.backward(self, gradient, create_graph, inputs)
-
-    # what has no other meaning than for eager tensors -----------------------------------------------------------------
+        self.tracer.backward(self, gradient, retain_graph, create_graph, inputs)
 
     @property
-    def size(self) -> Any:
-        size = Size(self.node.type.size)
-        size.extents = self.node.type.shape  # every extent is known while tracing
-        return size
+    def _version(self) -> int:
+        count = self.tracer.version(self)
+        return self._no_value("the number of its changes", "count them outside") if count is None else count
 
-    def contiguous(self) -> Any:
-        return self
-
-    def is_contiguous(self) -> bool:
-        return True
-
-    def is_floating_point(self) -> bool:
-        return self.dtype.kind == "f"
-
-    @property
-    def is_view(self) -> bool:
-        """Shares memory with another tensor in eager mode."""
-        return isinstance(self.node.op.emit, View)
+    def _layout(self) -> Layout:
+        return self.tracer.layout(self)
 
     # Python asks for a value ------------------------------------------------------------------------------------------
 
@@ -139,24 +131,34 @@ class Traced(Symbol):
         )
 
     def __bool__(self) -> bool:
+        misuse.check_truth(self._count())
         self._no_value(
             "its truth value",
             "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
             "plain Python arguments",
         )
 
-    def __float__(self) -> Any:
+    def item(self) -> Any:
+        misuse.check_item(self._count())
         self._no_value("a number", "return it from the compiled function, and ask for the number outside")
 
-    __int__ = __index__ = __complex__ = item = tolist = __float__
+    __float__ = __int__ = __complex__ = item
+
+    def tolist(self) -> Any:
+        self._no_value("a list", "return it from the compiled function, and ask for the list outside")
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         self._no_value("an array", "use the function of the same name in staticgrad, or return the tensor")
 
     __dlpack__ = __dlpack_device__ = __array__
 
-    def numpy(self) -> Any:
-        return self.__array__()
+    def __deepcopy__(self, memo: Any) -> Any:
+        misuse.check_copied(self.is_leaf)
+        return self._no_value("a copy of its own", "use x.clone() for a tensor of the same value")
+
+    def __reduce__(self) -> Any:
+        misuse.check_pickled(self.is_leaf)
+        return self._no_value("what could be saved", "return it from the compiled function, and save it outside")
 
     def __str__(self) -> str:
         self._no_value(
@@ -178,17 +180,34 @@ for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: they 
         setattr(Traced, _name, _method)
 
 
+class Lost(Symbol):
+    """A value that eager mode would not have any more: it has a shape, and says why it has no value when asked.
+
+    error: makes the exception.
+    """
+
+    __slots__ = ("error",)
+
+    def __init__(self, graph: Graph, node: Node, error: Callable[[], Exception]):
+        super().__init__(graph, node)
+        self.error = error
+
+    def operand(self) -> Node:
+        raise self.error()
+
+
 class Leaf(Traced):
     """What was there before the step: an argument, a tensor that the function reached, a gradient.
 
     origin: where its value at the start of a run comes from.
     """
 
-    __slots__ = ("origin",)
+    __slots__ = ("_parameter", "origin")
 
-    def __init__(self, tracer: Any, node: Node):
+    def __init__(self, tracer: Any, node: Node, parameter: bool = False):
         super().__init__(tracer, node)
         self.origin = node
+        self._parameter = parameter
 
     @property
     def changed(self) -> bool:

@@ -16,16 +16,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..compiler.grad import gradients
-from ..eager.autograd import EMPTY
 from ..eager.modes import modes
 from ..eager.tensor import Tensor, wrap
-from ..errors import DTypeError, GradientError, ShapeError, TraceError
-from ..ir import REGISTRY, Cell, Graph, Node, OpDef, View
-from ..operators import F, Symbol, append, frontends, listed, state
+from ..errors import GradientError, TraceError
+from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
+from ..operators import F, Symbol, append, flows, frontends, layout_of, listed, misuse, state
 from ..ops.leaves import constant_of
 from ..ops.pointwise import stop_gradient_op
 from ..types import TensorType, shape_text, type_of
-from .traced import Alias, Leaf, Traced
+from .traced import Alias, Leaf, Lost, Traced
 
 _count = threading.Lock()
 """Held while `frontends.tracing` is changed."""
@@ -69,6 +68,16 @@ class Tracer:
         self.retained: dict[Node, Traced] = {}
         self.overwritten: set[Node] = set()
         """Values that in-place changes replaced."""
+        self.writers: dict[Node, Node] = {}
+        """Operations whose results replaced a value, and that value: they still have it."""
+        self.freed: set[Node] = set()
+        """Operations that a backward pass went by, without keeping the graph."""
+        self.versions: dict[Node, int | None] = {}
+        """How often what is in memory now has been changed in place; None where only the run knows."""
+        self.layouts: dict[Node, Layout | None] = {}
+        """Where elements lie in eager mode, as far as the function asked."""
+        self.ordered = False
+        """It did: which arguments are row-major is part of the trace."""
         self.aliases: list[weakref.ref[Alias]] = []
         self.differentiating = False
         self.undo: list[Callable[[], None]] = []
@@ -93,18 +102,25 @@ class Tracer:
         """Let go of the values, which refer to the tracer, and of the arrays that were passed."""
         for values in (self.arguments, self.captured, self.around, self.grads, self.entry, self.hooks, self.retained):
             values.clear()
-        for nodes in (self.leaves, self.tracked, self.overwritten):
+        for nodes in (self.leaves, self.tracked, self.overwritten, self.writers, self.freed, self.versions, self.layouts):
             nodes.clear()
 
     def refuse(self, what: str, *advice: str) -> NoReturn:
         raise TraceError(what, *advice)
+
+    def keeps_flag(self) -> NoReturn:
+        self.refuse("requires_grad can't be changed inside a compiled function", "do it before the call, or use x.detach()")
 
     # values -----------------------------------------------------------------------------------------------------------
 
     def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf:
         """The placeholder for an array or a tensor that was passed in."""
         symbol = append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name)
-        leaf = Leaf(self, symbol.node)
+        leaf = Leaf(self, symbol.node, isinstance(given, Tensor) and given._parameter)
+        passed = given._data if isinstance(given, Tensor) else given
+        if isinstance(passed, np.ndarray) and not passed.flags.c_contiguous:
+            steps = tuple([step // passed.itemsize for step in passed.strides])
+            self.layouts[leaf.node] = Layout(passed.shape, steps, 0)
         if isinstance(given, Tensor) and given._tracked:
             for other, first in self.arguments:
                 if other is given:  # passed twice: one leaf, the second placeholder is not read
@@ -185,11 +201,11 @@ class Tracer:
 
     def apply(self, op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Traced:
         """Append an op. Eager operands enter as variables."""
-        operands = [self._operand(a) for a in args]
+        operands = [self._shape(a, p in op.shape_only) if isinstance(a, Lost) else self._operand(a) for p, a in enumerate(args)]
         first = len(self.graph.nodes)
         node = append(self.graph, op, operands, attrs).node
         if modes.now.grad:
-            self.tracked.update(new for new in self.graph.nodes[first:] if self._flows(new))
+            self.tracked.update(new for new in self.graph.nodes[first:] if flows(new, self.tracked.__contains__))
         return Traced(self, node)
 
     def _operand(self, x: Any) -> Any:
@@ -200,11 +216,9 @@ class Tracer:
             return self._around(x, x)
         return x
 
-    def _flows(self, node: Node) -> bool:
-        """Whether it depends smoothly on an operand that requires grad."""
-        if node.type.dtype.kind != "f" or node.op.vjp is None:
-            return False
-        return any(i in self.tracked and node.op.vjp_for(p) is not None for p, i in enumerate(node.inputs))
+    def _shape(self, x: Lost, enough: bool) -> Node:
+        """The operand of an op that reads no more than the shape of a value that is gone."""
+        return x.node if enough else x.operand()
 
     def check_active(self, x: Traced) -> None:
         """Raises TraceError for a value of another trace, or of one that is over."""
@@ -248,16 +262,36 @@ class Tracer:
 
     # in-place changes -------------------------------------------------------------------------------------------------
 
-    def assign(self, target: Any, value: Any) -> None:
+    def layout(self, x: Traced) -> Layout:
+        """Where the elements of a value would lie in eager mode. Which arguments are row-major is part of the trace then."""
+        self.ordered = True
+        layout = layout_of(x.node, self.layouts)
+        assert layout is not None  # every extent is known while tracing
+        return layout
+
+    def version(self, x: Traced) -> int | None:
+        """How often the memory of a value has been changed in place; None where that was done before the run, too."""
+        memory = _memory(x.node)
+        return None if memory.op.leaf in ("placeholder", "variable") else self.versions.get(memory, 0)
+
+    def check_inplace(self, target: Any) -> None:
+        """Raises GradientError as eager mode does for a change that can't be recorded."""
+        x = self.value(target) if isinstance(target, Tensor) else target
+        if not modes.now.grad or isinstance(x, Alias):
+            return
+        if x.node in self.leaves:
+            raise misuse.leaf_changed(view=False)
+        if x.is_view and _memory(x.node) in self.leaves:
+            raise misuse.leaf_changed(view=True)
+
+    def assign(self, target: Any, value: Any, name: str = "set") -> None:
         """In-place change of an eager or a traced tensor, which has another node from here on."""
         x = self.value(target) if isinstance(target, Tensor) else target
-        if modes.now.grad and x.node in self.leaves and not isinstance(x, Alias):
-            raise GradientError(
-                "a leaf Variable that requires grad is being used in an in-place operation.",
-                "wrap the update: with sg.no_grad(): w -= lr * w.grad",
-            )
+        self.check_inplace(x)
         if isinstance(target, Tensor) and not target._data.flags.writeable:
-            self.refuse("a compiled function can't change a tensor whose memory is read-only", "change a clone() of it")
+            raise misuse.read_only(name)
+        if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
+            raise misuse.read_only(name)
         self._assign(x, value)
 
     def _assign(self, x: Traced, value: Any, same_memory: bool = True) -> None:
@@ -276,13 +310,20 @@ class Tracer:
                 "gradient would go to what it was made of, past the change",
                 "change a clone() of its detach(), or make the change outside of sg.no_grad()",
             )
+        made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
         value = F.broadcast_to(F.astype(self._operand(value), x.dtype), x.shape)
         if detached or not same_memory:
             value = F.stop_gradient(value)
+        memory, count = _memory(x.node), self.version(x)
         if same_memory:
-            self.overwritten.add(_memory(x.node))
-        key = self.leaves.get(x.node)
+            self.overwritten.add(memory)
+            if made is not None and x.node in made.inputs:
+                self.writers[made] = memory
+        key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
         x.node = self.own(value).node
+        if same_memory:
+            self.layouts[x.node] = layout
+        self.versions[x.node] = None if count is None else count + 1
         if key is not None:  # another version of the leaf
             self._track(x.node, key)
 
@@ -295,6 +336,7 @@ class Tracer:
         target = self.value(x) if isinstance(x, Tensor) else x
         if not hasattr(value, "shape"):
             value = np.asarray(value, target.dtype)
+        misuse.check_holds(value.dtype, target.requires_grad)
         if value.shape != target.shape or value.dtype != target.dtype:
             self.refuse(
                 f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "
@@ -342,17 +384,10 @@ class Tracer:
         """`x.grad = value`. Raises as the eager setter does."""
         if isinstance(x, Tensor):
             self._reached(x)
-        if value is not None:
-            if not isinstance(value, (Tensor, Traced)):
-                raise DTypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
-            if value.shape != x.shape or value.dtype != x.dtype:
-                raise ShapeError(
-                    f"grad must have the tensor's shape and dtype: {shape_text(x.shape)} {x.dtype}, "
-                    f"got {shape_text(value.shape)} {value.dtype}"
-                )
+        misuse.check_grad(x, value, isinstance(value, (Tensor, Traced)))
         self.grads[id(x)] = x, value
 
-    def backward(self, tensors: Any, seeds: Any, create: bool, inputs: Any) -> None:
+    def backward(self, tensors: Any, seeds: Any, retain: bool | None, create: bool, inputs: Any) -> None:
         """`backward` of one or several roots. Raises GradientError; no gradient is changed when it does."""
         roots = self._roots(tensors)
         behind = self.graph.reaching([root.node for root in roots])
@@ -363,6 +398,8 @@ class Tracer:
         known = {node for _, node in wanted}
         wanted += [(self.retained[node], node) for node in behind if node in self.retained and node not in known]
         found = self._gradients(roots, seeds, behind, [node for _, node in wanted], create)
+        if not (create if retain is None else retain):
+            self._free(roots, behind, None if inputs is None else known)
         for (key, _), g in zip(wanted, found, strict=True):
             if g is not None:
                 self._accumulate(key, g, create)
@@ -378,33 +415,28 @@ class Tracer:
             self._assign(self.value(known) if isinstance(known, Tensor) else known, known + g)
 
     def grad(
-        self, outputs: Any, inputs: Any, grad_outputs: Any, create: bool, allow_unused: bool
+        self, outputs: Any, inputs: Any, grad_outputs: Any, retain: bool | None, create: bool, allow_unused: bool
     ) -> tuple[Any, ...]:
         """`sg.grad` while tracing."""
         roots = self._roots(outputs)
         behind = self.graph.reaching([root.node for root in roots])
         wanted = self._wanted(inputs, "grad")
         found = self._gradients(roots, grad_outputs, behind, [node for _, node in wanted], create)
+        if not (create if retain is None else retain):
+            self._free(roots, behind, {node for _, node in wanted})
         for i, (key, _) in enumerate(wanted):
             if found[i] is None and not allow_unused:
-                raise GradientError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
-                    "if this is the desired behavior.",
-                    f"it is input {i}, of shape {shape_text(key.shape)}",
-                )
+                raise misuse.unused(i, key.shape)
         return tuple(found)
 
     def _roots(self, tensors: Any) -> list[Traced]:
         roots: list[Traced] = []
         for i, x in enumerate(listed(tensors)):
             if not isinstance(x, (Tensor, Traced)):
-                raise GradientError(f"backward needs a Tensor, got {type(x).__name__}")
+                raise misuse.no_root(x)
             root = self.value(x) if isinstance(x, Tensor) else x
             if not root.requires_grad:
-                raise GradientError(
-                    f"element {i} of tensors does not require grad and does not have a grad_fn",
-                    "nothing that requires grad was used to compute it inside this compiled function",
-                )
+                raise misuse.no_history(i, "nothing that requires grad was used to compute it inside this compiled function")
             roots.append(root)
         return roots
 
@@ -414,10 +446,10 @@ class Tracer:
         for x in listed(inputs):
             symbol = self.value(x) if isinstance(x, Tensor) else x
             if not isinstance(symbol, Traced) or not symbol.requires_grad:
-                raise GradientError("One of the differentiated Tensors does not require grad")
+                raise misuse.not_differentiable()
             wanted.append((self.leaves.get(symbol.node, x), symbol.node))
         if not wanted:
-            raise GradientError(EMPTY.format(function))
+            raise misuse.no_inputs(function)
         return wanted
 
     def _gradients(
@@ -426,7 +458,7 @@ class Tracer:
         """The gradient at each of `wanted`, hooks included; None where there is none."""
         given = [None] * len(roots) if seeds is None else listed(seeds)
         if len(given) != len(roots):
-            raise GradientError(f"got {len(roots)} tensors and {len(given)} gradients")
+            raise misuse.other_number(len(roots), len(given))
         weights = [self._seed(i, root, seed) for i, (root, seed) in enumerate(zip(roots, given, strict=True))]
         hooks = {node: self._hook(node) for node in behind if node in self.hooks or self._leaf_hooks(node)}
         targets = [Symbol(self.graph, node) for node in (*wanted, *hooks)]
@@ -434,7 +466,7 @@ class Tracer:
         saved = modes.now.grad, self.differentiating
         modes.now.grad, self.differentiating = create, True
         try:
-            found = gradients(roots, targets, weights, stops, hooks)
+            found = gradients(roots, targets, weights, stops, hooks, self._saved)
             return [None if g is None else self.own(g) for g in found[: len(wanted)]]
         finally:
             modes.now.grad, self.differentiating = saved
@@ -442,20 +474,41 @@ class Tracer:
     def _seed(self, i: int, root: Traced, seed: Any) -> Any:
         if seed is None:
             if any(d != 1 for d in root.shape):
-                raise GradientError(
-                    f"grad can be implicitly created only for scalar outputs, this one has shape {shape_text(root.shape)}",
-                    "pass gradient= of that shape, or reduce with .sum() or .mean()",
-                )
+                raise misuse.not_scalar(root.shape)
             return None
         seed = self._operand(seed) if hasattr(seed, "shape") else np.asarray(seed, root.dtype)
-        if seed.shape != root.shape:
-            raise ShapeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {shape_text(seed.shape)} and output[{i}] has a "
-                f"shape of {shape_text(root.shape)}"
-            )
-        if seed.dtype.kind != "f":
-            raise DTypeError(f"gradients are floating, got {seed.dtype}")
+        misuse.check_seed(i, root, seed)
         return seed
+
+    def _saved(self, node: Node) -> tuple[Symbol, list[Symbol]]:
+        """The result and the operands of an operation as its rules see them: without those that eager mode lost."""
+        operands = [self._kept(node, i, misuse.operand_text(i, node.op.grad_name)) for i in node.inputs]
+        return self._kept(node, node, f"the output of {node.op.grad_name}"), operands
+
+    def _kept(self, node: Node, value: Node, what: str) -> Symbol:
+        """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
+        if node in self.freed:
+            return Lost(self.graph, value, lambda: GradientError(misuse.FREED))
+        if self.overwritten and not (value is node and isinstance(node.op.emit, View)):
+            memory = _memory(value)
+            if memory in self.overwritten and self.writers.get(node) is not memory:
+                return Lost(self.graph, value, lambda: misuse.modified(what))
+        return Symbol(self.graph, value)
+
+    def _free(self, roots: list[Traced], behind: list[Node], wanted: set[Node] | None) -> None:
+        """Note that the saved values of the operations that a backward pass went by are gone. wanted: where it led; None:
+        to all leaves."""
+        leading = set(behind)
+        if wanted is not None:
+            leading = set()
+            for node in behind:
+                if node in wanted or flows(node, leading.__contains__):
+                    leading.add(node)
+        reached = {root.node for root in roots}
+        for node in reversed(behind):
+            if node in reached and node in leading and node in self.tracked and node not in self.leaves:
+                self.freed.add(node)
+                reached.update(i for p, i in enumerate(node.inputs) if node.op.vjp_for(p) is not None)
 
     def _leaf_hooks(self, node: Node) -> list[Any]:
         """Hooks of the eager tensor that a node stands for."""
@@ -473,10 +526,7 @@ class Tracer:
                 if replaced is None:
                     continue
                 if not isinstance(replaced, (Tensor, Traced)) or replaced.shape != g.shape:
-                    raise GradientError(
-                        "a hook must return None or a Tensor of the gradient's shape "
-                        f"{shape_text(g.shape)}, got {replaced!r}"
-                    )
+                    raise misuse.wrong_hook(g.shape, replaced)
                 g = F.astype(self._operand(replaced), g.dtype)
             self.differentiating = inside
             return g

@@ -12,7 +12,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
-from staticgrad.eager import Tensor
+from staticgrad.eager import PublicTensor as Tensor
 from tests.helpers import assert_close
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -1,0 +1,95 @@
+"""Where the elements of a value would lie in eager mode: what `is_contiguous`, `stride` and `view` rely on.
+
+A plan places values as it likes. A program that asks for the order of elements gets the answer it would get eagerly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir import Layout, Node, Pointwise, View
+
+
+def layout_of(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
+    """The layout of a value; None where extents are unknown. known: layouts found before, and those of leaves that are not
+    row-major."""
+    stack = [node]
+    while stack:
+        last = stack[-1]
+        missing = [] if _row_major(last) else [i for i in last.inputs if i not in known]
+        if last in known:
+            stack.pop()
+        elif missing:
+            stack.extend(missing)
+        else:
+            known[last] = _layout(last, known)
+            stack.pop()
+    return known[node]
+
+
+def _row_major(node: Node) -> bool:
+    emit = node.op.emit
+    return emit.memory == "row-major" if isinstance(emit, Pointwise) else not isinstance(emit, View)
+
+
+def _layout(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
+    if not node.type.static:
+        return None
+    if _row_major(node):
+        return Layout.contiguous(node.type.shape)
+    operands = [known[i] for i in node.inputs]
+    emit = node.op.emit
+    if isinstance(emit, View):
+        below = operands[0]
+        if below is None:
+            return None
+        return emit.rule(node, below) or reshaped(below, node.type.shape) or Layout.contiguous(node.type.shape)
+    if isinstance(emit, Pointwise) and emit.memory == "shared":
+        return operands[0]
+    return _elementwise(node.type.shape, [o for o in operands if o is not None])
+
+
+def _elementwise(shape: tuple[int, ...], operands: Sequence[Layout]) -> Layout:
+    """The result of NumPy's loops, which keep the order of axes that the operands have: an axis moves behind one that every
+    operand which has both walks in larger steps. Where they disagree, or have no say, it stays."""
+    lead = [(0,) * (len(shape) - len(o.shape)) for o in operands]
+    strides = [
+        (*more, *(0 if d == 1 else abs(s) for d, s in zip(o.shape, o.strides, strict=True)))
+        for more, o in zip(lead, operands, strict=True)
+    ]
+    order: list[int] = []  # from the fastest axis to the slowest
+    for axis in reversed(range(len(shape))):
+        at = len(order)
+        for place in reversed(range(len(order))):
+            votes = [s[order[place]] <= s[axis] for s in strides if s[axis] and s[order[place]]]
+            if any(votes):
+                break
+            if votes:
+                at = place
+        order.insert(at, axis)
+    result, step = [0] * len(shape), 1
+    for axis in order:
+        result[axis] = step
+        step *= shape[axis]
+    return Layout(shape, tuple(result), 0)
+
+
+def reshaped(layout: Layout, shape: Sequence[int]) -> Layout | None:
+    """The layout of the same memory in another shape of as many elements; None where only a copy could have it."""
+    if 0 in shape:
+        return Layout.contiguous(tuple(shape))
+    old = [(d, s) for d, s in zip(layout.shape, layout.strides, strict=True) if d != 1]
+    strides = [0] * len(shape)
+    axis = len(shape) - 1
+    while old:
+        count, stride = old.pop()
+        while old and old[-1][1] == count * stride:  # axes that lie in one run
+            count *= old.pop()[0]
+        taken = 1
+        while axis >= 0 and (taken < count or shape[axis] == 1):
+            strides[axis] = stride * taken
+            taken *= shape[axis]
+            axis -= 1
+        if taken != count:
+            return None
+    return Layout(tuple(shape), tuple(strides), layout.offset)

@@ -1,0 +1,207 @@
+"""Errors of tensors that are used wrongly, said once for all modes: eager tensors and traced ones raise these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, GradientError, ShapeError, StaticgradError
+from ..types import Shape, shape_text
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
+
+# backward -------------------------------------------------------------------------------------------------------------
+
+
+def modified(what: str) -> GradientError:
+    return GradientError(f"{MODIFIED}: {what}", "change a clone() instead, or do it after backward()")
+
+
+def operand_text(x: Any, reader: str) -> str:
+    """An operand that `reader` needs."""
+    return f"[{x.dtype} {shape_text(x.shape)}], which {reader} needs"
+
+
+def no_root(x: Any) -> GradientError:
+    return GradientError(f"backward needs a Tensor, got {type(x).__name__}")
+
+
+def no_history(i: int, *advice: str) -> GradientError:
+    return GradientError(f"element {i} of tensors does not require grad and does not have a grad_fn", *advice)
+
+
+def other_number(tensors: int, seeds: int) -> GradientError:
+    return GradientError(f"got {tensors} tensors and {seeds} gradients")
+
+
+def not_scalar(shape: Shape) -> GradientError:
+    return GradientError(
+        f"grad can be implicitly created only for scalar outputs, this one has shape {shape_text(shape)}",
+        "pass gradient= of that shape, or reduce with .sum() or .mean()",
+    )
+
+
+def check_seed(i: int, root: Any, seed: Any) -> None:
+    """Raises ShapeError and DTypeError for a gradient that `root` can't have."""
+    if seed.shape != root.shape:
+        raise ShapeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {shape_text(seed.shape)} and output[{i}] has a "
+            f"shape of {shape_text(root.shape)}"
+        )
+    if seed.dtype.kind != "f":
+        raise DTypeError(f"gradients are floating, got {seed.dtype}")
+
+
+def not_differentiable() -> GradientError:
+    return GradientError("One of the differentiated Tensors does not require grad")
+
+
+def no_inputs(function: str) -> GradientError:
+    return GradientError(f"`inputs` argument to `{function}()` cannot be empty.")
+
+
+def unused(i: int, shape: Shape) -> GradientError:
+    return GradientError(
+        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
+        "if this is the desired behavior.",
+        f"it is input {i}, of shape {shape_text(shape)}",
+    )
+
+
+def wrong_hook(shape: Shape, replaced: Any) -> GradientError:
+    return GradientError(
+        f"a hook must return None or a Tensor of the gradient's shape {shape_text(shape)}, got {replaced!r}"
+    )
+
+
+# the tape ---------------------------------------------------------------------------------------------------------------
+
+
+def check_floating(dtype: np.dtype) -> None:
+    """Raises DTypeError for what can't require gradients."""
+    if dtype.kind != "f":
+        raise DTypeError(
+            f"only Tensors of floating point dtype can require gradients, got {dtype}",
+            "make it a float: sg.tensor(values, dtype=sg.float32, requires_grad=True)",
+        )
+
+
+def check_holds(dtype: np.dtype, tracked: bool) -> None:
+    """Raises DTypeError where `x.data = value` would make x a tensor that can't have a gradient."""
+    if tracked and dtype.kind != "f":
+        raise DTypeError(f"a tensor that requires gradients can't hold {dtype}")
+
+
+def check_grad(x: Any, value: Any, is_tensor: bool) -> None:
+    """Raises DTypeError and ShapeError for a value that can't be `x.grad`."""
+    if value is None:
+        return
+    if not is_tensor:
+        raise DTypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
+    if value.shape != x.shape or value.dtype != x.dtype:
+        raise ShapeError(
+            f"grad must have the tensor's shape and dtype: {shape_text(x.shape)} {x.dtype}, "
+            f"got {shape_text(value.shape)} {value.dtype}"
+        )
+
+
+def not_a_leaf() -> GradientError:
+    return GradientError(
+        "you can only change requires_grad flags of leaf variables.", "use x.detach() for a value without tape"
+    )
+
+
+def check_retained(tracked: bool) -> None:
+    if not tracked:
+        raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
+
+
+def check_hooked(tracked: bool) -> None:
+    if not tracked:
+        raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+
+
+def check_detached(is_view: bool) -> None:
+    if is_view:
+        raise GradientError("Can't detach views in-place. Use detach() instead.")
+
+
+def check_array(tracked: bool) -> None:
+    """Raises GradientError where the tape would be lost silently."""
+    if tracked:
+        raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+
+
+def check_copied(is_leaf: bool) -> None:
+    if not is_leaf:
+        raise GradientError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment",
+            "copy x.detach()",
+        )
+
+
+def check_pickled(is_leaf: bool) -> None:
+    if not is_leaf:
+        raise GradientError("only leaf tensors can be pickled", "pickle x.detach()")
+
+
+# in-place changes ---------------------------------------------------------------------------------------------------------
+
+
+def leaf_changed(view: bool) -> GradientError:
+    what = "a view of a leaf Variable that requires grad" if view else "a leaf Variable that requires grad"
+    return GradientError(
+        f"{what} is being used in an in-place operation.", "wrap the update: with sg.no_grad(): w -= lr * w.grad"
+    )
+
+
+def read_only(name: str) -> GradientError:
+    return GradientError(f"{name}: this tensor's memory is read-only (it is a broadcast view)", "use x.clone() first")
+
+
+# values and shapes --------------------------------------------------------------------------------------------------------
+
+
+def check_item(size: int | None) -> None:
+    """Raises ShapeError unless there is one element; None: the number is unknown."""
+    if size is not None and size != 1:
+        raise ShapeError(f"a Tensor with {size} elements cannot be converted to Scalar")
+
+
+def check_truth(size: int | None) -> None:
+    """As `check_item`, for a truth value."""
+    if size is not None and size != 1:
+        raise ShapeError(
+            f"Boolean value of Tensor with {'more than one' if size else 'no'} value{'' if size else 's'} is ambiguous",
+            "use sg.all(x) or sg.any(x)",
+        )
+
+
+def check_index(dtype: np.dtype) -> None:
+    if dtype.kind not in "iu":
+        raise DTypeError(f"only integer tensors can be converted to an index, got {dtype}")
+
+
+def check_length(ndim: int) -> None:
+    if not ndim:
+        raise ShapeError("len() of a 0-d tensor")
+
+
+def check_iterated(ndim: int) -> None:
+    if not ndim:
+        raise ShapeError("iteration over a 0-d tensor")
+
+
+def not_a_view(shape: Shape, strides: Any) -> StaticgradError:
+    return ShapeError(
+        "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+        "contiguous subspaces). Use .reshape(...) instead.",
+        f"it has shape {shape_text(shape)} and strides {tuple(strides)}",
+    )

@@ -1,0 +1,63 @@
+"""`x.size`: a number as in NumPy, a method as in PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..errors import ShapeError
+from ..types import Shape, normalize_axis, shape_text
+
+
+class Size(int):
+    """A number of elements that gives the shape when it is called."""
+
+    extents: Shape
+
+    def __call__(self, axis: int | None = None) -> Any:
+        return self.extents if axis is None else self.extents[normalize_axis(axis, len(self.extents))]
+
+
+class UnknownSize:
+    """The same where extents are unknown: the shape has None for those; neither they nor the number can be computed with."""
+
+    def __init__(self, extents: Shape):
+        self.extents = extents
+
+    def __call__(self, axis: int | None = None) -> Any:
+        if axis is None:
+            return self.extents
+        extent = self.extents[normalize_axis(axis, len(self.extents))]
+        return self._unknown(f"extent {axis}") if extent is None else extent
+
+    def _unknown(self, what: str = "the number of elements") -> NoReturn:
+        raise ShapeError(
+            f"{what} of a tensor of shape {shape_text(self.extents)} is unknown until the graph runs",
+            "write -1 in reshape, average with mean(), or give the placeholder known extents; x.shape has None there",
+        )
+
+    def __index__(self) -> int:
+        self._unknown()
+
+    __int__ = __index__
+    __hash__ = object.__hash__
+
+    def _refuse(self, other: Any) -> Any:
+        self._unknown()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"<size of {shape_text(self.extents)}>"
+
+
+def size_of(extents: Shape) -> Any:
+    """`x.size` of a tensor of this shape."""
+    if None in extents:
+        return UnknownSize(extents)
+    count = 1
+    for extent in extents:
+        count *= extent
+    size = Size(count)
+    size.extents = extents
+    return size

@@ -1,0 +1,253 @@
+"""Modes as context managers and decorators: of functions, generators, coroutines and classes, as in PyTorch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+
+DECORATORS: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "no_grad()": (lambda f: sg.no_grad()(f), False),
+    "no_grad": (lambda f: sg.no_grad(f), False),
+    "enable_grad()": (lambda f: sg.enable_grad()(f), True),
+    "enable_grad": (lambda f: sg.enable_grad(f), True),
+    "set_grad_enabled(False)": (lambda f: sg.set_grad_enabled(False)(f), False),
+    "set_grad_enabled(True)": (lambda f: sg.set_grad_enabled(True)(f), True),
+}
+"""Name -> (decorator, whether operations are recorded while the function runs)"""
+
+decorators = pytest.mark.parametrize(("decorate", "inside"), DECORATORS.values(), ids=DECORATORS)
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["recording", "not recording"])
+def outside(request: Any) -> Iterator[bool]:
+    """The mode around each test; it has to be the same afterwards."""
+    with sg.set_grad_enabled(request.param):
+        yield request.param
+        assert sg.is_grad_enabled() is request.param
+
+
+@decorators
+def test_function(decorate, inside, outside):
+    @decorate
+    def f(x: int, *, y: int = 2) -> Any:
+        """Doc."""
+        return sg.is_grad_enabled(), x + y
+
+    assert sg.is_grad_enabled() is outside  # to decorate is not to switch
+    assert f(1, y=3) == (inside, 4)
+    assert (f.__name__, f.__doc__) == ("f", "Doc.")
+    assert f(1) == (inside, 3)
+
+
+@decorators
+def test_exception(decorate, inside, outside):
+    @decorate
+    def f() -> None:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        f()
+    assert sg.is_grad_enabled() is outside
+
+
+@decorators
+def test_method(decorate, inside, outside):
+    class A:
+        @decorate
+        def f(self, x: int) -> Any:
+            return x, sg.is_grad_enabled()
+
+    assert A().f(1) == (1, inside)
+
+
+@decorators
+def test_generator(decorate, inside, outside):
+    @decorate
+    def f() -> Any:
+        got = yield sg.is_grad_enabled()
+        try:
+            yield got, sg.is_grad_enabled()
+        except KeyError:
+            yield "caught", sg.is_grad_enabled()
+        return sg.is_grad_enabled()
+
+    steps = f()
+    assert next(steps) is inside
+    assert sg.is_grad_enabled() is outside
+    assert steps.send(5) == (5, inside)
+    assert steps.throw(KeyError) == ("caught", inside)
+    assert sg.is_grad_enabled() is outside
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value is inside
+
+
+@decorators
+def test_generator_that_is_closed(decorate, inside, outside):
+    seen = []
+
+    @decorate
+    def f() -> Any:
+        try:
+            yield 1
+        finally:
+            seen.append(sg.is_grad_enabled())
+
+    steps = f()
+    next(steps)
+    steps.close()
+    assert seen == [inside]
+    assert sg.is_grad_enabled() is outside
+
+
+@decorators
+def test_coroutine(decorate, inside, outside):
+    @decorate
+    async def f() -> Any:
+        before = sg.is_grad_enabled()
+        await asyncio.sleep(0)
+        return before, sg.is_grad_enabled()
+
+    async def beside() -> Any:
+        seen = []
+        for _ in range(3):
+            seen.append(sg.is_grad_enabled())
+            await asyncio.sleep(0)
+        return seen
+
+    async def both() -> Any:
+        return await asyncio.gather(f(), beside())
+
+    assert asyncio.run(both()) == [(inside, inside), [outside] * 3]
+
+
+@decorators
+def test_asynchronous_generator(decorate, inside, outside):
+    @decorate
+    async def f() -> Any:
+        got = None
+        while True:
+            try:
+                got = yield got, sg.is_grad_enabled()
+            except KeyError:
+                got = "caught"
+
+    async def run() -> Any:
+        steps = f()
+        seen = [await steps.__anext__(), await steps.asend(1), await steps.athrow(KeyError)]
+        await steps.aclose()
+        return seen, sg.is_grad_enabled()
+
+    assert asyncio.run(run()) == ([(None, inside), (1, inside), ("caught", inside)], outside)
+
+
+@decorators
+def test_class(decorate, inside):
+    class A:
+        def __init__(self) -> None:
+            self.mode = sg.is_grad_enabled()
+
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+        make = decorate(A)
+    assert make().mode is inside
+
+
+@decorators
+def test_in_a_compiled_function(decorate, inside, outside):
+    w = sg.tensor([1.0, 2.0], requires_grad=True)
+
+    @decorate
+    def parts(x: Any) -> Any:
+        for k in range(2):
+            yield w * x * k
+
+    @decorate
+    def whole(x: Any) -> Any:
+        return w * x
+
+    @sg.compile
+    def f(x: Any) -> Any:
+        ways = [whole(x).requires_grad, *[p.requires_grad for p in parts(x)], (w * x).requires_grad]
+        return ways, w * x
+
+    assert f(np.ones(2, np.float32))[0] == [inside, inside, inside, outside]
+
+
+def test_nested(outside):
+    off, on = sg.no_grad(), sg.enable_grad()
+    with off:
+        with on:
+            with off:
+                assert not sg.is_grad_enabled()
+            assert sg.is_grad_enabled()
+        assert not sg.is_grad_enabled()
+
+
+def test_statement(outside):
+    switch = sg.set_grad_enabled(not outside)
+    assert repr(switch) == f"set_grad_enabled(mode={not outside})"
+    assert sg.is_grad_enabled() is not outside
+    with switch:
+        assert sg.is_grad_enabled() is not outside
+    assert sg.is_grad_enabled() is outside
+
+
+def test_anomaly_is_nested(outside):
+    watch = sg.detect_anomaly()
+    x = sg.tensor(0.0, requires_grad=True)
+    with sg.enable_grad(), watch:
+        with watch:
+            pass
+        y = sg.sqrt(x * 0)
+        with pytest.raises(sg.AnomalyError):
+            y.backward()
+    with sg.enable_grad():
+        sg.sqrt(x * 0).backward()
+
+
+def test_refusal():
+    with pytest.raises(sg.ArgumentError, match="no_grad decorates functions, got 5"):
+        sg.no_grad(5)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["function", "generator", "class", "nested"])
+def test_as_torch(name, outside):
+    torch = pytest.importorskip("torch")
+
+    def run(lib: Any) -> list[bool]:
+        seen: list[bool] = []
+
+        def look(*_: Any) -> None:
+            seen.append(lib.is_grad_enabled())
+
+        def walk() -> Any:
+            look()
+            yield
+            look()
+
+        class Made:
+            __init__ = look
+
+        with lib.set_grad_enabled(outside):
+            for decorator in (lib.no_grad(), lib.no_grad, lib.enable_grad, lib.set_grad_enabled(not outside)):
+                if name == "function":
+                    decorator(look)()
+                elif name == "generator":
+                    for _ in decorator(walk)():
+                        look()
+                elif name == "class":
+                    with pytest.warns(FutureWarning):
+                        decorator(Made)()
+                else:
+                    decorator(lib.enable_grad(lib.no_grad()(look)))()
+                look()
+        return seen
+
+    assert run(sg) == run(torch)
