@@ -36,6 +36,7 @@ from .errors import (
     AnomalyError,
     ArgumentError,
     CompileError,
+    DivisionError,
     DTypeError,
     FeedError,
     GradientError,
@@ -222,8 +223,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AnomalyError", "ArgumentError", "CompileError", "DTypeError", "FeedError", "GradientError", "Graph", "GraphError",
-    "GraphKeys", "IndexRangeError", "Operation", "OutOfMemoryError", "Session", "ShapeError", "StaticgradError", "Tensor",
+    "AnomalyError", "ArgumentError", "CompileError", "DTypeError", "DivisionError", "FeedError", "GradientError", "Graph",
+    "GraphError", "GraphKeys", "IndexRangeError", "Operation", "OutOfMemoryError", "Session", "ShapeError", "StaticgradError", "Tensor",
     "TraceError", "UninitializedError", "Variable", "VerifyError", "__version__", "abs", "add", "all", "any", "arange",
     "argmax", "argmin", "as_tensor", "assign", "assign_add", "assign_sub", "astype", "autograd", "bool_", "broadcast_like",
     "broadcast_to", "ceil", "clamp", "clip", "clone", "compare", "compile", "concatenate", "cond", "constant",

@@ -293,8 +293,9 @@ def reductions() -> list[Case]:
             order=0,
             ulps=0,
         ),
-        Case("all", lambda m: F.all(m, 0), lambda m: np.all(m, 0), ((boolean(3, 4),),), order=0, ulps=0),
-        Case("any", F.any, np.any, ((boolean(3, 4),),), order=0, ulps=0),
+        Case("all", lambda m: F.all(m, 0), lambda m: np.all(m, 0), ((boolean(3, 4),), (boolean(0, 4),)), order=0, ulps=0),
+        Case("any", F.any, np.any, ((boolean(3, 4),), (boolean(3, 0),)), order=0, ulps=0),
+        Case("divisor", lambda i: op("divisor", i), lambda i: i, ((integer(3, low=1, high=5),),), order=0, ulps=0),
         Case("any of floats", lambda x: F.any(F.relu(x), -1), lambda x: np.any(x > 0, -1), CUBE, order=0, ulps=0),
         Case("sum of bool", lambda m: F.sum(m, 0), lambda m: np.sum(m, 0), ((boolean(3, 4),),), order=0, ulps=0),
         Case(
