@@ -34,6 +34,18 @@ def in_graph(graph: Graph, op: str, args: tuple[Any, ...], **attrs: Any) -> Any:
     return append(graph, REGISTRY[op], args, attrs)
 
 
+@contextmanager
+def entered(graph: Graph) -> Iterator[None]:
+    """While a body is being built, new tensors go to its graph: what is drawn at random, too. A trace takes all by itself."""
+    if state.tracer is None:
+        state.graphs.append(graph)
+    try:
+        yield
+    finally:
+        if state.tracer is None:
+            state.graphs.pop()
+
+
 def symbol(graph: Graph, value: Any, like: Any = None) -> Any:
     """A tensor, array or number as a symbol of the graph; numbers take the dtype of `like`."""
     if isinstance(value, Symbol):
@@ -104,7 +116,8 @@ class Traced:
             state.tracer.follow(params)
         self.params = [p.node for p in params]
         try:
-            leaves, self.structure = flatten(fn(*arrange(params)))
+            with entered(graph):
+                leaves, self.structure = flatten(fn(*arrange(params)))
             dtypes = [*likes, *[None] * (len(leaves) - len(likes))]
             self.symbols = [symbol(graph, leaf, like) for leaf, like in zip(leaves, dtypes, strict=False)]
             self.results = [s.operand() for s in self.symbols]

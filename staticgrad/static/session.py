@@ -198,8 +198,7 @@ class Session:
         self._values.check_open()
         with ExitStack() as stack:
             stack.enter_context(self.as_default())
-            if default_graph() is not self.graph:
-                stack.enter_context(using(self.graph))
+            stack.enter_context(using(self.graph))
             self._entered.append(stack.pop_all())
         return self
 

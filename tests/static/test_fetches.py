@@ -33,6 +33,9 @@ class Attrs:
 
     __hash__ = None
 
+    def __repr__(self):
+        return f"Attrs({self.x!r}, {self.y!r})"
+
 STRUCTURES = [
     1,
     [],
