@@ -1,7 +1,9 @@
 """From a Python function to a subgraph: it runs once on symbols, and what it appended to the graph moves into a body.
 
 The function runs in the graph around it, so whatever it uses from outside is found by itself: values that do not depend
-on a loop's parameters stay outside, computed once, and enter the body as constants.
+on a loop's parameters stay outside, computed once, and enter the body as constants. Every tensor from outside is handed in,
+constants too, so that it can be fed and differentiated with respect to; the numbers that the function itself writes are part
+of the body. The compiler puts small constants into bodies when it knows that nothing feeds them (`compiler/regions.py`).
 """
 
 from __future__ import annotations
@@ -18,10 +20,6 @@ from ..operators import Symbol, append, apply, state
 from ..types import TensorType
 from .random import STREAMS, next_place, stream_op
 from .trees import flatten
-
-SMALL = 64
-"""Elements up to which a constant becomes part of the body, where laws see it; larger ones are handed in."""
-
 
 COUNTER = TensorType((), np.dtype(np.int64))
 """How many draws of a body's random numbers earlier iterations took."""
@@ -126,6 +124,7 @@ class Traced:
         except BaseException:
             graph.withdraw(self._dependent(graph.nodes[first:]))
             raise
+        self.numbers = self._own_numbers(added)
         self.inside = self._branch(added) if closed else self._dependent(added)
         self.captured = self._captured()
 
@@ -150,8 +149,22 @@ class Traced:
                 inside.add(node)
         return inside
 
+    def _shared(self) -> set[Node]:
+        """What stands for eager tensors and their tape: others use it too."""
+        captured = getattr(self.graph, "captured", {}).values()
+        return {*getattr(self.graph, "replayed", {}).values(), *(known.node for known in captured)}
+
+    def _own_numbers(self, added: Iterable[Node]) -> set[Node]:
+        """The constants that the function wrote, and what is made of them alone."""
+        shared, found = self._shared(), set[Node]()
+        for node in added:
+            made = node.inputs and node.op.pure and all(i in found for i in node.inputs)
+            if node not in shared and (made or node.op.leaf == "constant"):
+                found.add(node)
+        return found
+
     def _branch(self, added: Iterable[Node]) -> set[Node]:
-        shared = set(getattr(self.graph, "replayed", {}).values())  # of the eager tape: others use them too
+        shared = self._shared()
         return {*self.params, *(n for n in added if not n.op.leaf and n not in shared and not n.op.effect)}
 
     def _captured(self) -> list[Node]:
@@ -165,7 +178,7 @@ class Traced:
             seen.add(node)
             if node in self.inside:
                 stack.extend(reversed(node.inputs))
-            elif not _constant(node):
+            elif node not in self.numbers:
                 found[node] = None
         return list(found)
 
@@ -226,13 +239,6 @@ def copied(body: Graph, results: Sequence[Node], moved: dict[Node, Node], *, lea
 
 def _shape(graph: Graph, kind: TensorType) -> Node:
     return graph.add(REGISTRY["shape"], (), {"type": kind}, kind)
-
-
-def _constant(node: Node) -> bool:
-    """Made of small constants alone."""
-    if node.op.leaf == "constant":
-        return node.type.size <= SMALL
-    return bool(node.inputs) and node.op.pure and all(map(_constant, node.inputs))
 
 
 def outputs(node: Any, count: int) -> list[Any]:
