@@ -34,7 +34,7 @@ class Program:
         numerics: str = "fast",
     ):
         self.strict = check_numerics(numerics) == "strict"
-        self.prepared = prepare(graph, fetches, feeds, effects, draws)
+        self.prepared = prepare(graph, fetches, feeds, effects, draws, self.strict)
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = lock()
 

@@ -252,6 +252,8 @@ class OpDef:
     inputs; None where there is none. `vjp` then only says where gradients flow."""
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
+    equals: int | None = None
+    """The input that the result is equal to but for rounding: fast numerics take that, and nothing of the others."""
     sparse: bool = False
     """Most of the result is 0: what it is made of is smaller, and says as much."""
 

@@ -35,13 +35,14 @@ def in_graph(graph: Graph, op: str, args: tuple[Any, ...], **attrs: Any) -> Any:
 @contextmanager
 def entered(graph: Graph) -> Iterator[None]:
     """While a body is being built, new tensors go to its graph: what is drawn at random, too. A trace takes all by itself."""
-    if state.tracer is None:
-        state.graphs.append(graph)
+    graphs = [graph] if state.tracer is None else []
+    state.graphs += graphs
+    state.inside += 1
     try:
         yield
     finally:
-        if state.tracer is None:
-            state.graphs.pop()
+        state.inside -= 1
+        del state.graphs[len(state.graphs) - len(graphs) :]
 
 
 def symbol(graph: Graph, value: Any, like: Any = None) -> Any:
@@ -124,9 +125,12 @@ class Traced:
         except BaseException:
             graph.withdraw(self._dependent(graph.nodes[first:]))
             raise
+        self.added = added
         self.numbers = self._own_numbers(added)
-        self.inside = self._branch(added) if closed else self._dependent(added)
-        self.captured = self._captured()
+        self.written = self._branch(added)
+        self.inside = self.written if closed else self._dependent(added)
+        self.read = self._captured(self.written)
+        self.captured = list(dict.fromkeys([*self._captured(self.inside), *self.read]))
 
     def _refuse_effects(self, added: Iterable[Node], marks: Any) -> None:
         for node in added:
@@ -167,7 +171,7 @@ class Traced:
         shared = self._shared()
         return {*self.params, *(n for n in added if not n.op.leaf and n not in shared and not n.op.effect)}
 
-    def _captured(self) -> list[Node]:
+    def _captured(self, inside: set[Node]) -> list[Node]:
         found: dict[Node, None] = {}
         seen: set[Node] = set()
         stack = list(reversed(self.results))
@@ -176,7 +180,7 @@ class Traced:
             if node in seen:
                 continue
             seen.add(node)
-            if node in self.inside:
+            if node in inside:
                 stack.extend(reversed(node.inputs))
             elif node not in self.numbers:
                 found[node] = None
@@ -189,7 +193,30 @@ class Traced:
         params = [twin(body, node) for node in self.params]
         moved |= dict(zip(self.params, params, strict=True))
         spare = [parameter(body, kind) for kind in extra]
-        return Subgraph(body, [*(moved[c] for c in captured), *params, *spare], copied(body, self.results, moved))
+        return Subgraph(
+            body, [*(moved[c] for c in captured), *params, *spare], copied(body, self.results, moved),
+            self._as_written(captured, extra),
+        )  # fmt: skip
+
+    def _as_written(self, captured: Sequence[Node], extra: Sequence[TensorType]) -> Subgraph:
+        """All that the function computed in its order: what is the same in each iteration too, and twice what it wrote twice."""
+        body = Graph()
+        places = {node: twin(body, node) for node in (*captured, *self.params)}
+        given = [*places.values(), *(parameter(body, kind) for kind in extra)]
+        moved = {node: places[node] for node in (*self.read, *self.params)}
+        needed: set[Node] = set()
+        stack = list(self.results)
+        while stack:
+            node = stack.pop()
+            if node not in moved and node not in needed:
+                needed.add(node)
+                stack.extend(node.inputs)
+        for node in self.added:
+            if node in needed:
+                moved[node] = body.add(
+                    node.op, tuple(moved[i] for i in node.inputs), node.attrs, node.type, node.name, node.where
+                )
+        return Subgraph(body, given, [moved[r] for r in self.results])
 
     def drop(self, param: int, result: int) -> None:
         """Do without a parameter that only one result reads, and without that."""
