@@ -224,10 +224,10 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AnomalyError", "ArgumentError", "CompileError", "DTypeError", "DivisionError", "FeedError", "GradientError", "Graph",
-    "GraphError", "GraphKeys", "IndexRangeError", "Operation", "OutOfMemoryError", "Session", "ShapeError", "StaticgradError", "Tensor",
-    "TraceError", "UninitializedError", "Variable", "VerifyError", "__version__", "abs", "add", "all", "any", "arange",
-    "argmax", "argmin", "as_tensor", "assign", "assign_add", "assign_sub", "astype", "autograd", "bool_", "broadcast_like",
-    "broadcast_to", "ceil", "clamp", "clip", "clone", "compare", "compile", "concatenate", "cond", "constant",
+    "GraphError", "GraphKeys", "IndexRangeError", "Operation", "OutOfMemoryError", "Session", "ShapeError", "StaticgradError",
+    "Tensor", "TraceError", "UninitializedError", "Variable", "VerifyError", "__version__", "abs", "add", "all", "any",
+    "arange", "argmax", "argmin", "as_tensor", "assign", "assign_add", "assign_sub", "astype", "autograd", "bool_",
+    "broadcast_like", "broadcast_to", "ceil", "clamp", "clip", "clone", "compare", "compile", "concatenate", "cond", "constant",
     "control_dependencies", "cos", "cumsum", "detect_anomaly", "div", "dot", "draw", "dropout", "einsum", "enable_grad", "eq",
     "erf", "exp", "expand", "expand_dims", "expm1", "eye", "flatten", "flip", "float32", "float64", "floor", "floor_divide",
     "from_json", "from_numpy", "full", "functional", "ge", "get_collection", "get_default_dtype", "get_default_graph",

@@ -14,11 +14,12 @@ import numpy as np
 from ..errors import StaticgradError
 from ..ir import Node, Region, Result, Subgraph
 from ..operators import F, frontends
+from ..ops.adjoint import adjoint_op
 from ..ops.roles import Loop
 from .autograd import Walk
 from .dispatch import run
 from .modes import modes
-from .tensor import Tensor, wrap
+from .tensor import wrap
 
 Values = dict[Node, Any]
 
@@ -28,13 +29,8 @@ class Replay:
 
     def __init__(self, order: Sequence[Node], leaves: Sequence[Node], results: Sequence[Node]):
         self.leaves, self.results = leaves, results
-        self.groups: dict[Any, list[Node]] = {}
-        """Gradients that were taken together."""
-        for node in order:
-            if node.op.equals is not None:
-                self.groups.setdefault(_group(node), []).append(node)
         self.order = order
-        self.sources = {x for node in order if node.op.equals is not None for x in _parts(node)[2]}
+        self.sources = {x for node in order if node.op is adjoint_op for x in _parts(node)[2]}
 
     def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         mode = modes.now
@@ -50,7 +46,7 @@ class Replay:
         values: Values = {node: wrap(array) for node, array in zip(self.leaves, arrays, strict=True)}
         taken: dict[Any, list[Any]] = {}
         for node in self.order:
-            if node.op.equals is None:
+            if node.op is not adjoint_op:
                 if node not in values:
                     values[node] = _value(node, values)
             else:
@@ -96,6 +92,8 @@ def _value(node: Node, values: Values) -> Any:
             return operands[0][node.attrs["index"]]
         if isinstance(op.emit, Region):
             return (_loop if "body" in node.attrs else _branch)(node, operands)
+        if op.equals is not None:
+            return operands[1]
         if op.name == "identity":  # names a value, which eager mode has no operation for
             return operands[0]
         return run(op, tuple(operands), dict(node.attrs))

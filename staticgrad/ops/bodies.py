@@ -199,7 +199,7 @@ class Traced:
         )  # fmt: skip
 
     def _as_written(self, captured: Sequence[Node], extra: Sequence[TensorType]) -> Subgraph:
-        """All that the function computed in its order: what is the same in each iteration too, and twice what it wrote twice."""
+        """All that the function computed, in its order: what each iteration repeats too, and twice what it wrote twice."""
         body = Graph()
         places = {node: twin(body, node) for node in (*captured, *self.params)}
         given = [*places.values(), *(parameter(body, kind) for kind in extra)]

@@ -23,8 +23,9 @@ def capture(graph: Any, tensor: Tensor) -> Node:
 
     A leaf that requires grad becomes a trainable variable, one per tensor and graph, which starts from a copy of the
     tensor's data at the time it is initialized. A tensor that requires no grad becomes a constant: its value at its
-    first use, and again after an in-place change; one of random numbers raises GraphError. A result that requires grad (`weight.T`) is computed in the graph, as
-    its tape says, from the variables and constants of its leaves. Raises GraphError when that tape has been freed.
+    first use, and again after an in-place change. A result that requires grad (`weight.T`) is computed in the graph, as its
+    tape says, from the variables and constants of its leaves. Raises GraphError when that tape has been freed, and for
+    random numbers, which a graph draws anew in each run.
     """
     if not isinstance(graph, Graph):
         raise GraphError(f"eager tensors can't enter {graph!r}, which was not made by sg.Graph()")

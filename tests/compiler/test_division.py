@@ -133,7 +133,7 @@ def test_a_division_by_zero_changes_nothing():
         return total * 2
 
     step(np.array([2, 1]))
-    with pytest.raises(sg.DivisionError, match="nothing was changed by this run|integer division"):
+    with pytest.raises(sg.DivisionError, match="nothing was changed by this run"):
         step(np.array([1, 0]))
     np.testing.assert_array_equal(count.numpy(), [3, 8])
     np.testing.assert_array_equal(total.numpy(), [1, 1])

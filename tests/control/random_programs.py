@@ -59,10 +59,10 @@ def block(rng: Random, size: int, depth: int) -> list[Step]:
             steps.append((kind, a, bound, block(rng, n, depth - 1), block(rng, n, depth - 1)))
         elif kind == "scan":
             items = rng.choice(["operand", "values", "none"])
-            options = rng.random() < 0.3, rng.choice(["last", "ys", "both"])
+            options = rng.random() < 0.3, rng.choice([None, None, 2]), rng.choice(["last", "ys", "both"])
             steps.append((kind, a, items, b, *options, block(rng, n + 2, depth - 1)))
         else:
-            steps.append((kind, a, rng.randint(0, 3), block(rng, n + 1, depth - 1)))
+            steps.append((kind, a, rng.randint(0, 3), rng.choice([None, None, 2]), block(rng, n + 1, depth - 1)))
     return steps
 
 
@@ -85,23 +85,27 @@ def execute(steps: list[Step], pool: list[Any], w: Any, x: Any) -> list[Any]:
         elif kind == "scan":
             value = _scan(pool, w, x, *rest)
         else:
-            a, count, inner = rest
+            a, count, every, inner = rest
             value, _ = sg.while_loop(
                 lambda v, i, count=count: i < count,
                 lambda v, i, inner=inner: (sg.tanh(execute(inner, [*pool, v], w, x)[-1]), i + 1.0),
                 (pool[a], pool[a].sum() * 0),
+                checkpoint_every=every,
             )
         pool.append(value)
     return pool
 
 
-def _scan(pool: list[Any], w: Any, x: Any, a: int, items: str, b: int, reverse: bool, result: str, inner: list[Step]) -> Any:
+def _scan(
+    pool: list[Any], w: Any, x: Any, a: int, items: str, b: int, reverse: bool, every: Any, result: str, inner: list[Step]
+) -> Any:
     def body(h: Any, v: Any) -> Any:
         found = execute(inner, [*pool, h, h if v is None else v], w, x)
         return sg.tanh(found[-1]), found[len(found) // 2]
 
     xs = {"operand": x, "values": sg.stack([pool[b], pool[a], pool[b]]), "none": None}[items]
-    last, ys = sg.scan(body, pool[a], xs, length=2 if xs is None else None, reverse=reverse)
+    length = 2 if xs is None else None
+    last, ys = sg.scan(body, pool[a], xs, length=length, reverse=reverse, checkpoint_every=every)
     return {"last": last, "ys": ys.mean(0), "both": last * ys.sum(0)}[result]
 
 
