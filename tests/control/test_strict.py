@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from tests.control.programs import CASES, Case, derived, drawn, tensors
+from tests.control.programs import CASES, Case, agree, derived, drawn, tensors
 from tests.control.random_programs import random_case
 
 PROGRAMS = int(os.environ.get("RANDOM_PROGRAMS", "300"))
@@ -69,3 +69,56 @@ def test_programs(name: str, dtype: Any):
     expected = derived(case, tensors(arrays))
     identical(strictly_compiled(case, arrays), expected, "compiled")
     identical(in_a_strict_session(case, arrays), expected, "session")
+
+
+@pytest.mark.parametrize("make", [lambda p: sg.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: sg.optim.Adam(p, lr=0.01)])
+def test_training_steps(make: Any):
+    """Parameters, gradients and the numbers of dropout in each iteration."""
+    runs = []
+    for strict in (False, True):
+        sg.manual_seed(0)
+        rng = np.random.default_rng(0)
+        w, b = (sg.tensor(rng.standard_normal(shape).astype(np.float32), requires_grad=True) for shape in ((4, 4), (4,)))
+        opt = make([w, b])
+
+        def step(x, w=w, b=b, opt=opt):
+            def cell(h, v):
+                h = sg.cond(v.sum() > 0, lambda: sg.tanh(h @ w + v), lambda: sg.dropout(h, 0.5) * b + v)
+                return h, sg.dropout(h @ sg.tanh(w), 0.3)
+
+            last, ys = sg.scan(cell, sg.zeros(2, 4), x)
+            loss = (last**2).sum() + ys.mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            return loss
+
+        run = sg.compile(step, numerics="strict") if strict else step
+        losses = [run(rng.standard_normal((5, 2, 4)).astype(np.float32)) for _ in range(4)]
+        runs.append([*losses, w, b, w.grad, b.grad])
+    assert run.plan.kernels == 0
+    identical(runs[1], runs[0], "training")
+
+
+def test_within_rounding_where_the_graph_is_differentiated():
+    """A hook on the way, or a fed value that the graph computes otherwise: what a tape would have done is not known."""
+
+    def function(c):
+        y = sg.sin(c)
+        y.register_hook(lambda g: g * 2)
+        last = sg.while_loop(lambda v: (v**2).sum() > 0.1, lambda v: sg.sin(v) * 0.7 * y, y)
+        (g,) = sg.grad((last**2).sum(), [c], create_graph=True)
+        return [g, *sg.grad(g.sum(), [c])]
+
+    c = np.random.default_rng(0).standard_normal((2, 3))
+    agree(sg.compile(function, numerics="strict")(*tensors([c])), function(*tensors([c])), np.float64, "hook")
+    with sg.Graph().as_default():
+        x = sg.placeholder(sg.float64, [None])
+        h = x * 2
+        last = sg.while_loop(lambda v: (v**2).sum() > 0.1, lambda v: sg.sin(v) * 0.3 * h, h)
+        (g,) = sg.gradients((last**2).sum(), x)
+        found = []
+        for numerics in ("strict", "fast"):
+            with sg.Session(numerics=numerics) as session:
+                found.append(session.run(g, {x: np.ones(3), h: np.full(3, 0.9)}))
+    agree(found[:1], found[1:], np.float64, "fed")
