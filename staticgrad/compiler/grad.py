@@ -75,7 +75,8 @@ def gradients(
     found = [cotangents.get(x.node) for x in xs]
     if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
         return found
-    crossed = [s for s in stop_gradients if s.node in order and any(i in needed or i in wanted for i in s.node.inputs)]
+    behind = set(order)
+    crossed = [s for s in stop_gradients if s.node in behind and any(i in needed or i in wanted for i in s.node.inputs)]
     return _marked(found, list(map(Symbol, [graph] * len(seeds), seeds)), list(seeds.values()), xs, crossed)
 
 

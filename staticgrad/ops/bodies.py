@@ -223,8 +223,15 @@ class Traced:
         del self.params[param], self.symbols[result], self.results[result]
 
     def withdraw(self) -> None:
-        """Take the body out of the graph around it."""
-        self.graph.withdraw(self.inside)
+        """Take the body out of the graph around it, with the numbers that nothing else there reads."""
+        gone = set(self.inside)
+        read = {i for node in self.added if node not in gone and node not in self.numbers for i in node.parents}
+        for node in reversed(self.added):
+            if node in self.numbers and node not in read:
+                gone.add(node)
+            elif node in self.numbers:
+                read.update(node.parents)
+        self.graph.withdraw(gone)
 
 
 def parameter(graph: Graph, kind: TensorType, name: str = "") -> Node:

@@ -231,7 +231,6 @@ isfinite = define(
 )
 
 
-
 def _zero_divisor(node: Node | None, divisor: int) -> DivisionError:
     return DivisionError(
         "ZeroDivisionError: integer division or modulo by zero",

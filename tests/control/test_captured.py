@@ -83,3 +83,23 @@ def test_small_constants_are_part_of_compiled_bodies():
             plans = [session.plan(y, {x: np.ones(3), **feed}) for feed in ({}, {two: np.ones(3)})]
     consts = [next(n for n in plan.graph.nodes if n.op.name == "loop").attrs["consts"] for plan in plans]
     assert consts == [0, 1]
+
+
+@pytest.mark.parametrize("make", [lambda: sg.constant(2.0, sg.float64), lambda: sg.constant(2.0, sg.float64) * 3])
+def test_numbers_that_a_body_makes_belong_to_it(make: Any):
+    """Nothing outside can read or feed them: that would have no effect in the body."""
+    made = []
+
+    def body(h: Any, _: Any) -> Any:
+        made.append(make())
+        return h * made[0], None
+
+    with sg.Graph().as_default():
+        x = sg.placeholder(sg.float64, [3])
+        y = sg.scan(body, x, length=2)[0]
+        with sg.Session() as session:
+            session.run(y, {x: np.ones(3)})
+            with pytest.raises(sg.FeedError, match="Cannot interpret feed_dict key as Tensor"):
+                session.run(y, {x: np.ones(3), made[0]: 3.0})
+        with pytest.raises(sg.GraphError, match="is a value inside the body of a loop or branch"):
+            made[0] + 1
