@@ -109,6 +109,14 @@ class IndexRangeError(StaticgradError, IndexError):
     """
 
 
+class DivisionError(StaticgradError, ZeroDivisionError, RuntimeError):
+    """An integer is divided by 0, or its remainder by 0 is asked for; floats give inf and NaN instead.
+
+    broken:  sg.tensor([1, 2]) // sg.tensor([1, 0])
+    fixed:   sg.tensor([1, 2]) // sg.where(y == 0, 1, y)
+    """
+
+
 class GradientError(StaticgradError, RuntimeError):
     """Backward can't be run: no graph, a freed graph, an in-place change, a leaf changed in place.
 

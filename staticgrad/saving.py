@@ -47,6 +47,7 @@ def to_json(graph: Graph, *, indent: int | None = None) -> str:
 
 class _Writer:
     def __init__(self, graph: Graph):
+        self.graph = graph
         self.number = numbering(graph)
         self.index = {node: i for i, node in enumerate(self.number)}
         self.cells: dict[str, Cell] = {}
@@ -70,6 +71,8 @@ class _Writer:
             entry["attrs"] = {key: self.attr(value, key, node) for key, value in node.attrs.items()}
         if node.name:
             entry["name"] = node.name
+        elif self.graph.given_name(node):  # somebody may have noted it
+            entry["given_name"] = self.graph.given_name(node)
         if node.where is not None:
             entry["where"] = [node.where.file, node.where.line]
         return entry
@@ -181,7 +184,11 @@ class _Reader:
         name = entry.get("name", "")
         if name:
             self.graph.unique_name(name)  # taken from now on
-        return self.graph.add(op, inputs, attrs, _read_type(entry["type"]), name, where, after)
+        node = self.graph.add(op, inputs, attrs, _read_type(entry["type"]), name, where, after)
+        given = entry.get("given_name", "")
+        if given and not name:
+            self.graph.give_name(node, self.graph.unique_name(given))
+        return node
 
     def at(self, index: int) -> Node:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self.nodes):

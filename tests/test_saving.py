@@ -46,6 +46,24 @@ def test_a_training_graph_comes_back():
     assert again.unique_name("w") == "w_1"
 
 
+def test_names_of_unnamed_tensors_are_kept():
+    graph = sg.Graph()
+    with graph.as_default():
+        x = sg.placeholder(sg.float32, (), name="x")
+        tensors = [x + 1.0, x + 2.0, (x + 3.0) * 4.0]
+        names = [t.name for t in tensors]
+        assert len(set(names)) == 3
+        tensors.append(sg.identity(x, name="add"))  # takes a name of its own
+        later = x + 5.0  # named by the loaded graph
+    text = sg.to_json(graph)
+    again = sg.from_json(text)
+    assert sg.to_json(again) == text
+    for g in (graph, again):
+        with sg.Session(graph=g) as session:
+            found = session.run([*names, tensors[3].name, later.name], {"x": 1.0})
+            assert [float(v) for v in found] == [2, 3, 16, 1, 6]
+
+
 def test_a_loaded_graph_runs():
     graph = sg.Graph()
     with graph.as_default():

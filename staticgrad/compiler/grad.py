@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradientError, ShapeError
-from ..ir import Graph, Node
-from ..operators import F, Symbol, append, frontends, lines_of
+from ..ir import Graph, Node, Region
+from ..operators import F, Symbol, append, apply, frontends, lines_of, state
+from ..ops.adjoint import adjoint_op
 from ..ops.leaves import constant, constant_of
 from ..ops.loop_vjp import joined
 from ..types import shape_text
@@ -46,6 +47,7 @@ def gradients(
     wanted = {x.node for x in xs}
     stops = {s.node for s in stop_gradients}
     cotangents = _seeds(ys, grad_ys)
+    seeds = dict(cotangents)
     needed, order = _between(graph, [y.node for y in ys], wanted, stops)
     for node in reversed(order):
         g = cotangents.get(node)
@@ -75,7 +77,26 @@ def gradients(
             with lines_of(node.where):
                 cotangent = rule(g, node, out, *operands)
                 cotangents[operand] = joined(cotangents.get(operand), cotangent)
-    return [cotangents.get(x.node) for x in xs]
+    found = [cotangents.get(x.node) for x in xs]
+    if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
+        return found
+    behind = set(order)
+    crossed = [s for s in stop_gradients if s.node in behind and any(i in needed or i in wanted for i in s.node.inputs)]
+    return _marked(found, list(map(Symbol, [graph] * len(seeds), seeds)), list(seeds.values()), xs, crossed)
+
+
+def _marked(
+    found: Sequence[Any], ys: Sequence[Symbol], seeds: Sequence[Any], xs: Sequence[Symbol], stops: Sequence[Symbol]
+) -> list[Any]:
+    """The cotangents with a note of what they were derived from; see `ops/adjoint.py`."""
+    there = [x for x, g in zip(xs, found, strict=True) if g is not None]
+    index = iter(range(len(there)))
+    return [
+        None if g is None else apply(
+            adjoint_op, g, *ys, *seeds, *there, *stops, ys=len(ys), xs=len(there), index=next(index)
+        )
+        for g in found
+    ]  # fmt: skip
 
 
 def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, Any]:

@@ -28,6 +28,17 @@ def bounded(b: Builder, node: Node, low: int, extent: int) -> None:
     )  # fmt: skip
 
 
+def nonzero(b: Builder, node: Node) -> None:
+    divisors = node.inputs[0]
+    kernel = jit.library("bounds", f"nonzero_{SHORT[divisors.type.dtype]}")
+    b.add(
+        Row(
+            "check", "nonzero", node, [b._contiguous(divisors), (b.slot(node), 0), (b.status, 0)],
+            [0, 0, 0], kernel.address, 0, node.type.size, check=True, nodes=[node], work=node.type.size,
+        )
+    )  # fmt: skip
+
+
 def gather(b: Builder, node: Node) -> None:
     values, index = node.inputs
     axis, shape = node.attrs["axis"], values.type.shape
@@ -104,5 +115,5 @@ def running_sum(b: Builder, node: Node) -> None:
               b._chunks(work, outer), nodes=[node], work=work))  # fmt: skip
 
 
-CALLS = {f.__name__: f for f in (bounded, gather, gather_sum, scatter_add, index_add, running_sum)}
+CALLS = {f.__name__: f for f in (bounded, nonzero, gather, gather_sum, scatter_add, index_add, running_sum)}
 """By the names that op records use."""

@@ -15,6 +15,7 @@ from ..errors import GraphError, OutOfMemoryError, StaticgradError
 from ..ir import Cell, Graph, Node
 from ..locks import rlock
 from ..ops.random import generator
+from ..types import StackType, TupleType
 from . import driver, jit, threads
 from . import table as t
 from .arena import Memory
@@ -302,6 +303,9 @@ class Plan:
                 value = node.op.eval(*operands, **node.attrs)
         except StaticgradError as error:
             raise type(error)(error.summary, *error.details, where=node.where) from None
+        if isinstance(node.type, (TupleType, StackType)):  # several results, or of a number that the run decides
+            kept[node] = value
+            return
         frame.array(node, arrays)[...] = value
         if self.strict:
             kept[node] = np.asarray(value)

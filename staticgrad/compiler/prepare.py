@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir import REGISTRY, Cell, Graph, Node
+from ..ir.walks import reached
 
 
 @dataclass
@@ -37,16 +38,19 @@ def prepare(
     feeds: Sequence[Node],
     effects: Sequence[Node] = (),
     draws: int | None = None,
+    strict: bool = False,
 ) -> Prepared:
     """See the module. Feeds may be any nodes: they become placeholders, and nothing behind them runs.
 
     `effects` run too, but nobody asks for their values. draws: how many random draws a run takes, whether it uses them or
-    not; the numbers of the draws stay. None: those that are left after the cut, numbered anew.
+    not; the numbers of the draws stay. None: those that are left after the cut, numbered anew. strict: nodes that are alike
+    stay two, and those that note what a gradient was derived from stay, unless a value on the way is fed.
     """
     fed = set(feeds)
-    order = graph.reaching([*fetches, *effects], stop=fed)
+    strict = strict and not any(node.inputs for node in feeds)
+    order = _needed(graph, [*fetches, *effects], fed, strict)
     position = {node: i for i, node in enumerate(order)}
-    result = Graph(intern=True)
+    result = Graph(intern=not strict)
     copies: dict[Node, Node] = {}
     for node in feeds:
         copies[node] = result.add(REGISTRY["placeholder"], (), {"type": node.type}, node.type, node.name, node.where)
@@ -54,6 +58,9 @@ def prepare(
     left = 0
     for node in order:
         if node in fed:
+            continue
+        if node.op.equals is not None and not strict:
+            copies[node] = copies[node.inputs[node.op.equals]]
             continue
         attrs, inputs = node.attrs, tuple(copies[i] for i in node.inputs)
         if node.op.effect == "read":
@@ -74,9 +81,24 @@ def prepare(
     return Prepared(result, given, wanted, list(assigned.items()), left if draws is None else draws, needs)
 
 
+def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool) -> list[Node]:
+    """What the targets need, in order; in fast numerics, of nodes that are equal to an input only that."""
+    if strict or not any(node.op.equals is not None for node in graph.nodes):
+        return graph.reaching(targets, stop=stop)
+
+    def read(node: Node) -> tuple[Node, ...]:
+        if node in stop:
+            return ()
+        equals = node.op.equals
+        return node.parents if equals is None else (node.inputs[equals], *node.after)
+
+    wanted = reached(targets, read)
+    return [node for node in graph.nodes if node in wanted]
+
+
 def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
     """What the results read: a variable that is only assigned needs no value, nor does what ran for its order alone."""
-    live = Graph(intern=True)
+    live = Graph(intern=graph.intern)
     for node in graph.reaching(results):
         live.append(node)
     live.finish()

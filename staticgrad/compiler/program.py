@@ -37,7 +37,7 @@ class Program:
     ):
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
-        self.prepared = prepare(graph, fetches, feeds, effects, draws)
+        self.prepared = prepare(graph, fetches, feeds, effects, draws, self.strict)
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = lock()
 

@@ -17,6 +17,10 @@ Reduce = Callable[[Graph, Sequence[Node], dict[Node, TensorType]], tuple[Graph, 
 """The passes before layouts, for a body: (graph, results, types of its parameters) -> the new graph and its results."""
 
 
+SMALL = 64
+"""Elements up to which a constant becomes part of a body, where laws see it; larger ones are handed in."""
+
+
 def has_regions(graph: Graph) -> bool:
     return any(isinstance(node.op.emit, Region) for node in graph.nodes)
 
@@ -146,14 +150,25 @@ def _loop(node: Node, wanted: set[int], reduce: Reduce) -> Draft:
     body, params = Graph(intern=True), []
     for p, outer in zip(loop.body.params, [*loop.consts, *loop.inits, *loop.stacks], strict=True):
         params.append(twin(body, p, _seen(outer.type) if p in loop.item_params else outer.type))
-    values = copied(body, loop.body.results, dict(zip(loop.body.params, params, strict=True)))
+    given = _with_constants(body, params, loop.consts)
+    values = copied(body, loop.body.results, dict(zip(loop.body.params, given, strict=True)))
     if loop.cond is not None:
-        values += copied(body, loop.cond.results, dict(zip(loop.cond.params, params, strict=False)))
+        values += copied(body, loop.cond.results, dict(zip(loop.cond.params, given, strict=False)))
     body, found = reduce(body, [*values, *params], {p: p.type for p in params})
     n = None if loop.dynamic else trip_count(node.attrs["length"], [s.type for s in loop.stacks])
     draft = Draft(node, loop, body, found[len(values) :], found[: len(values)], n)
     draft.prune(wanted)
     return draft
+
+
+def _with_constants(body: Graph, params: Sequence[Node], operands: Sequence[Node]) -> list[Node]:
+    """The parameters of a body, the first of which take these operands; constants in the place of those that are small ones.
+    Nothing feeds them: feeds are placeholders by now."""
+    result = list(params)
+    for i, operand in enumerate(operands):
+        if operand.op.leaf == "constant" and operand.type.size <= SMALL:
+            result[i] = body.append(operand)
+    return result
 
 
 def _seen(stack: TensorType) -> TensorType:
@@ -171,9 +186,11 @@ class BranchDraft:
         read: set[int] = set()
         for name in ("then", "orelse"):
             side: Subgraph = node.attrs[name]
-            results = [side.results[i] for i in sorted(wanted)]
-            known = {p: i.type for p, i in zip(side.params, node.inputs[1:], strict=True)}
-            graph, found = reduce(side.graph, [*results, *side.params], known)
+            operands, body = node.inputs[1:], Graph(intern=True)
+            given = [twin(body, p, i.type) for p, i in zip(side.params, operands, strict=True)]
+            moved = dict(zip(side.params, _with_constants(body, given, operands), strict=True))
+            results = copied(body, [side.results[i] for i in sorted(wanted)], moved)
+            graph, found = reduce(body, [*results, *given], {p: p.type for p in given})
             values, params = found[: len(results)], found[len(results) :]
             reached = set(graph.reaching(values))
             read |= {k for k, p in enumerate(params) if p in reached}

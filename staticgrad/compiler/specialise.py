@@ -19,8 +19,8 @@ Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
 
 def rebuild(graph: Graph, results: Sequence[Node], rewrite: Rewrite) -> tuple[Graph, dict[Node, Node]]:
     """A copy of what `results` need: the new graph, and where each node went. Each node is
-    placed as `rewrite(new graph, old node, new inputs)` says."""
-    new = Graph(intern=True)
+    placed as `rewrite(new graph, old node, new inputs)` says. It interns if the other does."""
+    new = Graph(intern=graph.intern)
     copies: dict[Node, Node] = {}
     for node in graph.reaching(results):
         copies[node] = rewrite(new, node, tuple(map(copies.__getitem__, node.inputs)))

@@ -1,8 +1,12 @@
 """`numerics="strict"`: the bits of eager mode.
 
 Every op runs as its NumPy meaning, from the host, on the very arrays that eager mode would have: how they lie in memory
-decides in which order NumPy adds. No law is applied, no kernel is made. It is there to compare with, and for who needs
-equal bits more than speed.
+decides in which order NumPy adds. No law is applied, no kernel is made, no two operations that are alike become one. It is
+there to compare with, and for who needs equal bits more than speed.
+
+A gradient through a loop or branch is a loop or branch in the graph, which adds cotangents up per iteration and computes values
+again; a tape adds them one by one in the order of the operations. So such a program is played over on a tape
+(`eager/replay.py`): nodes of `ops/adjoint.py` say where gradients were taken, and of what.
 """
 
 from __future__ import annotations
@@ -10,9 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from ..errors import ArgumentError
-from ..ir import Graph, Node, OpDef, Region, Result
+from ..ir import REGISTRY, Graph, Node, OpDef
+from ..operators import frontends
+from ..types import TupleType
 from .specialise import rebuild
 
 MODES = ("fast", "strict")
@@ -30,31 +37,42 @@ def _on_host(op: OpDef) -> OpDef:
     return replace(op, emit=None)
 
 
-@cache
-def _one_result(op: OpDef) -> OpDef:
-    """A loop or branch as an op with one result: `attrs["result"]`."""
-    return replace(
-        op,
-        emit=None,
-        infer=lambda *types, result, **attrs: op.infer(*types, **attrs).parts[result],  # type: ignore[attr-defined]
-        eval=lambda *arrays, result, **attrs: op.eval(*arrays, **attrs)[result],
-    )
+def _infer_replay(*types: Any, program: Any, kind: TupleType) -> TupleType:
+    return kind
+
+
+REPLAY = OpDef(
+    name="replay",
+    infer=_infer_replay,
+    eval=lambda *arrays, program, kind: program(*arrays),
+    doc="The whole program on a tape. Inputs: what it reads from outside.",
+)
 
 
 def by_numpy(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """The graph with every op on the host; a loop or branch runs once for each of its results that is used."""
-    regions: dict[Node, tuple[Node, ...]] = {}
+    """The graph with every op on the host; one that differentiates loops or branches as one call of the tape."""
+    order = graph.reaching(results)
+    if any(node.op.equals is not None for node in order):
+        return _replayed(order, results)
 
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
         if not node.inputs:
             return new.append(node)
-        if isinstance(node.op.emit, Region):
-            regions[node] = inputs
-            return inputs[0]  # its results are made of its operands
-        if isinstance(node.op.emit, Result):
-            region = node.inputs[0]
-            attrs = {**region.attrs, "result": node.attrs["index"]}
-            return new.add(_one_result(region.op), regions[region], attrs, node.type, node.name, node.where)
         return new.add(_on_host(node.op), inputs, node.attrs, node.type, node.name, node.where)
 
     return rebuild(graph, results, rewrite)
+
+
+def _replayed(order: Sequence[Node], results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+    new = Graph()
+    leaves = [new.append(node) for node in order if not node.inputs]
+    read = [leaf for leaf in leaves if leaf.op.leaf not in ("constant", "shape")]
+    made = list(dict.fromkeys(r for r in results if r.inputs))
+    kind = TupleType([node.type for node in made])
+    attrs = {"program": frontends.replay(order, read, made), "kind": kind}
+    where = next((node.where for node in made if node.where is not None), None)
+    whole = new.add(REPLAY, tuple(read), attrs, kind, "", where)
+    moved = {leaf: leaf for leaf in leaves}
+    for i, node in enumerate(made):
+        moved[node] = new.add(_on_host(REGISTRY["result"]), (whole,), {"index": i}, node.type, node.name, node.where)
+    return new, moved

@@ -4,6 +4,7 @@ from .. import ops as ops  # fills the op table that the front end reads
 from . import dispatch as dispatch
 from . import fast as fast
 from . import inplace as inplace
+from . import replay as replay
 from .autograd import backward, grad
 from .creation import arange, eye, full, linspace, ones, tensor, zeros
 from .modes import detect_anomaly, enable_grad, is_grad_enabled, no_grad, set_grad_enabled

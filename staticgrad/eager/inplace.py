@@ -175,7 +175,10 @@ def _inplace(name: str) -> Callable[..., Tensor]:
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_change(self)
-        return replace(self, function(self, *args, **kwargs), name + "_")
+        fresh = function(self, *args, **kwargs)
+        if getattr(fresh, "drawn", False):
+            self.drawn = True
+        return replace(self, fresh, name + "_")
 
     method.__name__ = name + "_"
     method.__doc__ = f"`{name}` in place. Raises GradientError for a leaf that requires grad while recording."
@@ -231,6 +234,8 @@ def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]
         check_change(self)
         with no_grad():
             fresh = values(self, a, b)
+        if isinstance(fresh, Tensor):
+            self.drawn = True
         return replace(self, fresh, name)
 
     method.__name__ = name

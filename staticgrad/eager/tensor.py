@@ -48,6 +48,8 @@ class Tensor(Operators):
     _views: list[weakref.ref[Tensor]] | None
     """Tensors of the same tape that share this one's memory."""
 
+    drawn = False
+    """Random numbers, or made of some; see `eager/random.py`."""
     _grad: Tensor | None = None
     _since = 0  # the tick since which a leaf requires grad
     _memory: Memory | None = None  # where in-place changes are counted, once there are any or the array is shared
@@ -330,6 +332,8 @@ class Tensor(Operators):
             return state.tracer.detach(self)
         out = wrap(self._data)
         out._memory = memory_of(self)  # not the tensor itself: its tape would stay alive
+        if self.drawn:
+            out.drawn = True
         return out
 
     def detach_(self) -> Tensor:

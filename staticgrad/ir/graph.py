@@ -49,6 +49,9 @@ class Graph:
         self._dag: nx.DiGraph[Node] | None = None
         self._entered = 0
         """How many of `nodes` are in `_dag`."""
+        self._given_names: dict[Node, str] = {}
+        """Of nodes without a name of their own, as far as somebody asked; the nodes before `_unnamed` have theirs."""
+        self._unnamed = 0
 
     # building ---------------------------------------------------------------------------------------------------
 
@@ -94,14 +97,46 @@ class Graph:
             self._members -= gone
             self._by_name = {name: node for name, node in self._by_name.items() if node not in gone}
             self.withdrawn |= gone
-            self._dag, self._entered = None, 0
+            self._dag, self._entered, self._unnamed = None, 0, 0
 
     def unique_name(self, base: str) -> str:
         """`base`, or `base_1`, `base_2` ... when it is taken, as in TensorFlow 1."""
         with self.lock:
             count = self._names.get(base, 0)
             self._names[base] = count + 1
-            return base if count == 0 else self.unique_name(f"{base}_{count}")
+            if count == 0:
+                return base
+            while (name := f"{base}_{count}") in self._names:
+                count += 1
+            self._names[base], self._names[name] = count + 1, 1
+            return name
+
+    def name_of(self, node: Node) -> str:
+        """The name of a node, by which `by_name` finds it: its own, or that of its op made unique, in the order of the nodes.
+        It stays the same from the first time that somebody asks for it, or for that of a later node."""
+        if node.name:
+            return node.name
+        with self.lock:
+            if node not in self._given_names:
+                if node not in self._members:
+                    return node.op.name
+                self._name_all()
+            return self._given_names[node]
+
+    def _name_all(self) -> None:
+        for node in self.nodes[self._unnamed :]:
+            if not node.name and node not in self._given_names:
+                self.give_name(node, self.unique_name(node.op.name))
+        self._unnamed = len(self.nodes)
+
+    def give_name(self, node: Node, name: str) -> None:
+        """Let a node without a name of its own be found by one that is unique."""
+        self._given_names[node] = name
+        self._by_name.setdefault(name, node)
+
+    def given_name(self, node: Node) -> str:
+        """The name that `name_of` gave a node without one of its own; "" if nobody asked."""
+        return self._given_names.get(node, "")
 
     # reading ----------------------------------------------------------------------------------------------------
 
@@ -115,7 +150,11 @@ class Graph:
         return len(self.nodes)
 
     def by_name(self, name: str) -> Node | None:
-        return self._by_name.get(name)
+        """The node of this name, see `name_of`; None where there is none."""
+        with self.lock:
+            if name not in self._by_name:
+                self._name_all()
+            return self._by_name.get(name)
 
     @property
     def dag(self) -> nx.DiGraph[Node]:

@@ -257,6 +257,8 @@ class OpDef:
     mode, where many parts of one tensor would each bring an array of its size."""
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
+    equals: int | None = None
+    """The input that the result is equal to but for rounding: fast numerics take that, and nothing of the others."""
     sparse: bool = False
     """Most of the result is 0: what it is made of is smaller, and says as much."""
     leaf: str = field(init=False, repr=False, default="")

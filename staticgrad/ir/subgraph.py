@@ -17,15 +17,19 @@ class Subgraph:
     """A pure function: `params` are placeholders of `graph`, `results` nodes of it. Frozen; compared by identity.
 
     Results may repeat, and may be parameters. Everything else that the results need is in the graph: nothing of a body
-    comes from outside but through its parameters.
+    comes from outside but through its parameters. `written`: the same function with every operation that the user wrote, in
+    that order, if it is known; for numerics that repeat them one by one.
     """
 
-    __slots__ = ("_order", "_types", "graph", "params", "results")
+    __slots__ = ("_order", "_types", "graph", "params", "results", "written")
 
-    def __init__(self, graph: Graph, params: Sequence[Node], results: Sequence[Node]):
+    def __init__(
+        self, graph: Graph, params: Sequence[Node], results: Sequence[Node], written: Subgraph | None = None
+    ):
         self.graph = graph
         self.params = tuple(params)
         self.results = tuple(results)
+        self.written = written
         self._order = [n for n in graph.reaching(self.results) if n not in set(self.params)]
         self._types: dict[tuple[TensorType, ...], dict[Node, TensorType]] = {}
 

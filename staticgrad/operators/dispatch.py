@@ -47,6 +47,8 @@ class State(threading.local):
         self.graphs: list[Graph] = []
         self.control: list[tuple[Node, ...]] = []
         self.where: Where | None = None
+        self.inside = 0
+        """How many bodies of loops and branches are being built."""
         self.stream: Any = None
         """The random numbers of the eager loop or branch under way; None outside of any."""
 
@@ -65,6 +67,8 @@ class Frontends:
     """gradients(ys, xs, grad_ys): symbolic reverse mode inside one graph; see `compiler/grad.py`."""
     evaluate: Callable[[Any, Any, Any], Any]
     """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
+    replay: Callable[..., Any]
+    """replay(nodes, leaves, results): the function of arrays that runs a program on a tape; see `eager/replay.py`."""
     kept: Callable[[Graph, Any], Any]
     """kept(graph, tensor): the variable of a static graph that stands for a tensor which is state, not trained."""
     renew: Callable[[Any, Any, Any], None]

@@ -114,7 +114,8 @@ class Symbol(Operators):
 
     @property
     def name(self) -> str:
-        return self.node.name or self.node.op.name
+        """Unique in its graph, which finds it by that: `session.run(t.name)`."""
+        return self.graph.name_of(self.node)
 
     @property
     def op(self) -> str:

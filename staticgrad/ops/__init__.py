@@ -2,6 +2,7 @@
 
 from ..operators import bind_methods
 from . import (
+    adjoint,
     attention,
     branches,
     control,
@@ -27,6 +28,7 @@ from . import (
 )
 
 __all__ = [
+    "adjoint",
     "attention",
     "branches",
     "control",

@@ -1,7 +1,9 @@
 """From a Python function to a subgraph: it runs once on symbols, and what it appended to the graph moves into a body.
 
 The function runs in the graph around it, so whatever it uses from outside is found by itself: values that do not depend
-on a loop's parameters stay outside, computed once, and enter the body as constants.
+on a loop's parameters stay outside, computed once, and enter the body as constants. Every tensor from outside is handed in,
+constants too, so that it can be fed and differentiated with respect to; the numbers that the function itself writes are part
+of the body. The compiler puts small constants into bodies when it knows that nothing feeds them (`compiler/regions.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +22,6 @@ from ..types import TensorType
 from .random import STREAMS, next_place, stream_op
 from .trees import flatten
 
-SMALL = 64
-"""Elements up to which a constant becomes part of the body, where laws see it; larger ones are handed in."""
-
-
 COUNTER = TensorType((), np.dtype(np.int64))
 """How many draws of a body's random numbers earlier iterations took."""
 
@@ -33,6 +31,19 @@ def in_graph(graph: Graph, op: str, args: tuple[Any, ...], **attrs: Any) -> Any:
     if state.tracer is not None:
         return state.tracer.apply(REGISTRY[op], args, attrs)
     return append(graph, REGISTRY[op], args, attrs)
+
+
+@contextmanager
+def entered(graph: Graph) -> Iterator[None]:
+    """While a body is being built, new tensors go to its graph: what is drawn at random, too. A trace takes all by itself."""
+    graphs = [graph] if state.tracer is None else []
+    state.graphs += graphs
+    state.inside += 1
+    try:
+        yield
+    finally:
+        state.inside -= 1
+        del state.graphs[len(state.graphs) - len(graphs) :]
 
 
 def symbol(graph: Graph, value: Any, like: Any = None) -> Any:
@@ -105,7 +116,8 @@ class Traced:
             state.tracer.follow(params)
         self.params = [p.node for p in params]
         try:
-            leaves, self.structure = flatten(fn(*arrange(params)))
+            with entered(graph):
+                leaves, self.structure = flatten(fn(*arrange(params)))
             dtypes = [*likes, *[None] * (len(leaves) - len(likes))]
             self.symbols = [symbol(graph, leaf, like) for leaf, like in zip(leaves, dtypes, strict=False)]
             self.results = [s.operand() for s in self.symbols]
@@ -114,8 +126,12 @@ class Traced:
         except BaseException:
             graph.withdraw(self._dependent(graph.nodes[first:]))
             raise
-        self.inside = self._branch(added) if closed else self._dependent(added)
-        self.captured = self._captured()
+        self.added = added
+        self.numbers = self._own_numbers(added)
+        self.written = self._branch(added)
+        self.inside = self.written if closed else self._dependent(added)
+        self.read = self._captured(self.written)
+        self.captured = list(dict.fromkeys([*self._captured(self.inside), *self.read]))
 
     def _refuse_effects(self, added: Iterable[Node], marks: Any) -> None:
         for node in added:
@@ -138,13 +154,27 @@ class Traced:
                 inside.add(node)
         return inside
 
+    def _shared(self) -> set[Node]:
+        """What stands for eager tensors and their tape: others use it too."""
+        captured = getattr(self.graph, "captured", {}).values()
+        return {*getattr(self.graph, "replayed", {}).values(), *(known.node for known in captured)}
+
+    def _own_numbers(self, added: Iterable[Node]) -> set[Node]:
+        """The constants that the function wrote, and what is made of them alone."""
+        shared, found = self._shared(), set[Node]()
+        for node in added:
+            made = node.inputs and node.op.pure and all(i in found for i in node.inputs)
+            if node not in shared and (made or node.op.leaf == "constant"):
+                found.add(node)
+        return found
+
     def _branch(self, added: Iterable[Node]) -> set[Node]:
-        shared = set(getattr(self.graph, "replayed", {}).values())  # of the eager tape: others use them too
+        shared = self._shared()
         return {*self.params, *(n for n in added if not n.op.leaf and n not in shared and not n.op.effect)}
 
-    def _captured(self) -> list[Node]:
-        found = reached(self.results, lambda node: node.inputs if node in self.inside else ())
-        return [node for node in found if node not in self.inside and not _constant(node)]
+    def _captured(self, inside: set[Node]) -> list[Node]:
+        found = reached(self.results, lambda node: node.inputs if node in inside else ())
+        return [node for node in found if node not in inside and node not in self.numbers]
 
     def subgraph(self, captured: Sequence[Node], extra: Sequence[TensorType] = ()) -> Subgraph:
         """The body as a function of what is captured (by it, or by others beside it), then of the parameters."""
@@ -153,15 +183,45 @@ class Traced:
         params = [twin(body, node) for node in self.params]
         moved |= dict(zip(self.params, params, strict=True))
         spare = [parameter(body, kind) for kind in extra]
-        return Subgraph(body, [*(moved[c] for c in captured), *params, *spare], copied(body, self.results, moved))
+        return Subgraph(
+            body, [*(moved[c] for c in captured), *params, *spare], copied(body, self.results, moved),
+            self._as_written(captured, extra),
+        )  # fmt: skip
+
+    def _as_written(self, captured: Sequence[Node], extra: Sequence[TensorType]) -> Subgraph:
+        """All that the function computed, in its order: what each iteration repeats too, and twice what it wrote twice."""
+        body = Graph()
+        places = {node: twin(body, node) for node in (*captured, *self.params)}
+        given = [*places.values(), *(parameter(body, kind) for kind in extra)]
+        moved = {node: places[node] for node in (*self.read, *self.params)}
+        needed: set[Node] = set()
+        stack = list(self.results)
+        while stack:
+            node = stack.pop()
+            if node not in moved and node not in needed:
+                needed.add(node)
+                stack.extend(node.inputs)
+        for node in self.added:
+            if node in needed:
+                moved[node] = body.add(
+                    node.op, tuple(moved[i] for i in node.inputs), node.attrs, node.type, node.name, node.where
+                )
+        return Subgraph(body, given, [moved[r] for r in self.results])
 
     def drop(self, param: int, result: int) -> None:
         """Do without a parameter that only one result reads, and without that."""
         del self.params[param], self.symbols[result], self.results[result]
 
     def withdraw(self) -> None:
-        """Take the body out of the graph around it."""
-        self.graph.withdraw(self.inside)
+        """Take the body out of the graph around it, with the numbers that nothing else there reads."""
+        gone = set(self.inside)
+        read = {i for node in self.added if node not in gone and node not in self.numbers for i in node.parents}
+        for node in reversed(self.added):
+            if node in self.numbers and node not in read:
+                gone.add(node)
+            elif node in self.numbers:
+                read.update(node.parents)
+        self.graph.withdraw(gone)
 
 
 def parameter(graph: Graph, kind: TensorType, name: str = "") -> Node:
@@ -195,13 +255,6 @@ def copied(body: Graph, results: Sequence[Node], moved: dict[Node, Node], *, lea
 
 def _shape(graph: Graph, kind: TensorType) -> Node:
     return graph.add(REGISTRY["shape"], (), {"type": kind}, kind)
-
-
-def _constant(node: Node) -> bool:
-    """Made of small constants alone."""
-    if node.op.leaf == "constant":
-        return node.type.size <= SMALL
-    return bool(node.inputs) and node.op.pure and all(map(_constant, node.inputs))
 
 
 def outputs(node: Any, count: int) -> list[Any]:

@@ -52,9 +52,11 @@ def _apart():
     """Build in graphs of one's own: a trace under way does not see it."""
     saved, state.tracer = state.tracer, None
     control, state.control = state.control, []
+    state.inside += 1
     try:
         yield
     finally:
+        state.inside -= 1
         state.tracer, state.control = saved, control
 
 

@@ -11,6 +11,7 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import TensorType
+from .adjoint import as_written
 from .bodies import COUNTER, Draws, Traced, outputs, symbol
 from .carrying import InGraph, check_callable, check_carries, check_structure, eager_tensors, graph_for, iterations, own
 from .random import stream
@@ -68,6 +69,8 @@ def scan(
             last, ys = job.symbolic(graph, carry, items, length)
         else:
             last, ys = job.checkpointed(graph, carry, items, n, checkpoint_every)
+            plain, stacks = job.symbolic(graph, carry, items, length)
+            last, ys = as_written(last, plain), as_written(ys, stacks)
     return unflatten(spec, last), unflatten(job.y_spec, ys)
 
 

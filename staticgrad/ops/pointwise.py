@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError
+from ..errors import DivisionError, DTypeError
 from ..ir import Expand, Native, Node, OpDef, Pointwise, define
 from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
 from ..types import (
@@ -309,6 +310,55 @@ isfinite = define(
     OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("(abs({0}) < {s}(np.inf))"), floating)
 )
 
+
+def _zero_divisor(node: Node | None, divisor: int) -> DivisionError:
+    return DivisionError(
+        "ZeroDivisionError: integer division or modulo by zero",
+        "give other divisors there, sg.where(y == 0, 1, y), or divide floats",
+    )
+
+
+def _divisor_eval(y: np.ndarray) -> np.ndarray:
+    if not y.all():
+        raise _zero_divisor(None, 0)
+    return y
+
+
+divisor_op = define(
+    OpDef(
+        name="divisor",
+        infer=lambda y: y,
+        eval=_divisor_eval,
+        vjp=None,
+        emit=Native(lambda node, layouts: [("nonzero", ())], check=_zero_divisor),
+        promote=keep,
+        doc="Divisors of integers, checked not to be 0.",
+    )
+)
+
+
+def _checked(op: OpDef) -> Callable[[Any, Any], Any]:
+    """The public function of a division, which looks at the divisors of integers first."""
+    plain = getattr(F, op.name)
+
+    @functools.wraps(plain)
+    def function(x: Any, y: Any) -> Any:
+        kinds = _dtype_of(x).kind, _dtype_of(y).kind
+        if "f" not in kinds and kinds != ("b", "b"):  # booleans have no division
+            if kinds[1] == "b":
+                y = astype(y, _dtype_of(x))
+            if is_scalar(y) or isinstance(y, np.ndarray):
+                _divisor_eval(np.asarray(y))
+            else:
+                y = apply(divisor_op, y)
+        return plain(x, y)
+
+    function.__doc__ = f"{plain.__doc__} Raises DivisionError where integers are divided by 0."
+    setattr(F, op.name, function)
+    numpy_twin(op.eval)(function)
+    return function
+
+
 floor_divide = _binary("floor_divide", np.floor_divide, "floor_divide_{s}({0}, {1})", (
     lambda g, node, out, x, y: F.zeros_like(x), lambda g, node, out, x, y: F.zeros_like(y),
 ), cost=TRANSCENDENTAL, symbol="//", doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
@@ -316,6 +366,8 @@ remainder = _binary("remainder", np.remainder, "remainder_{s}({0}, {1})", (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g * F.floor_divide(x, y), y),
 ), cost=TRANSCENDENTAL, symbol="%", doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
+for _op in (floor_divide, remainder):
+    _checked(_op)
 
 # casts -----------------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from ..types import (
     to_float,
     type_of,
 )
-from .rules import floating, keep
+from .rules import boolean, floating, keep
 
 Axes = tuple[int, ...]
 
@@ -172,6 +172,29 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 mean_op = define(
     OpDef(name="mean", infer=reduced, eval=_mean_eval, vjp=(_mean_vjp,), emit=Expand(_mean_expand), promote=floating)
+)
+
+ALL: Any = np.logical_and
+ANY: Any = np.logical_or
+all_op = define(
+    OpDef(
+        name="all",
+        infer=reduced,
+        eval=lambda x, axis, keepdims: ALL.reduce(x, axis, None, None, keepdims),
+        emit=Reduction(lambda dtype: True, "minimum_{s}({acc}, {x})", ALL.reduce),
+        promote=boolean,
+        doc="Whether every element is true; so over no elements.",
+    )
+)
+any_op = define(
+    OpDef(
+        name="any",
+        infer=reduced,
+        eval=lambda x, axis, keepdims: ANY.reduce(x, axis, None, None, keepdims),
+        emit=Reduction(lambda dtype: False, "maximum_{s}({acc}, {x})", ANY.reduce),
+        promote=boolean,
+        doc="Whether some element is true; none of no elements is.",
+    )
 )
 
 # sum_to and broadcast_like: each is the other's cotangent --------------------------------------------------------
@@ -356,15 +379,15 @@ def std(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
 @public
 @numpy_twin(np.all)
 def all_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether every element is true, bool."""
-    return F.min(F.astype(x, bool), axis, keepdims)
+    """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+    return apply(all_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 
 @public
 @numpy_twin(np.any)
 def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Whether some element is true, bool."""
-    return F.max(F.astype(x, bool), axis, keepdims)
+    """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+    return apply(any_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 
 @public

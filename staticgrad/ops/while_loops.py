@@ -12,6 +12,7 @@ from ..errors import GraphError
 from ..ir import REGISTRY, Graph
 from ..operators import F, Symbol, apply, public
 from ..types import bool_
+from .adjoint import as_written
 from .bodies import COUNTER, Draws, Traced, outputs, symbol
 from .carrying import (
     InGraph,
@@ -67,7 +68,11 @@ def while_loop(
             graph = found.graph
     carry = [symbol(graph, x) for x in leaves]
     with Draws(graph, always=True) as job.draws:
-        last = job.symbolic(graph, carry) if checkpoint_every is None else job.checkpointed(graph, carry, checkpoint_every)
+        if checkpoint_every is None:
+            last = job.symbolic(graph, carry)
+        else:
+            last = job.checkpointed(graph, carry, checkpoint_every)
+            last = as_written(last, job.symbolic(graph, carry))
     result = unflatten(spec, last)
     return result[0] if bare else result
 

@@ -24,8 +24,9 @@ def capture(graph: Any, tensor: Tensor) -> Node:
 
     A leaf that requires grad becomes a trainable variable, one per tensor and graph, which starts from a copy of the
     tensor's data at the time it is initialized. A tensor that requires no grad becomes a constant: its value at its
-    first use, and again after an in-place change. A result that requires grad (`weight.T`) is computed in the graph, as
-    its tape says, from the variables and constants of its leaves. Raises GraphError when that tape has been freed.
+    first use, and again after an in-place change. A result that requires grad (`weight.T`) is computed in the graph, as its
+    tape says, from the variables and constants of its leaves. Raises GraphError when that tape has been freed, and for
+    random numbers, which a graph draws anew in each run.
     """
     if not isinstance(graph, Graph):
         raise GraphError(f"eager tensors can't enter {graph!r}, which was not made by sg.Graph()")
@@ -68,6 +69,13 @@ def _known(graph: Graph, tensor: Tensor, version: int) -> Node | None:
 
 
 def _constant(graph: Graph, tensor: Tensor) -> Node:
+    if tensor.drawn:
+        raise GraphError(
+            f"random numbers of shape {shape_text(tensor.shape)} were drawn when the tensor was made: in a graph they would "
+            "be a constant, the same in every run",
+            "to draw anew in each run, make them inside `with sg.get_default_graph().as_default():` (or that of the graph)",
+            "to keep these numbers, say so: sg.constant(tensor); to change them from run to run, feed a placeholder",
+        )
     version = changed(tensor)
     node = _known(graph, tensor, version)
     if node is None:

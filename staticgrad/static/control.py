@@ -24,7 +24,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        return self.node.name or self.node.op.name
+        return self.graph.name_of(self.node)
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run it in `session`, the default one when left out; see `Session.run`."""

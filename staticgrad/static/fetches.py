@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from ..operators import Symbol
@@ -11,7 +13,9 @@ from ..operators import Symbol
 def flatten(fetches: Any, leaves: list[Any]) -> Hashable:
     """Append what is not a list, tuple (named or not) or mapping to `leaves`, in order; return the structure around it.
 
-    A structure is None for a leaf, else (class, structures of the items); for a mapping (dict, structures, keys).
+    A structure is None for a leaf, else (class, structures of the items); for a mapping (class, structures, keys, what
+    makes the items of a defaultdict). As in TensorFlow 1, tuples, named tuples, attrs classes and mappings come back as what
+    they are, subclasses of list as lists.
     """
     if isinstance(fetches, Symbol):  # most are: no further question
         leaves.append(fetches)
@@ -21,7 +25,10 @@ def flatten(fetches: Any, leaves: list[Any]) -> Hashable:
     if isinstance(fetches, list):
         return list, tuple(flatten(item, leaves) for item in fetches)
     if isinstance(fetches, Mapping):
-        return dict, tuple(flatten(item, leaves) for item in fetches.values()), tuple(fetches)
+        made = fetches.default_factory if isinstance(fetches, defaultdict) else None
+        return type(fetches), tuple(flatten(item, leaves) for item in fetches.values()), tuple(fetches), made
+    if hasattr(type(fetches), "__attrs_attrs__"):
+        return type(fetches), tuple(flatten(getattr(fetches, a.name), leaves) for a in type(fetches).__attrs_attrs__)
     leaves.append(fetches)
     return None
 
@@ -56,7 +63,8 @@ def _rebuild(structure: Any, values: Iterator[Any]) -> Any:
     cls, items, *keys = structure
     parts = [_rebuild(item, values) for item in items]
     if keys:
-        return dict(zip(keys[0], parts, strict=True))
+        make = partial(cls, keys[1]) if issubclass(cls, defaultdict) else cls
+        return make(zip(keys[0], parts, strict=True))
     if cls is list:
         return parts
-    return cls(*parts) if hasattr(cls, "_fields") else tuple(parts)
+    return cls(*parts) if hasattr(cls, "_fields") or hasattr(cls, "__attrs_attrs__") else tuple(parts)

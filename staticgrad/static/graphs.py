@@ -119,7 +119,7 @@ def named(graph: ir.Graph, name: str) -> Node:
     """The node of this name, with or without ":0". Raises GraphError."""
     node = graph.by_name(name.removesuffix(":0"))
     if node is None:
-        names = [n.name for n in graph.nodes if n.name]
+        names = [graph.name_of(n) for n in graph.nodes]
         close = " or ".join(map(repr, difflib.get_close_matches(name, names, n=3)))
         raise GraphError(
             f"The name {name!r} refers to a Tensor which does not exist in the graph.",

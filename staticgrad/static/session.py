@@ -172,7 +172,7 @@ class Session:
             if node.op.effect == "group":
                 raise FeedError(f"Cannot interpret feed_dict key as Tensor: {key!r}. (An operation has no value.)")
             if node in fed:
-                raise FeedError(f"Tensor '{node.name or node.op.name}' is fed twice, as {fed[node]!r} and as {key!r}")
+                raise FeedError(f"Tensor '{self.graph.name_of(node)}' is fed twice, as {fed[node]!r} and as {key!r}")
             fed[node] = key
         return tuple(fed)
 
@@ -201,8 +201,7 @@ class Session:
         self._values.check_open()
         with ExitStack() as stack:
             stack.enter_context(self.as_default())
-            if default_graph() is not self.graph:
-                stack.enter_context(using(self.graph))
+            stack.enter_context(using(self.graph))
             self._entered.append(stack.pop_all())
         return self
 

@@ -25,9 +25,9 @@ from .inputs import constant
 class Variable(Symbol):
     """A tensor whose value lives in a session from run to run; usable wherever a tensor is.
 
-    initial_value: array, number, eager tensor (copied), or a symbolic tensor, e.g. random, which the initializer
-    computes; trainable: optimizers update it; dtype: that of initial_value unless given. Raises ArgumentError when the
-    shape of initial_value has unknown extents.
+    initial_value: array, number, eager tensor (copied: random numbers too, once for all sessions), or a symbolic tensor, e.g.
+    random, which the initializer computes; trainable: optimizers update it; dtype: that of initial_value unless given.
+    Raises ArgumentError when the shape of initial_value has unknown extents.
     """
 
     __slots__ = ("initializer",)

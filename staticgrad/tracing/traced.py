@@ -33,6 +33,11 @@ class Traced(Symbol):
         self.tracer.check_active(self)
         return self.tracer.graph
 
+    @property
+    def name(self) -> str:
+        """That of its argument, or of its op: nobody looks a trace's values up by name."""
+        return self.node.name or self.node.op.name
+
     def operand(self) -> Node:
         self.tracer.check_view(self)
         return self.node

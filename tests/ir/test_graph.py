@@ -113,6 +113,26 @@ def test_append_takes_existing_nodes_of_other_graphs():
 def test_names_are_made_unique_as_in_tensorflow():
     graph = Graph()
     assert [graph.unique_name(n) for n in ("w", "w", "w", "b", "w_1")] == ["w", "w_1", "w_2", "b", "w_1_1"]
+    graph = Graph()
+    assert [graph.unique_name(n) for n in ("w_1", "w", "w", "w")] == ["w_1", "w", "w_2", "w_3"]
+
+
+def test_every_node_has_a_name_that_finds_it():
+    """In the order of the nodes, whoever asks first; nodes that follow take other names."""
+    graph = Graph()
+    x = leaf(graph, graph.unique_name("neg"))
+    a, b = op(graph, "neg", x), op(graph, "neg", x)
+    assert graph.name_of(b) == "neg_2"
+    assert [graph.name_of(n) for n in (x, a)] == ["neg", "neg_1"]
+    late = leaf(graph, graph.unique_name("neg"))
+    more = op(graph, "exp", a)
+    assert graph.by_name("exp") is more
+    names = [graph.name_of(n) for n in graph.nodes]
+    assert names == ["neg", "neg_1", "neg_2", "neg_3", "exp"]
+    assert [graph.by_name(name) for name in names] == [x, a, b, late, more]
+    graph.withdraw([a])
+    assert graph.by_name("neg_1") is None
+    assert graph.name_of(op(graph, "neg", b)) == "neg_4"
 
 
 def test_a_name_finds_its_first_node():

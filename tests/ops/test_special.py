@@ -311,6 +311,46 @@ def test_derivatives_at_nan(name: str, fn: Any, x: list[float], expected: list[f
     leaf = sg.tensor(np.array(x), requires_grad=True)
     fn(leaf).sum().backward()
     np.testing.assert_array_equal(leaf.grad.numpy(), expected)
+EMPTY = [  # over the axis of extent 0, and over all axes
+    ("sum", [0, 0], 0), ("mean", [nan, nan], nan), ("var", [nan, nan], nan), ("std", [nan, nan], nan), ("norm", [0, 0], 0),
+    ("logsumexp", [-inf, -inf], -inf), ("all", [True, True], True), ("any", [False, False], False),
+]  # fmt: skip
+IMPOSSIBLE = ("max", "min", "argmax", "argmin")
+
+
+def in_session(function: Any, x: np.ndarray) -> Any:
+    with sg.Graph().as_default():
+        t = sg.placeholder(x.dtype, [None] * x.ndim)
+        with sg.Session() as session:
+            return session.run(function(t), {t: x})
+
+
+MODES = {
+    "eager": lambda function, x: function(Tensor(x)).numpy(),
+    "session": in_session,
+    "compiled": lambda function, x: sg.compile(function)(x).numpy(),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("name", "along", "whole"), EMPTY, ids=[row[0] for row in EMPTY])
+def test_reductions_over_no_elements(name: str, along: Any, whole: Any, mode: str):
+    """As PyTorch has them."""
+    x = np.zeros((2, 0), np.float32)
+    for axis, expected in ((1, along), ((0, 1), whole), (0, []), ((), np.zeros((2, 0)))):
+        if axis == () and name not in ("sum", "all", "any"):
+            continue
+        result = MODES[mode](lambda t, axis=axis: getattr(F, name)(t, axis), x)
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_extrema_of_no_elements(name: str):
+    for function in (getattr(F, name), sg.compile(getattr(F, name))):
+        for axis in (1, None):
+            with pytest.raises(ShapeError, match="zero-size array to a reduction which has no identity"):
+                function(Tensor(np.zeros((2, 0), np.float32)), axis)
+        assert function(Tensor(np.zeros((2, 0), np.float32)), 0).shape == (0,)
 
 
 # integers and booleans --------------------------------------------------------------------------------------

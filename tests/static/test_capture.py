@@ -1,22 +1,28 @@
 """Eager tensors used in a static graph."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from staticgrad import eager, ir
+from staticgrad.eager.random import marks
 from staticgrad.errors import GraphError, ShapeError, UninitializedError
-from staticgrad.operators import F
+from staticgrad.operators import F, frontends
 from staticgrad.static import (
     Graph,
     Session,
+    Variable,
     assign_sub,
     capture,
     constant,
     control_dependencies,
+    get_default_graph,
     global_variables_initializer,
     gradients,
+    placeholder,
+    reset_default_graph,
 )
 from staticgrad.static import placeholder as feed
 
@@ -162,3 +168,123 @@ def test_what_can_not_enter():
         x * changed
     with pytest.raises(GraphError, match=r"which was not made by sg.Graph\(\)"):
         capture(ir.Graph(), w)
+
+
+# random numbers --------------------------------------------------------------------------------------------------------
+
+
+def outside(action):
+    """The result of `action` where no graph is entered, in a fresh default graph that has a placeholder of 3 numbers."""
+
+    def run():
+        reset_default_graph()
+        try:
+            return action(placeholder(np.float32, (3,)))
+        finally:
+            reset_default_graph()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(run).result()
+
+
+def filled():
+    return eager.zeros(3).normal_()
+
+
+def added():
+    x = eager.zeros(3)
+    x += eager.rand(3)
+    return x
+
+
+RANDOM = {
+    "rand": lambda: eager.rand(3),
+    "randn": lambda: eager.randn(3),
+    "randint": lambda: eager.randint(0, 9, (3,)),
+    "randperm": lambda: eager.randperm(3),
+    "dropout": lambda: eager.dropout(eager.ones(3)),
+    "made of some": lambda: (0.1 * eager.randn(3, 3).T).sum(0) + 1,
+    "detached": lambda: eager.rand(3).detach(),
+    "filled": filled,
+    "added in place": added,
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_numbers_are_no_constants(name):
+    """Drawn anew in each run where the graph is entered; an error elsewhere, never one draw for all runs."""
+
+    def build(x):
+        with pytest.raises(GraphError) as caught:
+            x + RANDOM[name]()
+        return str(caught.value).splitlines()
+
+    lines = outside(build)
+    assert lines[0] == (
+        "random numbers of shape (3,) were drawn when the tensor was made: in a graph they would be a constant, the same in "
+        "every run"
+    )
+    assert "test_capture.py" in lines[1]
+    assert "with sg.get_default_graph().as_default():" in lines[2]
+    assert "sg.constant(tensor)" in lines[3]
+
+
+def test_random_numbers_drawn_before_the_graph_are_no_constants():
+    noise = outside(lambda x: eager.rand(3))
+    with pytest.raises(GraphError, match="random numbers of shape"):
+        placeholder(np.float32, (3,)) + noise
+
+
+def test_random_numbers_in_the_default_graph():
+    def run(x):
+        with get_default_graph().as_default():
+            y = x * 0 + eager.rand(3)
+        with Session() as session:
+            z = x * 0 + eager.rand(3)
+            looped, _ = F.scan(lambda c, _: (c + eager.rand(3), None), x, length=2)
+            return [session.run([y, z, looped], {x: np.zeros(3)}) for _ in range(2)]
+
+    first, second = outside(run)
+    for a, b in zip(first, second, strict=True):
+        assert not np.array_equal(a, b)
+
+
+def test_bodies_outside_of_a_graphs_context_draw_in_each_run():
+    def run(x):
+        looped, _ = F.scan(lambda c, _: (c + eager.rand(3), None), x, length=2)
+        session = Session()
+        return [session.run(looped, {x: np.zeros(3)}) for _ in range(2)]
+
+    assert not np.array_equal(*outside(run))
+
+
+def test_random_numbers_that_are_meant_as_values():
+    """As a constant, as the first value of a variable, as a parameter, and fed."""
+
+    def run(x):
+        noise, weight = eager.rand(3), eager.rand(3, requires_grad=True)
+        y = x + constant(noise) + Variable(noise) + weight
+        session = Session()
+        session.run(global_variables_initializer())
+        expected = 3 * noise.numpy() + weight.detach().numpy()
+        np.testing.assert_allclose(session.run(y, {x: noise}), expected, rtol=1e-6)
+
+    outside(run)
+
+
+def test_marks_end_with_the_tensors():
+    """Eager ops go their short way again."""
+    gc.collect()
+    before, tracing = marks.alive, frontends.tracing - bool(marks.alive)
+
+    def run(x):
+        noise = eager.rand(3)
+        assert (marks.alive, frontends.tracing) == (before + 1, tracing + 1)
+        more = noise + 1
+        assert marks.alive == before + 2
+        del noise
+        assert (marks.alive, frontends.tracing) == (before + 1, tracing + 1)
+        del more
+
+    outside(run)
+    assert (marks.alive, frontends.tracing) == (before, tracing + bool(before))

@@ -1,6 +1,6 @@
 """Structures of fetches."""
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 
 import numpy as np
 import pytest
@@ -10,6 +10,31 @@ from staticgrad.static import Graph, Session, Variable, constant, group, placeho
 from staticgrad.static.fetches import flatten, is_flat, rebuilder
 
 Pair = namedtuple("Pair", "first second")
+
+
+class Record(dict):
+    pass
+
+
+class Triple(list):
+    pass
+
+
+class Attrs:
+    """As a class that `attrs` made."""
+
+    __attrs_attrs__ = namedtuple("Attributes", "x y")(namedtuple("A", "name")("x"), namedtuple("A", "name")("y"))
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __eq__(self, other):
+        return type(other) is Attrs and (self.x, self.y) == (other.x, other.y)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"Attrs({self.x!r}, {self.y!r})"
 
 STRUCTURES = [
     1,
@@ -26,6 +51,9 @@ STRUCTURES = [
     (1, Pair(2, [3])),
     (1, (2, [3])),
     OrderedDict(z=1, a=(2,)),
+    Record(z=1, a=OrderedDict(b=2)),
+    defaultdict(list, z=1),
+    Attrs(1, (2,)),
     [[]],
 ]
 
@@ -37,13 +65,22 @@ def test_taken_apart_and_put_together(structure):
     assert leaves == sorted(leaves)
     result = rebuilder(shape)(list(leaves))
     assert result == structure
-    assert isinstance(structure, type(result))
+    assert type(result) is type(structure)
+    if isinstance(structure, dict):
+        assert list(result) == list(structure)
+        assert getattr(result, "default_factory", None) is getattr(structure, "default_factory", None)
+
+
+def test_a_kind_of_list_comes_back_as_a_list():
+    """As in TensorFlow 1."""
+    x = placeholder(np.float32, (), name="kind")
+    assert type(Session().run([Triple([x])], {x: 1})[0]) is list
 
 
 def test_structures_are_told_apart():
     keys = [(flatten(s, []), is_flat(flatten(s, []))) for s in STRUCTURES]
     assert len(set(keys)) == len(keys)
-    assert [is_flat(k) for k, _ in keys] == [True] * 8 + [False] * 7
+    assert [is_flat(k) for k, _ in keys] == [True] * 8 + [False] * 10
 
 
 def test_fetched_structures():
@@ -58,6 +95,10 @@ def test_fetched_structures():
         assert sess.run((x, y), {x: 3}) == (3, 6)
         assert sess.run([x, y], {x: 3}) == [3, 6]
         assert sess.run({"y": y}, {x: 3}) == {"y": 6}
+        found = sess.run(OrderedDict(b=y, a=[x, defaultdict(int, k=y)]), {x: 3})
+        assert type(found) is OrderedDict
+        assert list(found.items()) == [("b", 6), ("a", [3, {"k": 6}])]
+        assert found["a"][1]["nothing"] == 0
         assert sess.run([], {x: 3}) == []
         assert sess.run(["x", "x:0", x.graph.get_tensor("x")], {"x": 3}) == [3, 3, 3]
 

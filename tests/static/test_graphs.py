@@ -14,6 +14,7 @@ from staticgrad.static import (
     Variable,
     constant,
     get_default_graph,
+    gradients,
     group,
     identity,
     placeholder,
@@ -90,3 +91,18 @@ def test_two_tensors_of_one_meaning_can_be_fed_apart():
     a, b = F.exp(x), F.exp(x)
     assert a.node is not b.node
     assert Session().run([a, b], {x: 0, a: 5}) == [5, 1]
+
+
+def test_names_of_tensors_find_them():
+    """Named or not, gradients and loops too."""
+    x = placeholder(np.float32, (2,), name="x")
+    y = (x + 1) * (x + 2)
+    last, _ = F.scan(lambda h, _: (h * y, None), x, length=2)
+    tensors = [x, x + 3, y, last, *gradients((last * y).sum(), [x, y]), constant(1.0), constant(2.0)]
+    assert len({t.name for t in tensors}) == len(tensors)
+    feed = {x: np.array([1, 2], np.float32)}
+    session = Session()
+    for tensor in tensors:
+        for name in (tensor.name, f"{tensor.name}:0"):
+            np.testing.assert_array_equal(session.run(name, feed), session.run(tensor, feed))
+        assert get_default_graph().get_tensor(tensor.name).node is tensor.node

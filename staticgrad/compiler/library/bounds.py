@@ -1,4 +1,5 @@
 """Index checks: out[i] = index[i] as int64, counted from the end when negative; the first bad one goes to `status`.
+Checks of divisors: out[i] = divisor[i]; the first 0 goes to `status`.
 
 sizes = extent, lowest allowed index, id of the check; buffers = indices, result, status (code, index, extent, id).
 """
@@ -22,3 +23,13 @@ def checked(indices, result, status, sizes, start, stop):
 @kernel
 def bounded_T(buffers, sizes, start, stop):
     checked(T_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def nonzero_T(buffers, sizes, start, stop):
+    divisors, result, status = T_at(buffers, 0), T_at(buffers, 1), i64_at(buffers, 2)
+    for i in range(start, stop):
+        if divisors[i] == 0:
+            status[0], status[1], status[2], status[3] = 1, 0, 0, sizes[2]
+            return
+        result[i] = divisors[i]

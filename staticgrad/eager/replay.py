@@ -1,0 +1,152 @@
+"""A program of the IR on the tape: every operation runs and is recorded as eager mode would, loops and branches as Python's.
+
+Gradients of loops and branches are taken by the backward pass over that tape, so they have the bits of eager mode: cotangents
+are added one by one, in the order in which the operations ran. `compiler/strict.py` uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import StaticgradError
+from ..ir import Node, Region, Result, Subgraph
+from ..operators import F, frontends
+from ..ops.adjoint import adjoint_op
+from ..ops.roles import Loop
+from .autograd import Walk
+from .dispatch import run
+from .modes import modes
+from .tensor import wrap
+
+Values = dict[Node, Any]
+
+
+class Replay:
+    """The function of the `leaves`, nodes without inputs, that computes `results`. order: all nodes, operands first."""
+
+    def __init__(self, order: Sequence[Node], leaves: Sequence[Node], results: Sequence[Node]):
+        self.leaves, self.results = leaves, results
+        self.order = order
+        self.sources = {x for node in order if node.op is adjoint_op for x in _parts(node)[2]}
+
+    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        mode = modes.now
+        saved = mode.grad, mode.anomaly, mode.arrays
+        mode.grad, mode.anomaly, mode.arrays = True, False, False
+        try:
+            values = self._run(arrays)
+        finally:
+            mode.grad, mode.anomaly, mode.arrays = saved
+        return tuple(values[node]._data for node in self.results)
+
+    def _run(self, arrays: Sequence[np.ndarray]) -> Values:
+        values: Values = {node: wrap(array) for node, array in zip(self.leaves, arrays, strict=True)}
+        taken: dict[Any, list[Any]] = {}
+        for node in self.order:
+            if node.op is not adjoint_op:
+                if node not in values:
+                    values[node] = _value(node, values)
+            else:
+                group = _group(node)
+                if group not in taken:
+                    taken[group] = self._gradients(node, values)
+                g = taken[group][node.attrs["index"]]
+                values[node] = wrap(np.zeros(node.type.shape, node.type.dtype)) if g is None else g
+            if node in self.sources and not values[node]._tracked:
+                values[node].requires_grad_(True)
+        return values
+
+    def _gradients(self, node: Node, values: Values) -> list[Any]:
+        """The cotangents of one group; None where nothing flows in this run."""
+        ys, seeds, xs, stops = ([values[n] for n in part] for part in _parts(node))
+        roots = [(y, seed) for y, seed in zip(ys, seeds, strict=True) if y._tracked]
+        walk = Walk([y for y, _ in roots], [seed for _, seed in roots], True, xs)
+        walk.needed -= {stop._record for stop in stops}
+        walk.run(True)
+        return [walk.found.get(id(x), (None, None))[1] for x in xs]
+
+
+def _group(node: Node) -> Any:
+    return node.inputs[1:], node.attrs["ys"], node.attrs["xs"]
+
+
+def _parts(node: Node) -> list[Sequence[Node]]:
+    """The results that were differentiated, their cotangents, the tensors with respect to which, and those taken for
+    constants."""
+    n, m = node.attrs["ys"], node.attrs["xs"]
+    rest = node.inputs[1:]
+    return [rest[:n], rest[n : 2 * n], rest[2 * n : 2 * n + m], rest[2 * n + m :]]
+
+
+def _value(node: Node, values: Values) -> Any:
+    """One operation. Raises its errors with the user's line."""
+    op = node.op
+    if op.leaf:
+        return wrap(op.eval(**node.attrs))
+    operands = [values[i] for i in node.inputs]
+    try:
+        if isinstance(op.emit, Result):
+            return operands[0][node.attrs["index"]]
+        if isinstance(op.emit, Region):
+            return (_loop if "body" in node.attrs else _branch)(node, operands)
+        if op.equals is not None:
+            return operands[1]
+        if op.name == "identity":  # names a value, which eager mode has no operation for
+            return operands[0]
+        return run(op, tuple(operands), dict(node.attrs))
+    except StaticgradError as error:
+        raise type(error)(error.summary, *error.details, where=node.where) from None
+
+
+def _call(body: Subgraph, operands: Sequence[Any]) -> list[Any]:
+    body = body if body.written is None else body.written
+    values: Values = dict(zip(body.params, operands, strict=True))
+    for node in body.graph.nodes:
+        if node not in values:
+            values[node] = _value(node, values)
+    return [values[result] for result in body.results]
+
+
+def _branch(node: Node, operands: Sequence[Any]) -> list[Any]:
+    pred, *given = operands
+    return [F.clone(x) for x in _call(node.attrs["then" if pred._data else "orelse"], given)]
+
+
+def _loop(node: Node, operands: Sequence[Any]) -> Sequence[Any]:
+    """As `scan` and `while_loop` run on eager tensors."""
+    loop = Loop(node.attrs, operands)
+    n, carries = len(loop.inits), list(loop.inits)
+    made: list[list[Any]] = []
+    for t in _steps(node, loop):
+        if loop.cond is not None and not loop.cond.eval([x._data for x in (*loop.consts, *carries)])[0]:
+            break
+        found = _call(loop.body, [*loop.consts, *carries, *(x[t] for x in loop.stacks)])
+        carries = found[:n]
+        made.append(found[n:])
+    done = [wrap(np.asarray(len(made)))] if loop.cond is not None else []
+    if not made:  # stacks of no items
+        stacks = [wrap(x) for x in node.op.eval(*(x._data for x in operands), **node.attrs)[n : n + len(loop.items)]]
+    else:
+        if node.attrs["reverse"]:
+            made.reverse()
+        stacks = [F.stack(values) for values in zip(*made, strict=True)]
+    return [*(F.clone(c) for c in carries), *stacks, *done]
+
+
+def _steps(node: Node, loop: Loop) -> Any:
+    if loop.cond is not None:
+        return iter(int, 1)
+    length = node.attrs["length"]
+    n = int(loop.count._data) if loop.count is not None else loop.stacks[0].shape[0] if length is None else length
+    return reversed(range(n)) if node.attrs["reverse"] else range(n)
+
+
+def replay(order: Sequence[Node], leaves: Sequence[Node], results: Sequence[Node]) -> Callable[..., Any]:
+    """See `Replay`."""
+    return Replay(order, leaves, results)
+
+
+frontends.replay = replay
