@@ -139,12 +139,13 @@ def _written(owner: Tensor, places: np.ndarray, part: Tensor) -> tuple[Tensor, A
 
 def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
     """The positions of a view's elements among those of the tensor whose memory it shares, found by their addresses."""
-    inside, whole = _addresses(view._data), _addresses(owner._data).reshape(-1)
+    inside, whole = addresses(view._data), addresses(owner._data).reshape(-1)
     order = np.argsort(whole, kind="stable")
     return order[np.searchsorted(whole, inside, sorter=order)]
 
 
-def _addresses(array: np.ndarray) -> np.ndarray:
+def addresses(array: np.ndarray) -> np.ndarray:
+    """Of each element."""
     result = np.full(array.shape, array.__array_interface__["data"][0], np.int64)
     for axis, (extent, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
         shape = [1] * array.ndim

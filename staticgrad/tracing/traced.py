@@ -220,10 +220,32 @@ class Alias(Traced):
     @property
     def node(self) -> Node:
         if self.base.node is not self._seen:
-            self._fresh = F.stop_gradient(self.base).node
+            self._fresh = self.look()
             self._seen = self.base.node
         return self._fresh
 
     @node.setter
     def node(self, value: Node) -> None:
         pass
+
+    @property
+    def seen(self) -> Node | None:
+        """Its value when it was last asked for."""
+        return None if self._seen is None else self._fresh
+
+    def look(self) -> Node:
+        """Its value, as the base is now."""
+        return F.stop_gradient(self.base).node
+
+    def within(self, value: Any) -> Any:
+        """The value of the base when that of this one is `value`."""
+        return value
+
+    @property
+    def detaches(self) -> bool:
+        """Changes of it are not recorded as changes of the base."""
+        return True
+
+    def records(self, value: Any) -> None:
+        """It was changed, and has a tape of its own until its base is changed."""
+        self._seen, self._fresh = self.base.node, value.node

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -24,6 +24,7 @@ from ..operators import F, Symbol, append, frontends, state
 from ..ops.leaves import constant_of
 from ..ops.pointwise import stop_gradient_op
 from ..types import TensorType, shape_text, type_of
+from .sharing import Member, Place, Window
 from .traced import Alias, Leaf, Traced
 
 _count = threading.Lock()
@@ -43,19 +44,24 @@ class Reached(BaseException):
 class Tracer:
     """What one trace knows: the graph, the tensors it reached, and their symbolic state.
 
-    name: of the function. arrays: ids of the ndarrays that it reads from outside; they are read anew at every run.
+    name: of the function. arrays: ids of the ndarrays that it reads from outside; they are read anew at every run. places:
+    of arguments that share memory, by number.
     """
 
-    def __init__(self, name: str, arrays: Collection[int] = ()):
+    def __init__(self, name: str, arrays: Collection[int] = (), places: Mapping[int, Place] | None = None):
         self.name = name
+        self.places: Mapping[int, Place] = {} if places is None else places
+        self.windows: list[Window] = []
         self.graph = Graph()
         self.arrays = arrays
         self.tracked: set[Node] = set()
         """Nodes that require grad."""
         self.leaves: dict[Node, Any] = {}
         """Leaves that require grad, by the nodes of all their versions: eager tensors, or what is traced."""
-        self.arguments: list[tuple[Any, Leaf]] = []
+        self.arguments: list[tuple[Any, Leaf | Window]] = []
         """(what was passed, its placeholder)"""
+        self.bases: dict[int, Leaf] = {}
+        """Arguments that windows before them look into, by number."""
         self.captured: dict[int, tuple[Tensor, Leaf]] = {}
         """By id of the eager tensor."""
         self.around: dict[int, tuple[Any, Tensor]] = {}
@@ -92,6 +98,8 @@ class Tracer:
         """Let go of the values, which refer to the tracer, and of the arrays that were passed."""
         for values in (self.arguments, self.captured, self.around, self.grads, self.entry, self.hooks, self.retained):
             values.clear()
+        self.windows.clear()
+        self.bases.clear()
         for nodes in (self.leaves, self.tracked, self.overwritten):
             nodes.clear()
 
@@ -100,10 +108,16 @@ class Tracer:
 
     # values -----------------------------------------------------------------------------------------------------------
 
-    def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf:
-        """The placeholder for an array or a tensor that was passed in."""
-        symbol = append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name)
-        leaf = Leaf(self, symbol.node)
+    def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | Window:
+        """The placeholder for an array or a tensor that was passed in, or the window that stands for it."""
+        number = len(self.arguments)
+        leaf = self.bases[number] if number in self.bases else self._placeholder(array, name)
+        place = self.places.get(number)
+        if place is not None:
+            window = Window(self, self._base(place), place, leaf.node)
+            self.windows.append(window)
+            self.arguments.append((given, window))
+            return window
         if isinstance(given, Tensor) and given._tracked:
             for other, first in self.arguments:
                 if other is given:  # passed twice: one leaf, the second placeholder is not read
@@ -112,6 +126,45 @@ class Tracer:
             self._track(leaf.node, leaf)
         self.arguments.append((given, leaf))
         return leaf
+
+    def _placeholder(self, array: np.ndarray, name: str) -> Leaf:
+        return Leaf(self, append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name).node)
+
+    def _base(self, place: Place) -> Leaf:
+        """What a window looks into: another argument, a tensor that the function reaches, or the gradient of one."""
+        if isinstance(place.base, Tensor):
+            return self.value(place.base)
+        if isinstance(place.base, tuple):  # a gradient
+            (owner,) = place.base
+            return self.get_grad(owner if isinstance(owner, Tensor) else self.arguments[owner][1])
+        if place.base < len(self.arguments):
+            base = self.arguments[place.base][1]
+            assert isinstance(base, Leaf)
+            return base
+        if place.base not in self.bases:
+            self.bases[place.base] = self._placeholder(place.array, f"arg{place.base}")
+        return self.bases[place.base]
+
+    def members(self, sources: Sequence[np.ndarray], labels: Sequence[str]) -> list[Member]:
+        """The memory that the step reads and writes; sources: the arrays of the arguments."""
+        found = []
+        for number, ((given, leaf), array, label) in enumerate(zip(self.arguments, sources, labels, strict=True)):
+            if given is not None:
+                tensor = given if isinstance(given, Tensor) else None
+                found.append(Member(array, number, label, leaf.changed, leaf.node.where, tensor))
+        for tensor, leaf in self.captured.values():
+            label = tensor.name if tensor.name else "a tensor that it reaches"
+            found.append(Member(tensor._data, tensor, label, leaf.changed, leaf.node.where, tensor))
+        for key, entry in self.entry.values():
+            if entry is not None and isinstance(key, Tensor):
+                label = f"the gradient of {key.name if key.name else 'a tensor that it reaches'}"
+                found.append(Member(key._grad._data, (key,), label, entry.changed, entry.node.where, key._grad))  # type: ignore[union-attr]
+            elif entry is not None:
+                number = next(i for i, (_, leaf) in enumerate(self.arguments) if leaf is key)
+                grad = self.arguments[number][0]._grad
+                label = f"the gradient of {labels[number]}"
+                found.append(Member(grad._data, (number,), label, entry.changed, entry.node.where, grad))
+        return found
 
     def constant(self, array: np.ndarray, requires_grad: bool = False) -> Traced:
         """A tensor made inside the function: `sg.zeros(3)`."""
@@ -260,9 +313,11 @@ class Tracer:
         self._assign(x, value)
 
     def _assign(self, x: Traced, value: Any, same_memory: bool = True) -> None:
-        detached = isinstance(x, Alias)
+        aliases: list[Alias] = []
         while isinstance(x, Alias):
+            aliases.append(x)
             x = x.base
+        detached = any(alias.detaches for alias in aliases)
         if not isinstance(x, Leaf) and ((detached and x.requires_grad) or x.is_view):
             self.refuse(
                 f"an in-place change of {x.describe()}, which shares memory with another tensor, can't be traced",
@@ -275,15 +330,21 @@ class Tracer:
                 "gradient would go to what it was made of, past the change",
                 "change a clone() of its detach(), or make the change outside of sg.no_grad()",
             )
-        value = F.broadcast_to(F.astype(self._operand(value), x.dtype), x.shape)
+        shape = aliases[0].shape if aliases else x.shape
+        part = value = F.broadcast_to(F.astype(self._operand(value), x.dtype), shape)
+        for alias in aliases:
+            value = alias.within(value)
         if detached or not same_memory:
             value = F.stop_gradient(value)
         if same_memory:
             self.overwritten.add(_memory(x.node))
+            self.overwritten.update(_memory(w.seen) for w in self.windows if w.base is x and w.seen is not None)
         key = self.leaves.get(x.node)
         x.node = self.own(value).node
         if key is not None:  # another version of the leaf
             self._track(x.node, key)
+        if detached and modes.now.grad and part.requires_grad:
+            aliases[0].records(self.own(part))
 
     def own(self, value: Any) -> Traced:
         """The value in a node of its own, as it would have memory of its own."""
@@ -298,6 +359,12 @@ class Tracer:
             self.refuse(
                 f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "
                 f"{target.dtype} has to stay, got {shape_text(value.shape)} {value.dtype}"
+            )
+        if any(window is target or window.base is target for window in self.windows):
+            self.refuse(
+                f"{target.describe()} shares memory with another argument of the compiled function: it can't be given other "
+                "data inside",
+                "pass a clone() of one of them",
             )
         if isinstance(target, Alias):
             target.base = self.own(F.stop_gradient(self._operand(value)))
