@@ -32,8 +32,8 @@ class Call:
     """The arguments of one call.
 
     key: what they are to a trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
-    made; given: the objects that they came from; others: what is neither array nor container, with the number of its part. bound: tensors that are known by
-    identity, by id.
+    made; given: the objects that they came from; others: what is neither array nor container, with the number of its part.
+    bound: tensors that are known by identity, by id.
     """
 
     def __init__(self, names: Callable[[], list[str]], args: tuple[Any, ...], kwargs: dict[str, Any], bound: Mapping[int, Any]):

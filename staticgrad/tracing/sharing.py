@@ -15,12 +15,13 @@ from ..eager.inplace import addresses
 from ..eager.tensor import Tensor
 from ..errors import TraceError, Where
 from ..ir import Node
-from ..operators import F, apply
+from ..operators import F, Symbol, apply
 from ..ops.gathering import gather_op, scatter_op
 from ..types import shape_text
 from .traced import Alias, Traced
 
 ndarray = np.ndarray
+ADVICE = "pass a clone() of one of them, or one tensor of which the function takes the views that it needs"
 
 
 class Member(NamedTuple):
@@ -42,13 +43,15 @@ class Member(NamedTuple):
 
 class Place(NamedTuple):
     """Where an argument lies in its base. base: as `Member.key`; places: the positions of its elements among those of the
-    base, None for the same elements; taped: it is a view of the base on one tape."""
+    base, None for the same elements; inside: which elements these are, None for all; taped: it is a view of the base on
+    one tape; array: that of the base; label: of the base."""
 
     base: Any
     places: ndarray | None
+    inside: ndarray | None
     taped: bool
     array: ndarray
-    """That of the base."""
+    label: str
 
 
 class Shared(BaseException):
@@ -61,7 +64,7 @@ class Shared(BaseException):
 class Window(Alias):
     """An argument as a part of the memory of another tensor: it sees changes of that, and changes of it change that.
 
-    origin: its placeholder, which nothing reads.
+    origin: its placeholder, of which elements outside the base are read.
     """
 
     __slots__ = ("origin", "place")
@@ -77,10 +80,18 @@ class Window(Alias):
         if places is not None:
             flat = apply(gather_op, F.reshape(value, (-1,)), places.reshape(-1), axis=0)
             value = F.reshape(flat, places.shape)
+        if self.place.inside is not None:
+            value = F.where(self.place.inside, value, Symbol(self.tracer.graph, self.origin))
         return value.node
 
     def within(self, value: Any) -> Any:
         places = self.place.places
+        if self.place.inside is not None:
+            self.tracer.refuse(
+                f"the compiled function changes {self.origin.name} in place, which shares a part of its memory with "
+                f"{self.place.label}",
+                ADVICE,
+            )
         if places is None:
             return value
         base, flat = self.base, places.reshape(-1)
@@ -108,7 +119,7 @@ def share(a: ndarray, b: ndarray) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=100_000)
+        return np.shares_memory(a, b, max_work=100_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 
@@ -145,10 +156,10 @@ def pattern(
 def _pairs(members: Sequence[Member]) -> Iterator[tuple[int, int]]:
     """Of members that share memory which is changed, one of them an argument or the gradient of one."""
     for i, a in enumerate(members):
-        for k in range(i):
-            b = members[k]
-            if (a.changed or b.changed) and (a.is_argument or b.is_argument) and share(a.array, b.array):
-                yield k, i
+        if a.is_argument or (isinstance(a.key, tuple) and isinstance(a.key[0], int)):
+            for k, b in enumerate(members):
+                if k != i and (a.changed or b.changed) and share(a.array, b.array):
+                    yield i, k
 
 
 def check(members: Sequence[Member], known: Mapping[int, Place]) -> None:
@@ -169,7 +180,9 @@ def check(members: Sequence[Member], known: Mapping[int, Place]) -> None:
         base = _base(ones)
         for one in ones:
             if one is not base:
-                found[one.key] = _place(one, base, ones)
+                place = found[one.key] = _place(one, base, ones)
+                if place.inside is not None and any(share(one.array, x.array) for x in ones if x is not one and x is not base):
+                    raise _refused(ones)
     if known:
         raise _refused(ones)
     raise Shared(found)
@@ -184,7 +197,12 @@ def _base(ones: Sequence[Member]) -> Member:
         if len(reached) > 1 or late:
             raise _refused(ones)
         return reached[0]
-    return max(ones, key=lambda one: (one.tensor is not None and one.tensor._tracked, one.array.size))
+
+    def order(one: Member) -> tuple[bool, bool, bool]:
+        holds = all(places_in(other.array, one.array)[1] is None for other in ones)
+        return one.tensor is not None and one.tensor._tracked, holds, one.changed
+
+    return max(ones, key=order)
 
 
 def _place(one: Member, base: Member, ones: Sequence[Member]) -> Place:
@@ -193,11 +211,11 @@ def _place(one: Member, base: Member, ones: Sequence[Member]) -> Place:
         raise _refused(ones)
     taped = _taped(one.tensor, base.tensor)
     if a.shape == b.shape and relation(a, b) == (0, a.strides, a.strides):
-        return Place(base.key, None, taped, a)
-    places = places_in(b, a)
-    if places is None:
+        return Place(base.key, None, None, taped, a, base.label)
+    places, inside = places_in(b, a)
+    if any(x.flags.writeable and np.unique(addresses(x)).size != x.size for x in (a, b)):  # the order of changes decides
         raise _refused(ones)
-    return Place(base.key, places, taped, a)
+    return Place(base.key, places, inside, taped, a, base.label)
 
 
 def _taped(one: Tensor | None, base: Tensor | None) -> bool:
@@ -207,14 +225,14 @@ def _taped(one: Tensor | None, base: Tensor | None) -> bool:
     return one is base or one._base is base or (one._base is not None and one._base is base._base) or base._base is one
 
 
-def places_in(part: ndarray, whole: ndarray) -> ndarray | None:
-    """The positions of `part`'s elements among those of `whole` in row-major order, found by their addresses; None for
-    elements that are not among them, or are there twice."""
+def places_in(part: ndarray, whole: ndarray) -> tuple[ndarray, ndarray | None]:
+    """The positions of `part`'s elements among those of `whole` in row-major order, found by their addresses, and which of
+    them are there (any position stands for the others); None for all."""
     inside, outside = addresses(part), addresses(whole).reshape(-1)
     order = np.argsort(outside, kind="stable")
     at = order[np.minimum(np.searchsorted(outside, inside, sorter=order), outside.size - 1)]
-    unique = np.unique(inside).size == inside.size and np.unique(outside).size == outside.size
-    return at if unique and np.array_equal(outside[at], inside) else None
+    there = outside[at] == inside
+    return at, None if there.all() else there
 
 
 def _refused(ones: Sequence[Member]) -> TraceError:
@@ -223,6 +241,6 @@ def _refused(ones: Sequence[Member]) -> TraceError:
     return TraceError(
         f"the compiled function changes {changed.label} of shape {shape_text(changed.array.shape)} in place, which shares "
         f"memory with {other.label} of shape {shape_text(other.array.shape)}",
-        "pass a clone() of one of them, or one tensor of which the function takes the views that it needs",
+        ADVICE,
         where=changed.where,
     )
