@@ -22,7 +22,7 @@ from ..types import category, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad
 from .tape import Record, overwritten_operand, touch
-from .tensor import Tensor, check_inplace, wrap
+from .tensor import UNRECORDED, Tensor, check_inplace, unrecorded_view, wrap
 
 
 def tracer() -> Any:
@@ -48,6 +48,8 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     check_writeable(x, name)
     owner = _owner(x)
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)
+    if recorded and x is not owner and x._views is UNRECORDED:
+        raise unrecorded_view("is being modified inplace")
     updates = _records(x, owner, value, name) if recorded else []
     x._data[...] = value._data
     changed = touch(x)
@@ -100,6 +102,9 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
     for reference in owner._views or ():
         view = reference()
         if view is not None and view is not x and np.may_share_memory(view._data, x._data):
+            if view._views is UNRECORDED:
+                updates.append((view, _ambiguous(view)))
+                continue
             if view._tracked and view._record is None:
                 raise GradientError(
                     f"{name}: a view of this tensor is a leaf that requires grad; it can't take a recorded change",
@@ -113,6 +118,17 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
 def _without_flow(x: Tensor, value: Tensor) -> Record:
     """A record through which no gradient flows back: x was overwritten by a value that has none."""
     return Record(REGISTRY["broadcast_like"], (value, wrap(x._data)), {}, value._data)
+
+
+def _ambiguous(view: Tensor) -> Record:
+    """The record of a view made under `no_grad` whose base is changed: whether it has a gradient nobody can tell."""
+    record = _without_flow(view, wrap(view._data))
+
+    def refuse(cotangent: Any) -> None:
+        raise unrecorded_view("its base or another view of its base has been modified inplace")
+
+    record.register_hook(refuse)
+    return record
 
 
 def _keep_former(record: Any, x: Tensor) -> None:

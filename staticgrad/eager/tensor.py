@@ -19,6 +19,10 @@ new = object.__new__
 ndarray = np.ndarray
 
 
+UNRECORDED: list[weakref.ref[Tensor]] = []
+"""The `_views` of views that were made under `no_grad`, and of views of those."""
+
+
 class Structure:
     """Counts changes of what compiled steps rely on (flags, rebinding of data): equal counts mean nothing changed."""
 
@@ -54,7 +58,7 @@ class Tensor(Operators):
     _base: Tensor | None
     """The tensor whose memory this one shares."""
     _views: list[weakref.ref[Tensor]] | None
-    """Tensors of the same tape that share this one's memory."""
+    """Tensors of the same tape that share this one's memory; UNRECORDED for a view that was made without a record."""
 
     _grad: Tensor | None = None
     _since = 0  # the tick since which a leaf requires grad
@@ -116,6 +120,7 @@ class Tensor(Operators):
             raise DTypeError(f"a tensor that requires gradients can't hold {array.dtype}")
         self._data = array
         self._base = None
+        self._views = None if self._views is UNRECORDED else self._views
         Structure.changes += 1
         self._memory = Memory()
         touch(self)
@@ -445,14 +450,26 @@ def check_inplace(tensor: Tensor) -> None:
     """Raise GradientError where PyTorch would: a leaf that requires grad, or a view of one, changed while recording."""
     if not modes.now.grad:
         return
+    base = tensor._base
+    if tensor._views is UNRECORDED and base is not None and (tensor._tracked or base._tracked):
+        raise unrecorded_view("is being modified inplace")
     if tensor._tracked and tensor._record is None:
         what = "a leaf Variable that requires grad"
-    elif tensor.is_view and tensor._base._tracked and tensor._base._record is None:  # type: ignore[union-attr]
+    elif base is not None and base._tracked and base._record is None:
         what = "a view of a leaf Variable that requires grad"
     else:
         return
     raise GradientError(
         f"{what} is being used in an in-place operation.", "wrap the update: with sg.no_grad(): w -= lr * w.grad"
+    )
+
+
+def unrecorded_view(what: str) -> GradientError:
+    """The error for a view that was made under `no_grad`, and a change of its memory that is recorded."""
+    return GradientError(
+        f"A view was created in no_grad mode and {what} with grad mode enabled. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden.",
+        "take the view where the change is made: both inside sg.no_grad(), or both outside; or change a clone()",
     )
 
 
