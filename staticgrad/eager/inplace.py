@@ -94,7 +94,7 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
         mask, flat = _written(owner, places_of(x, owner), part)
         whole = F.where(mask, flat, owner)
         _forget(whole._record, owner)
-        updates = [(owner, whole._record), (x, new)]
+        updates = [(owner, whole._record), (x, _read_again(x, owner, whole))]
     if owner._views is UNLISTED:
         raise GradientError(
             f"{name}: this tensor has views from when it was a leaf that required grad", "change a clone() of it"
@@ -110,9 +110,14 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
                     f"{name}: a view of this tensor is a leaf that requires grad; it can't take a recorded change",
                     "change a clone(), or make the view's own memory: leaf = x[i].detach().clone()",
                 )
-            again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
-            updates.append((view, F.reshape(again, view.shape)._record))
+            updates.append((view, _read_again(view, owner, whole)))
     return updates
+
+
+def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
+    """The record of a view, of what the tensor that owns its memory is now."""
+    again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
+    return F.reshape(again, view.shape)._record
 
 
 def _without_flow(x: Tensor, value: Tensor) -> Record:
