@@ -101,7 +101,9 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
         )
     for reference in owner._views or ():
         view = reference()
-        if view is not None and view is not x and np.may_share_memory(view._data, x._data):
+        if view is None or view is x or view._base is not owner:
+            continue
+        if np.may_share_memory(view._data, owner._data):  # those beside the change, too: their gradients are parts of the owner's
             if view._views is UNRECORDED:
                 updates.append((view, _ambiguous(view)))
                 continue
@@ -160,7 +162,10 @@ def _written(owner: Tensor, places: np.ndarray, part: Tensor) -> tuple[Tensor, A
 
 def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
     """The positions of a view's elements among those of the tensor whose memory it shares, found by their addresses."""
-    inside, whole = addresses(view._data), addresses(owner._data).reshape(-1)
+    inside = addresses(view._data)
+    if owner._data.flags.c_contiguous:
+        return (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
+    whole = addresses(owner._data).reshape(-1)
     order = np.argsort(whole, kind="stable")
     return order[np.searchsorted(whole, inside, sorter=order)]
 
