@@ -103,7 +103,7 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
         view = reference()
         if view is None or view is x or view._base is not owner:
             continue
-        if np.may_share_memory(view._data, owner._data):  # those beside the change, too: their gradients are parts of the owner's
+        if np.may_share_memory(view._data, owner._data):  # beside the change, too: its gradient is the owner's
             if view._views is UNRECORDED:
                 updates.append((view, _ambiguous(view)))
                 continue
