@@ -29,8 +29,9 @@ import staticgrad as sg
 from staticgrad.errors import StaticgradError, TraceError
 from staticgrad.interpret import interpret
 
-LOOPS_WITH_GRADIENTS = False
-"""Whether gradients go through loops of unknown length, which strict mode can't do yet."""
+STRICT_LOOPS = False
+"""Whether strict mode is held to eager mode's bits in gradients of loops and branches, and to any in those of loops of
+unknown length."""
 
 EPS = {np.dtype(np.float32): 2.0**-23, np.dtype(np.float64): 2.0**-52}
 FLOATS = ("float32", "float64")
@@ -230,8 +231,8 @@ def _shape(d: Draft, x: str) -> str:
     return str(d.choose(options))
 
 
-UNARY = ("tanh({})", "sin({})", "cos({})", "sigmoid({})", "exp(-sg.abs({}))", "square({})", "sqrt(sg.abs({}) + 0.5)",
-         "log(sg.abs({}) + 0.5)", "erf({})", "softplus({})", "log1p(sg.square({}))", "expm1(sg.tanh({}))")  # fmt: skip
+UNARY = ("tanh({})", "sin({})", "cos({})", "sigmoid({})", "exp(-sg.square({}))", "square({})", "sqrt(sg.square({}) + 0.5)",
+         "log(sg.square({}) + 0.5)", "erf({})", "softplus({})", "log1p(sg.square({}))", "expm1(sg.tanh({}))")  # fmt: skip
 JUMPS = ("relu({})", "abs({})", "floor({})", "sign({})", "round({})", "clip({}, -0.5, 0.75)", "maximum({}, 0.25)")
 
 
@@ -245,7 +246,7 @@ def binary(d: Draft) -> bool:
     x, y = d.pick(numeric), d.pick(numeric)
     if x is None or y is None:
         return False
-    form = d.choose(["{} + {}", "{} - {}", "{} * {}", "{} * {}", "{} / (sg.abs({}) + 1)", "sg.maximum({}, {})",
+    form = d.choose(["{} + {}", "{} - {}", "{} * {}", "{} * {}", "{} / (sg.square({}) + 1)", "sg.maximum({}, {})",
                      "sg.where({0} > {1}, {0}, {1} * 2)", "sg.minimum({}, {})"])  # fmt: skip
     return d.add(f"NEW = {form.format(x, y)}", *(["jump"] if "sg.m" in form or "where" in form else []))
 
@@ -328,6 +329,8 @@ def change(d: Draft) -> bool:
              "{0}.mul_(0.5)", "{0}.tanh_()", "{0}.detach().mul_({1})", "{0}.masked_fill_({0} > 0, 0.5)"]  # fmt: skip
     if d.untraceable:
         forms += [f"{{0}}[{_key(d, x)}] = {{1}}", f"{{0}}[{_key(d, x)}].mul_({{1}})", "{0}[{0} > 0] = 0.5"]
+    if x.startswith("w"):
+        forms.remove("{0} += {1}")  # it would be a name of the step's own
     text = d.choose(forms).format(x, y)
     if d.rng.random() < 0.4:
         text = f"with sg.no_grad():\n    {text}"
@@ -350,10 +353,10 @@ def control(d: Draft) -> bool:
         z = d.pick(lambda v: floating(v) and v.ndim > 0)
         text = f"last, all_ = sg.scan(lambda c, t: (sg.tanh(c + t.sum() * {y}), c.sum() * t), {x}, {z})\n"
         return z is not None and d.add(f"{text}NEW = {d.choose(['last', 'all_'])}", "loop")
-    if not LOOPS_WITH_GRADIENTS:
+    if not STRICT_LOOPS:
         d.followed = d.followed and not (d.at(x).requires_grad or d.at(y).requires_grad)
         x, y = f"{x}.detach()", f"{y}.detach()"
-    text = f"NEW = sg.while_loop(lambda c, i: i < {d.choose([0, 1, 3])}, lambda c, i: (c * 0.5 + {y}, i + 1), [{x}, 0])[0]"
+    text = f"NEW = sg.while_loop(lambda c, i: i < {d.choose([1, 3])}, lambda c, i: (c * 0.5 + {y}, i + 1), [{x}, 0])[0]"
     return d.add(text, "loop", "while", "detached")
 
 
@@ -548,7 +551,8 @@ def check(program: Program, fast: bool, counts: Counter[str] | None = None) -> s
                 break
             except Exception as error:
                 return f"{mode}, call {call}: {type(error).__name__}: {error}"
-            same = all(map(identical, found, expected[call])) if mode == "strict" else judge.agree(found, expected[call], call)
+            exact = mode == "strict" and (STRICT_LOOPS or not {"loop", "grad"} <= program.kinds)
+            same = all(map(identical, found, expected[call])) if exact else judge.agree(found, expected[call], call)
             if not same or len(found) != len(expected[call]):
                 return f"{mode}, call {call}:\n{_shown(found)}\neagerly:\n{_shown(expected[call])}"
         else:
@@ -576,8 +580,10 @@ def _session(program: Program, expected: list[Any], counts: Counter[str]) -> str
                 found = session.run(fetches, dict(zip(inputs, arrays, strict=True)))
         except StaticgradError as error:
             return f"session: {type(error).__name__}: {error}"
+        exact = STRICT_LOOPS or not {"loop", "grad"} <= program.kinds
+        judge = Judge(program, 1)
         for a, b in zip(found, expected, strict=False):
-            if not identical(np.asarray(a), b):
+            if not (identical(np.asarray(a), b) if exact else judge.agree([np.asarray(a)], [b], 0)):
                 return f"session:\n{_shown(found)}\neagerly:\n{_shown(expected[: len(found)])}"
         counts["session"] += 1
         if "loop" in program.kinds:

@@ -13,6 +13,7 @@ from ..eager.tensor import Size, Tensor
 from ..errors import DTypeError, GradientError, TraceError
 from ..ir import Graph, Node, View
 from ..operators import NUMPY, F, Symbol
+from ..ops.pointwise import stop_gradient_op
 
 
 class Traced(Symbol):
@@ -129,7 +130,7 @@ class Traced(Symbol):
     @property
     def is_view(self) -> bool:
         """Shares memory with another tensor in eager mode."""
-        return isinstance(self.node.op.emit, View)
+        return isinstance(self.node.op.emit, View) or self.node.op is stop_gradient_op
 
     # Python asks for a value ------------------------------------------------------------------------------------------
 
@@ -219,7 +220,8 @@ class Alias(Traced):
 
     @property
     def node(self) -> Node:
-        if self.base.node is not self._seen:
+        withdrawn = self.tracer.graph.withdrawn  # first looked at within a branch or loop, which is over
+        if self.base.node is not self._seen or (withdrawn and self._fresh in withdrawn):
             self._fresh = self.look()
             self._seen = self.base.node
         return self._fresh

@@ -425,7 +425,7 @@ class Tracer:
         if inputs is None:
             wanted = [(self.leaves[node], node) for node in behind if node in self.leaves]
         else:
-            wanted = self._wanted(inputs)
+            wanted = self._versions(self._inputs(inputs), behind)
         known = {node for _, node in wanted}
         wanted += [(self.retained[node], node) for node in behind if node in self.retained and node not in known]
         found = self._gradients(roots, seeds, behind, [node for _, node in wanted], create)
@@ -449,9 +449,16 @@ class Tracer:
         """`sg.grad` while tracing."""
         roots = self._roots(outputs)
         behind = self.graph.reaching([root.node for root in roots])
-        wanted = self._wanted(inputs)
-        found = self._gradients(roots, grad_outputs, behind, [node for _, node in wanted], create)
-        for i, (key, _) in enumerate(wanted):
+        keys = self._inputs(inputs)
+        wanted = self._versions(keys, behind)
+        parts = self._gradients(roots, grad_outputs, behind, [node for _, node in wanted], create)
+        sums: dict[int, Any] = {}
+        with _recording(create):
+            for (key, _), g in zip(wanted, parts, strict=True):
+                if g is not None:
+                    sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
+        found = [sums.get(id(key)) for key, _ in keys]
+        for i, (key, _) in enumerate(keys):
             if found[i] is None and not allow_unused:
                 raise GradientError(
                     "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
@@ -474,7 +481,14 @@ class Tracer:
             roots.append(root)
         return roots
 
-    def _wanted(self, inputs: Any) -> list[tuple[Any, Node]]:
+    def _versions(self, inputs: Sequence[tuple[Any, Node]], behind: Sequence[Node]) -> list[tuple[Any, Node]]:
+        """With each leaf the nodes that it was before in-place changes: what read it then has a gradient for it, too."""
+        known = {node for _, node in inputs}
+        keys = {id(key) for key, node in inputs if node in self.leaves}
+        former = [(self.leaves[n], n) for n in behind if n in self.leaves and n not in known and id(self.leaves[n]) in keys]
+        return [*{(id(key), node): (key, node) for key, node in inputs}.values(), *former]
+
+    def _inputs(self, inputs: Any) -> list[tuple[Any, Node]]:
         """(tensor, its node) for explicit inputs. Raises GradientError."""
         wanted = []
         for x in _listed(inputs):
@@ -548,6 +562,16 @@ class Tracer:
             return g
 
         return hooked
+
+
+@contextmanager
+def _recording(create: bool) -> Iterator[None]:
+    """Gradients are added as they were computed: recorded when they are to be differentiated."""
+    before, modes.now.grad = modes.now.grad, create
+    try:
+        yield
+    finally:
+        modes.now.grad = before
 
 
 def _memory(node: Node) -> Node:

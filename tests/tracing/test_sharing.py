@@ -358,3 +358,72 @@ def test_refusals(step: Callable[..., Any], pair: Callable[[], Any], text: str):
     assert "the line" in str(caught.value) or step is change_part
     for x, old in zip(arguments, before, strict=True):
         np.testing.assert_array_equal(x.detach().numpy(), old)
+
+
+# found by random programs ---------------------------------------------------------------------------------------------------
+
+
+def read_before_and_after(x: Any) -> Any:
+    before = x * 3
+    with sg.no_grad():
+        x.mul_(2)
+    return before + x * x
+
+
+def changed_by_its_alias(x: Any) -> Any:
+    before = -x
+    x.detach().mul_(before)
+    return before * 3 + sg.sin(x)
+
+
+def taped_alias(x: Any) -> Any:
+    alias = x.detach()
+    alias.add_(x)
+    return sg.sin(alias)
+
+
+@modes
+@pytest.mark.parametrize("how", ["grad", "twice", "backward", "inputs"])
+@pytest.mark.parametrize("function", [read_before_and_after, changed_by_its_alias, taped_alias])
+def test_gradients_of_a_leaf_that_was_changed(function: Callable[[Any], Any], how: str, mode: str):
+    """What read it before the change counts as well as what reads it afterwards."""
+
+    def step(x: Any) -> Any:
+        loss = function(x).sum()
+        if how in ("grad", "twice"):
+            (g, again) = sg.grad(loss, [x, x], create_graph=how == "twice")
+            return (g, again) if how == "grad" else sg.grad((g * g).sum(), [x])
+        loss.backward(inputs=[x, x]) if how == "inputs" else loss.backward()
+        return x.grad
+
+    x = np.array([0.5, -1.0, 2.0])
+    if function is changed_by_its_alias and how == "twice":
+        pytest.skip("the first gradient reads a value that is gone")
+    agree(lambda: Program(step), [lambda program: (sg.tensor(x.copy(), requires_grad=True),)] * 2, compiled=MODES[mode])
+
+
+@modes
+def test_an_alias_is_looked_at_in_a_branch_first(mode: str):
+    def step(x: Any, y: Any) -> Any:
+        x.add_(1)
+        alias = x.detach()
+        chosen = sg.cond(x.sum() > 0, lambda: y.sum() * alias, lambda: alias - y.sum())
+        return chosen, y * 1, alias * 2
+
+    def call(program: Program) -> Any:
+        x = tensor(3)
+        return x, x[1:]
+
+    agree(lambda: Program(step), [call, call], compiled=MODES[mode])
+
+
+def test_a_stopped_value_shares_memory():
+    def step(x: Any) -> Any:
+        sg.stop_gradient(x).add_(1)
+        return x * 1
+
+    x = tensor(3)
+    assert step(x).tolist() == [2, 3, 4]
+    with pytest.raises(sg.TraceError, match="which shares memory with another tensor, can't be traced"):
+        sg.compile(step)(x)
+    assert x.tolist() == [2, 3, 4]
