@@ -220,8 +220,7 @@ class Alias(Traced):
 
     @property
     def node(self) -> Node:
-        withdrawn = self.tracer.graph.withdrawn  # first looked at within a branch or loop, which is over
-        if self.base.node is not self._seen or (withdrawn and self._fresh in withdrawn):
+        if self.base.node is not self._seen:
             self._fresh = self.look()
             self._seen = self.base.node
         return self._fresh

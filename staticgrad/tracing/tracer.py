@@ -289,6 +289,8 @@ class Tracer:
 
     def marks(self) -> Any:
         """What a body must not change: the values of what was there before, and gradients."""
+        for alias in (*self.windows, *(known for reference in self.aliases if (known := reference()) is not None)):
+            alias.node  # noqa: B018 - what it is now is computed outside of the body
         leaves = [leaf for _, leaf in (*self.arguments, *self.captured.values())]
         changed = frozenset((id(leaf), leaf.node) for leaf in leaves if leaf.changed)
         return changed, frozenset((key, id(value)) for key, (_, value) in self.grads.items())
