@@ -341,8 +341,10 @@ class Tracer:
         if same_memory:
             self.overwritten.add(_memory(x.node))
             self.overwritten.update(_memory(w.seen) for w in self.windows if w.base is x and w.seen is not None)
-        key = self.leaves.get(x.node)
+        key, flows = self.leaves.get(x.node), recorded and x.node in self.tracked
         x.node = self.own(value).node
+        if flows:  # a value without a gradient does not take it from the tape
+            self.tracked.add(x.node)
         if key is not None:  # another version of the leaf
             self._track(x.node, key)
         if detached and modes.now.grad and part.requires_grad:
