@@ -89,6 +89,7 @@ class Traced(Symbol):
 
     def detach_(self) -> Any:
         self.node = F.stop_gradient(self).node
+        self.tracer.cut.add(self.node)
         return self
 
     def requires_grad_(self, value: bool = True) -> Any:
@@ -130,7 +131,8 @@ class Traced(Symbol):
     @property
     def is_view(self) -> bool:
         """Shares memory with another tensor in eager mode."""
-        return isinstance(self.node.op.emit, View) or self.node.op is stop_gradient_op
+        stopped = self.node.op is stop_gradient_op and self.node not in self.tracer.cut
+        return stopped or isinstance(self.node.op.emit, View)
 
     # Python asks for a value ------------------------------------------------------------------------------------------
 

@@ -72,6 +72,8 @@ class Tracer:
         """Gradients as they were at the start, as far as the step asks for them."""
         self.hooks: dict[Node, dict[int, Callable[[Any], Any]]] = {}
         self.retained: dict[Node, Traced] = {}
+        self.cut: set[Node] = set()
+        """Values of tensors that were detached in place: stopped values, but no others' aliases."""
         self.overwritten: set[Node] = set()
         """Values that in-place changes replaced."""
         self.aliases: list[weakref.ref[Alias]] = []
@@ -100,7 +102,7 @@ class Tracer:
             values.clear()
         self.windows.clear()
         self.bases.clear()
-        for nodes in (self.leaves, self.tracked, self.overwritten):
+        for nodes in (self.leaves, self.tracked, self.overwritten, self.cut):
             nodes.clear()
 
     def refuse(self, what: str, *advice: str) -> NoReturn:
