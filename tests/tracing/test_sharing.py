@@ -427,3 +427,18 @@ def test_a_stopped_value_shares_memory():
     with pytest.raises(sg.TraceError, match="which shares memory with another tensor, can't be traced"):
         sg.compile(step)(x)
     assert x.tolist() == [2, 3, 4]
+
+
+@modes
+def test_an_overwritten_result_stays_on_the_tape(mode: str):
+    """Eagerly it requires grad still, and its gradient ends there."""
+
+    def step(x: Any) -> Any:
+        y = x * 2
+        y.zero_()
+        assert y.requires_grad
+        (sg.sin(y).sum() + (x * x).sum()).backward()
+        y.sum().backward()
+        return x.grad
+
+    agree(lambda: Program(step), [lambda program: (sg.tensor(np.ones(3), requires_grad=True),)] * 2, compiled=MODES[mode])
