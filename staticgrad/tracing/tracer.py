@@ -73,7 +73,7 @@ class Tracer:
         self.hooks: dict[Node, dict[int, Callable[[Any], Any]]] = {}
         self.retained: dict[Node, Traced] = {}
         self.cut: set[Node] = set()
-        """Values of tensors that were detached in place: stopped values, but no others' aliases."""
+        """Stopped values that are no others' aliases: of tensors that were detached in place, or given other data."""
         self.overwritten: set[Node] = set()
         """Values that in-place changes replaced."""
         self.aliases: list[weakref.ref[Alias]] = []
@@ -376,6 +376,7 @@ class Tracer:
             target.base = self.own(F.stop_gradient(self._operand(value)))
             return
         former = F.stop_gradient(target)
+        self.cut.add(former.node)
         for reference in self.aliases:
             alias = reference()
             if alias is not None and alias.base is target:
