@@ -16,7 +16,7 @@ from ..types import type_of
 from .modes import Mode, modes
 from .operands import PLANS, arrays_of, number, tensors_of
 from .tape import Record
-from .tensor import PublicTensor, Tensor, ndarray, new
+from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
 
 
 def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -122,9 +122,11 @@ def link(out: Tensor, x: Tensor) -> None:
     if base is None:
         base = x
     out._base = base
+    if not modes.now.grad or x._views is UNRECORDED:
+        out._views = UNRECORDED
     if base._record is None and base._tracked:
         base._views = UNLISTED
-    elif modes.now.grad:  # a recorded in-place change gives its views new records
+    else:  # a recorded in-place change gives its views new records
         views = base._views
         if views is None or views is UNLISTED:
             base._views = [ref(out)]

@@ -22,7 +22,7 @@ from ..types import category, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad
 from .tape import Record, overwritten_operand, touch
-from .tensor import Tensor, check_inplace, wrap
+from .tensor import UNRECORDED, Tensor, check_inplace, unrecorded_view, wrap
 
 
 def tracer() -> Any:
@@ -50,6 +50,8 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     check_writeable(x, name)
     owner = _owner(x)
     recorded = modes.now.grad and (value._tracked or owner._tracked or x._tracked)
+    if recorded and x is not owner and x._views is UNRECORDED:
+        raise unrecorded_view("is being modified inplace")
     updates = _records(x, owner, value, name) if recorded else []
     x._data[...] = value._data
     changed = touch(x)
@@ -106,27 +108,48 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
         mask, flat = _written(owner, places_of(x, owner), part)
         whole = F.where(mask, flat, owner)
         _forget(whole._record, owner)
-        updates = [(owner, whole._record), (x, new)]
+        updates = [(owner, whole._record), (x, _read_again(x, owner, whole))]
     if owner._views is UNLISTED:
         raise GradientError(
             f"{name}: this tensor has views from when it was a leaf that required grad", "change a clone() of it"
         )
     for reference in owner._views or ():
         view = reference()
-        if view is not None and view is not x and np.may_share_memory(view._data, x._data):
+        if view is None or view is x or view._base is not owner:
+            continue
+        if np.may_share_memory(view._data, owner._data):  # beside the change, too: its gradient is the owner's
+            if view._views is UNRECORDED:
+                updates.append((view, _ambiguous(view)))
+                continue
             if view._tracked and view._record is None:
                 raise GradientError(
                     f"{name}: a view of this tensor is a leaf that requires grad; it can't take a recorded change",
                     "change a clone(), or make the view's own memory: leaf = x[i].detach().clone()",
                 )
-            again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
-            updates.append((view, F.reshape(again, view.shape)._record))
+            updates.append((view, _read_again(view, owner, whole)))
     return updates
+
+
+def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
+    """The record of a view, of what the tensor that owns its memory is now."""
+    again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
+    return F.reshape(again, view.shape)._record
 
 
 def _without_flow(x: Tensor, value: Tensor) -> Record:
     """A record through which no gradient flows back: x was overwritten by a value that has none."""
     return Record(REGISTRY["broadcast_like"], (value, wrap(x._data)), {}, value._data)
+
+
+def _ambiguous(view: Tensor) -> Record:
+    """The record of a view made under `no_grad` whose base is changed: whether it has a gradient nobody can tell."""
+    record = _without_flow(view, wrap(view._data))
+
+    def refuse(cotangent: Any) -> None:
+        raise unrecorded_view("its base or another view of its base has been modified inplace")
+
+    record.register_hook(refuse)
+    return record
 
 
 def _keep_former(record: Any, x: Tensor) -> None:
@@ -153,12 +176,16 @@ def _written(owner: Tensor, places: np.ndarray, part: Tensor) -> tuple[Tensor, A
 
 def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
     """The positions of a view's elements among those of the tensor whose memory it shares, found by their addresses."""
-    inside, whole = _addresses(view._data), _addresses(owner._data).reshape(-1)
+    inside = addresses(view._data)
+    if owner._data.flags.c_contiguous:
+        return (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
+    whole = addresses(owner._data).reshape(-1)
     order = np.argsort(whole, kind="stable")
     return order[np.searchsorted(whole, inside, sorter=order)]
 
 
-def _addresses(array: np.ndarray) -> np.ndarray:
+def addresses(array: np.ndarray) -> np.ndarray:
+    """Of each element."""
     result = np.full(array.shape, array.__array_interface__["data"][0], np.int64)
     for axis, (extent, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
         shape = [1] * array.ndim

@@ -20,6 +20,10 @@ new = object.__new__
 ndarray = np.ndarray
 
 
+UNRECORDED: list[weakref.ref[Tensor]] = []
+"""The `_views` of views that were made under `no_grad`, and of views of those."""
+
+
 class Structure:
     """Counts changes of what compiled steps rely on (flags, rebinding of data): equal counts mean nothing changed."""
 
@@ -46,7 +50,7 @@ class Tensor(Operators):
     _base: Tensor | None
     """The tensor whose memory this one shares."""
     _views: list[weakref.ref[Tensor]] | None
-    """Tensors of the same tape that share this one's memory."""
+    """Tensors of the same tape that share this one's memory; UNRECORDED for a view that was made without a record."""
 
     drawn = False
     """Random numbers, or made of some; see `eager/random.py`."""
@@ -120,6 +124,7 @@ class Tensor(Operators):
         misuse.check_holds(array.dtype, self._tracked)
         self._data = array
         self._base = None
+        self._views = None if self._views is UNRECORDED else self._views
         Structure.changes += 1
         self._memory = Memory()
         touch(self)
@@ -499,10 +504,22 @@ def check_inplace(tensor: Tensor) -> None:
     """Raise GradientError where PyTorch would: a leaf that requires grad, or a view of one, changed while recording."""
     if not modes.now.grad:
         return
+    base = tensor._base
+    if tensor._views is UNRECORDED and base is not None and (tensor._tracked or base._tracked):
+        raise unrecorded_view("is being modified inplace")
     if tensor._tracked and tensor._record is None:
         raise misuse.leaf_changed(view=False)
-    if tensor.is_view and tensor._base._tracked and tensor._base._record is None:  # type: ignore[union-attr]
+    if base is not None and base._tracked and base._record is None:
         raise misuse.leaf_changed(view=True)
+
+
+def unrecorded_view(what: str) -> GradientError:
+    """The error for a view that was made under `no_grad`, and a change of its memory that is recorded."""
+    return GradientError(
+        f"A view was created in no_grad mode and {what} with grad mode enabled. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden.",
+        "take the view where the change is made: both inside sg.no_grad(), or both outside; or change a clone()",
+    )
 
 
 for _name, _method in vars(Tensor).items():  # to, float, clone, ...: they ask for nothing but shape and dtype

@@ -109,8 +109,8 @@ class Traced:
         arrange: Callable[[list[Any]], tuple[Any, ...]], what: str, likes: Sequence[Any] = (), *, closed: bool = False,
     ):  # fmt: skip
         self.graph, self.what = graph, what
-        first = len(graph.nodes)
         marks = None if state.tracer is None else state.tracer.marks()
+        first = len(graph.nodes)
         params = [in_graph(graph, "placeholder", (), type=kind) for kind in kinds]
         if state.tracer is not None:
             state.tracer.follow(params)

@@ -33,9 +33,9 @@ class ArrayKey(NamedTuple):
 class Call:
     """The arguments of one call.
 
-    key: what they are to a trace, in parts; arrays: C-contiguous, of supported dtypes; given: the objects that these arrays
-    came from; others: what is neither array nor container, with the number of its part. bound: tensors that are known by
-    identity, by id.
+    key: what they are to a trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
+    made; given: the objects that they came from; others: what is neither array nor container, with the number of its part.
+    bound: tensors that are known by identity, by id.
     """
 
     def __init__(self, names: Callable[[], list[str]], args: tuple[Any, ...], kwargs: dict[str, Any], bound: Mapping[int, Any]):
@@ -44,6 +44,7 @@ class Call:
         self.bound = bound
         self.parts: list[Hashable] = []
         self.arrays: list[np.ndarray] = []
+        self.sources: list[np.ndarray] = []
         self.given: list[Any] = []
         self.others: list[tuple[int, Any]] = []
         for arg in args:
@@ -82,6 +83,7 @@ class Call:
             self.parts.append((type(arg), arg))
 
     def _array(self, given: Any, array: np.ndarray) -> None:
+        self.sources.append(array)
         array = np.ascontiguousarray(array).reshape(array.shape)
         if isinstance(given, Tensor) and given._tracked:
             same = next((i for i, other in enumerate(self.given) if other is given), -1)
@@ -106,6 +108,10 @@ class Call:
             result.append(name)
             _label(self.kwargs[name], name, result)
         return result
+
+    def array_labels(self) -> list[str]:
+        """What each array is called."""
+        return [label for part, label in zip(self.parts, self.labels(), strict=True) if isinstance(part, ArrayKey)]
 
     def reached(self) -> list[tuple[str, Any]]:
         """Arguments that are neither arrays nor plain values, by name: what they refer to is part of the trace."""

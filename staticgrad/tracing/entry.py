@@ -24,6 +24,7 @@ from .arguments import ArrayKey, Call
 from .deferred import DeferredHome, recipe
 from .reach import Reach
 from .results import Results
+from .sharing import bounds, check, pattern
 from .short import miss, short_way
 from .tracer import Tracer
 
@@ -114,6 +115,10 @@ class Entry:
         feeds += self._entry_gradients(tracer)
         self._final_gradients(tracer)
         self._changes(tracer)
+        check(tracer.members(call.sources, call.array_labels()), tracer.places)
+        self.windowed = bool(tracer.places)
+        self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
+        self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
@@ -220,7 +225,7 @@ class Entry:
     def _specs(self, call: Call) -> list[Spec] | None:
         """For the short way: what each argument has to be. None for arguments that take more."""
         parts = call.parts
-        if call.kwargs or len(parts) != len(call.args) or self.uses_given:
+        if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.windowed:
             return None
         if self.ordered is not None and not all(self.ordered):
             return None
@@ -244,6 +249,24 @@ class Entry:
         self.reach.freeze()
         self.free = self.plan.atomic and not (self.written or self.owners or self.entry_grads)
         self.bind(Structure.changes)
+        self.sharing = self._sharing(call)
+
+    def _sharing(self, call: Call) -> tuple[Any, ...]:
+        """How the arguments share memory that the step writes, with one another and with what it reads and writes."""
+        if not (self.changed_arguments or self.changed_grads or self.touched):
+            return ()
+        grads = [(call.given[n]._grad._data, n in self.changed_grads) for n, fed in self.given_grads if fed]
+        mine = [(array, number in self.changed_arguments) for number, array in enumerate(call.sources)] + grads
+        return pattern(mine, call.given, self.places)
+
+    def shares(self, call: Call) -> bool:
+        """Whether the arguments share memory as those of the trace did."""
+        return self._sharing(call) == self.sharing
+
+    def touches(self, array: ndarray) -> bool:
+        """Whether a run changes memory of the array in place."""
+        low, high = bounds(array)
+        return any(changes and low < end and begin < high for begin, end, _, changes in self.places)
 
     def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
         """The arrays with those of the arguments' gradients."""
@@ -326,6 +349,9 @@ class Entry:
         self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
         homes = {id(cell.tensor) for home in self.homes.values() for cell in home.cells}
         self.touched = [tensor for tensor in written if id(tensor) not in homes]
+        touched = set(map(id, self.touched))
+        more = [cell.tensor for cell in self.plan.builder.cells if id(cell.tensor) not in homes]
+        self.places = [(*bounds(t._data), t, id(t) in touched) for t in {id(t): t for t in [*self.touched, *more]}.values()]
         self.changes = changes
         self.short = short_way(self)
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -23,6 +23,7 @@ from .entry import Entry
 from .entry import difference as entry_difference
 from .looping import loop
 from .reach import Reach
+from .sharing import Place, Shared
 from .short import MISS
 from .tracer import Reached, Tracer
 
@@ -159,7 +160,7 @@ class CompiledFunction:
         except TypeError:
             raise unhashable(call, self.name) from None
         for entry in known:
-            if entry.grad_mode is modes.now.grad and entry.suits(call.given) and entry.ready():
+            if entry.grad_mode is modes.now.grad and entry.suits(call.given) and entry.ready() and entry.shares(call):
                 break
         else:
             try:
@@ -167,6 +168,8 @@ class CompiledFunction:
             except Reached as reached:
                 self.bound[id(reached.tensor)] = reached.tensor
                 return self._find(Call(self._names, call.args, call.kwargs, self.bound))
+            except Shared as shared:
+                entry = self._trace(call, shared.places)
         self.latest = entry
         self.recent = (entry, *[other for other in self.recent if other is not entry][: RECENT - 1])
         return entry, call
@@ -190,10 +193,11 @@ class CompiledFunction:
         finally:
             self.release()
 
-    def _trace(self, call: Call) -> Entry:
+    def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Entry:
+        """places: of arguments that share memory which the function writes."""
         why = self._why(call)
         reach = Reach(self.fn, call.reached())
-        tracer = Tracer(self.name, reach.arrays)
+        tracer = Tracer(self.name, reach.arrays, places)
         undo = tracer.undo
         try:
             with tracer.active():

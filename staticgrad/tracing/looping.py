@@ -70,7 +70,9 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
     return stacked(ones)
 
 
-def _rows(arrays: Sequence[np.ndarray], done: int, entry: Entry) -> Feeds:
+def _rows(arrays: Sequence[np.ndarray], done: int, entry: Entry) -> Feeds | None:
+    if any(entry.touches(array) for array in arrays):
+        return None
     kept = [entry.apart(array) for array in arrays]
     return np.stack([places(array)[done:] for array in kept], axis=1), False, kept
 

@@ -11,8 +11,9 @@ from ..eager import inplace
 from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
-from ..ir import Graph, Layout, Node
+from ..ir import Graph, Layout, Node, View
 from ..operators import F, GradFn, Symbol, misuse
+from ..ops.pointwise import stop_gradient_op
 
 
 class Traced(Symbol):
@@ -100,6 +101,7 @@ class Traced(Symbol):
             if self.is_leaf:
                 self.tracer.keeps_flag()
             self.node = F.stop_gradient(self).node
+            self.tracer.cut.add(self.node)
         return self
 
     def requires_grad_(self, value: bool = True) -> Any:
@@ -127,6 +129,12 @@ class Traced(Symbol):
 
     def _layout(self) -> Layout:
         return self.tracer.layout(self)
+
+    @property
+    def is_view(self) -> bool:
+        """Shares memory with another tensor in eager mode."""
+        stopped = self.node.op is stop_gradient_op and self.node not in self.tracer.cut
+        return stopped or isinstance(self.node.op.emit, View)
 
     # Python asks for a value ------------------------------------------------------------------------------------------
 
@@ -233,10 +241,32 @@ class Alias(Traced):
     @property
     def node(self) -> Node:
         if self.base.node is not self._seen:
-            self._fresh = F.stop_gradient(self.base).node
+            self._fresh = self.look()
             self._seen = self.base.node
         return self._fresh
 
     @node.setter
     def node(self, value: Node) -> None:
         pass
+
+    @property
+    def seen(self) -> Node | None:
+        """Its value when it was last asked for."""
+        return None if self._seen is None else self._fresh
+
+    def look(self) -> Node:
+        """Its value, as the base is now."""
+        return F.stop_gradient(self.base).node
+
+    def within(self, value: Any) -> Any:
+        """The value of the base when that of this one is `value`."""
+        return value
+
+    @property
+    def detaches(self) -> bool:
+        """Changes of it are not recorded as changes of the base."""
+        return True
+
+    def records(self, value: Any) -> None:
+        """It was changed, and has a tape of its own until its base is changed."""
+        self._seen, self._fresh = self.base.node, value.node

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -24,6 +24,7 @@ from ..operators import F, Symbol, append, flows, frontends, layout_of, listed, 
 from ..ops.leaves import constant_of
 from ..ops.pointwise import stop_gradient_op
 from ..types import TensorType, shape_text, type_of
+from .sharing import Member, Place, Window
 from .traced import Alias, Leaf, Lost, Traced
 
 _count = threading.Lock()
@@ -43,19 +44,24 @@ class Reached(BaseException):
 class Tracer:
     """What one trace knows: the graph, the tensors it reached, and their symbolic state.
 
-    name: of the function. arrays: ids of the ndarrays that it reads from outside; they are read anew at every run.
+    name: of the function. arrays: ids of the ndarrays that it reads from outside; they are read anew at every run. places:
+    of arguments that share memory, by number.
     """
 
-    def __init__(self, name: str, arrays: Collection[int] = ()):
+    def __init__(self, name: str, arrays: Collection[int] = (), places: Mapping[int, Place] | None = None):
         self.name = name
+        self.places: Mapping[int, Place] = {} if places is None else places
+        self.windows: list[Window] = []
         self.graph = Graph()
         self.arrays = arrays
         self.tracked: set[Node] = set()
         """Nodes that require grad."""
         self.leaves: dict[Node, Any] = {}
         """Leaves that require grad, by the nodes of all their versions: eager tensors, or what is traced."""
-        self.arguments: list[tuple[Any, Leaf]] = []
+        self.arguments: list[tuple[Any, Leaf | Window]] = []
         """(what was passed, its placeholder)"""
+        self.bases: dict[int, Leaf] = {}
+        """Arguments that windows before them look into, by number."""
         self.captured: dict[int, tuple[Tensor, Leaf]] = {}
         """By id of the eager tensor."""
         self.around: dict[int, tuple[Any, Tensor]] = {}
@@ -66,6 +72,8 @@ class Tracer:
         """Gradients as they were at the start, as far as the step asks for them."""
         self.hooks: dict[Node, dict[int, Callable[[Any], Any]]] = {}
         self.retained: dict[Node, Traced] = {}
+        self.cut: set[Node] = set()
+        """Stopped values that are no others' aliases: of tensors that were detached in place, or given other data."""
         self.overwritten: set[Node] = set()
         """Values that in-place changes replaced."""
         self.writers: dict[Node, Node] = {}
@@ -102,7 +110,10 @@ class Tracer:
         """Let go of the values, which refer to the tracer, and of the arrays that were passed."""
         for values in (self.arguments, self.captured, self.around, self.grads, self.entry, self.hooks, self.retained):
             values.clear()
-        for nodes in (self.leaves, self.tracked, self.overwritten, self.writers, self.freed, self.versions, self.layouts):
+        self.windows.clear()
+        self.bases.clear()
+        sets = (self.leaves, self.tracked, self.overwritten, self.cut, self.writers, self.freed, self.versions, self.layouts)
+        for nodes in sets:
             nodes.clear()
 
     def refuse(self, what: str, *advice: str) -> NoReturn:
@@ -113,14 +124,21 @@ class Tracer:
 
     # values -----------------------------------------------------------------------------------------------------------
 
-    def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf:
-        """The placeholder for an array or a tensor that was passed in."""
-        symbol = append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name)
-        leaf = Leaf(self, symbol.node, isinstance(given, Tensor) and given._parameter)
+    def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | Window:
+        """The placeholder for an array or a tensor that was passed in, or the window that stands for it."""
+        number = len(self.arguments)
+        leaf = self.bases[number] if number in self.bases else self._placeholder(array, name)
+        leaf._parameter = isinstance(given, Tensor) and given._parameter
         passed = given._data if isinstance(given, Tensor) else given
         if isinstance(passed, np.ndarray) and not passed.flags.c_contiguous:
             steps = tuple([step // passed.itemsize for step in passed.strides])
             self.layouts[leaf.node] = Layout(passed.shape, steps, 0)
+        place = self.places.get(number)
+        if place is not None:
+            window = Window(self, self._base(place), place, leaf.node)
+            self.windows.append(window)
+            self.arguments.append((given, window))
+            return window
         if isinstance(given, Tensor) and given._tracked:
             for other, first in self.arguments:
                 if other is given:  # passed twice: one leaf, the second placeholder is not read
@@ -129,6 +147,45 @@ class Tracer:
             self._track(leaf.node, leaf)
         self.arguments.append((given, leaf))
         return leaf
+
+    def _placeholder(self, array: np.ndarray, name: str) -> Leaf:
+        return Leaf(self, append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name).node)
+
+    def _base(self, place: Place) -> Leaf:
+        """What a window looks into: another argument, a tensor that the function reaches, or the gradient of one."""
+        if isinstance(place.base, Tensor):
+            return self.value(place.base)
+        if isinstance(place.base, tuple):  # a gradient
+            (owner,) = place.base
+            return self.get_grad(owner if isinstance(owner, Tensor) else self.arguments[owner][1])
+        if place.base < len(self.arguments):
+            base = self.arguments[place.base][1]
+            assert isinstance(base, Leaf)
+            return base
+        if place.base not in self.bases:
+            self.bases[place.base] = self._placeholder(place.array, f"arg{place.base}")
+        return self.bases[place.base]
+
+    def members(self, sources: Sequence[np.ndarray], labels: Sequence[str]) -> list[Member]:
+        """The memory that the step reads and writes; sources: the arrays of the arguments."""
+        found = []
+        for number, ((given, leaf), array, label) in enumerate(zip(self.arguments, sources, labels, strict=True)):
+            if given is not None:
+                tensor = given if isinstance(given, Tensor) else None
+                found.append(Member(array, number, label, leaf.changed, leaf.node.where, tensor))
+        for tensor, leaf in self.captured.values():
+            label = tensor.name if tensor.name else "a tensor that it reaches"
+            found.append(Member(tensor._data, tensor, label, leaf.changed, leaf.node.where, tensor))
+        for key, entry in self.entry.values():
+            if entry is not None and isinstance(key, Tensor):
+                label = f"the gradient of {key.name if key.name else 'a tensor that it reaches'}"
+                found.append(Member(key._grad._data, (key,), label, entry.changed, entry.node.where, key._grad))  # type: ignore[union-attr]
+            elif entry is not None:
+                number = next(i for i, (_, leaf) in enumerate(self.arguments) if leaf is key)
+                grad = self.arguments[number][0]._grad
+                label = f"the gradient of {labels[number]}"
+                found.append(Member(grad._data, (number,), label, entry.changed, entry.node.where, grad))
+        return found
 
     def constant(self, array: np.ndarray, requires_grad: bool = False) -> Traced:
         """A tensor made inside the function: `sg.zeros(3)`."""
@@ -251,6 +308,8 @@ class Tracer:
 
     def marks(self) -> Any:
         """What a body must not change: the values of what was there before, and gradients."""
+        for alias in (*self.windows, *(known for reference in self.aliases if (known := reference()) is not None)):
+            alias.node  # noqa: B018 - what it is now is computed outside of the body
         leaves = [leaf for _, leaf in (*self.arguments, *self.captured.values())]
         changed = frozenset((id(leaf), leaf.node) for leaf in leaves if leaf.changed)
         return changed, frozenset((key, id(value)) for key, (_, value) in self.grads.items())
@@ -295,9 +354,11 @@ class Tracer:
         self._assign(x, value)
 
     def _assign(self, x: Traced, value: Any, same_memory: bool = True) -> None:
-        detached = isinstance(x, Alias)
+        aliases: list[Alias] = []
         while isinstance(x, Alias):
+            aliases.append(x)
             x = x.base
+        detached = any(alias.detaches for alias in aliases)
         if not isinstance(x, Leaf) and ((detached and x.requires_grad) or x.is_view):
             self.refuse(
                 f"an in-place change of {x.describe()}, which shares memory with another tensor, can't be traced",
@@ -310,22 +371,31 @@ class Tracer:
                 "gradient would go to what it was made of, past the change",
                 "change a clone() of its detach(), or make the change outside of sg.no_grad()",
             )
+        shape = aliases[0].shape if aliases else x.shape
         made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
-        value = F.broadcast_to(F.astype(self._operand(value), x.dtype), x.shape)
+        part = value = F.broadcast_to(F.astype(self._operand(value), x.dtype), shape)
+        for alias in aliases:
+            value = alias.within(value)
         if detached or not same_memory:
             value = F.stop_gradient(value)
         memory, count = _memory(x.node), self.version(x)
         if same_memory:
             self.overwritten.add(memory)
+            self.overwritten.update(_memory(w.seen) for w in self.windows if w.base is x and w.seen is not None)
             if made is not None and x.node in made.inputs:
                 self.writers[made] = memory
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
+        flows = recorded and x.node in self.tracked
         x.node = self.own(value).node
+        if flows:  # a value without a gradient does not take it from the tape
+            self.tracked.add(x.node)
         if same_memory:
             self.layouts[x.node] = layout
         self.versions[x.node] = None if count is None else count + 1
         if key is not None:  # another version of the leaf
             self._track(x.node, key)
+        if detached and modes.now.grad and part.requires_grad:
+            aliases[0].records(self.own(part))
 
     def own(self, value: Any) -> Traced:
         """The value in a node of its own, as it would have memory of its own."""
@@ -342,10 +412,17 @@ class Tracer:
                 f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "
                 f"{target.dtype} has to stay, got {shape_text(value.shape)} {value.dtype}"
             )
+        if any(window is target or window.base is target for window in self.windows):
+            self.refuse(
+                f"{target.describe()} shares memory with another argument of the compiled function: it can't be given other "
+                "data inside",
+                "pass a clone() of one of them",
+            )
         if isinstance(target, Alias):
             target.base = self.own(F.stop_gradient(self._operand(value)))
             return
         former = F.stop_gradient(target)
+        self.cut.add(former.node)
         for reference in self.aliases:
             alias = reference()
             if alias is not None and alias.base is target:
@@ -394,7 +471,7 @@ class Tracer:
         if inputs is None:
             wanted = [(self.leaves[node], node) for node in behind if node in self.leaves]
         else:
-            wanted = self._wanted(inputs, "backward")
+            wanted = self._versions(self._inputs(inputs, "backward"), behind)
         known = {node for _, node in wanted}
         wanted += [(self.retained[node], node) for node in behind if node in self.retained and node not in known]
         found = self._gradients(roots, seeds, behind, [node for _, node in wanted], create)
@@ -420,11 +497,18 @@ class Tracer:
         """`sg.grad` while tracing."""
         roots = self._roots(outputs)
         behind = self.graph.reaching([root.node for root in roots])
-        wanted = self._wanted(inputs, "grad")
-        found = self._gradients(roots, grad_outputs, behind, [node for _, node in wanted], create)
+        keys = self._inputs(inputs, "grad")
+        wanted = self._versions(keys, behind)
+        parts = self._gradients(roots, grad_outputs, behind, [node for _, node in wanted], create)
         if not (create if retain is None else retain):
             self._free(roots, behind, {node for _, node in wanted})
-        for i, (key, _) in enumerate(wanted):
+        sums: dict[int, Any] = {}
+        with _recording(create):
+            for (key, _), g in zip(wanted, parts, strict=True):
+                if g is not None:
+                    sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
+        found = [sums.get(id(key)) for key, _ in keys]
+        for i, (key, _) in enumerate(keys):
             if found[i] is None and not allow_unused:
                 raise misuse.unused(i, key.shape)
         return tuple(found)
@@ -440,7 +524,14 @@ class Tracer:
             roots.append(root)
         return roots
 
-    def _wanted(self, inputs: Any, function: str) -> list[tuple[Any, Node]]:
+    def _versions(self, inputs: Sequence[tuple[Any, Node]], behind: Sequence[Node]) -> list[tuple[Any, Node]]:
+        """With each leaf the nodes that it was before in-place changes: what read it then has a gradient for it, too."""
+        known = {node for _, node in inputs}
+        keys = {id(key) for key, node in inputs if node in self.leaves}
+        former = [(self.leaves[n], n) for n in behind if n in self.leaves and n not in known and id(self.leaves[n]) in keys]
+        return [*{(id(key), node): (key, node) for key, node in inputs}.values(), *former]
+
+    def _inputs(self, inputs: Any, function: str) -> list[tuple[Any, Node]]:
         """(tensor, its node) for explicit inputs. Raises GradientError."""
         wanted = []
         for x in listed(inputs):
@@ -532,6 +623,16 @@ class Tracer:
             return g
 
         return hooked
+
+
+@contextmanager
+def _recording(create: bool) -> Iterator[None]:
+    """Gradients are added as they were computed: recorded when they are to be differentiated."""
+    before, modes.now.grad = modes.now.grad, create
+    try:
+        yield
+    finally:
+        modes.now.grad = before
 
 
 def _memory(node: Node) -> Node:

@@ -325,14 +325,14 @@ def in_session(function: Any, x: np.ndarray) -> Any:
             return session.run(function(t), {t: x})
 
 
-MODES = {
+PLACES = {
     "eager": lambda function, x: function(Tensor(x)).numpy(),
     "session": in_session,
     "compiled": lambda function, x: sg.compile(function)(x).numpy(),
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", PLACES)
 @pytest.mark.parametrize(("name", "along", "whole"), EMPTY, ids=[row[0] for row in EMPTY])
 def test_reductions_over_no_elements(name: str, along: Any, whole: Any, mode: str):
     """As PyTorch has them."""
@@ -340,7 +340,7 @@ def test_reductions_over_no_elements(name: str, along: Any, whole: Any, mode: st
     for axis, expected in ((1, along), ((0, 1), whole), (0, []), ((), np.zeros((2, 0)))):
         if axis == () and name not in ("sum", "all", "any"):
             continue
-        result = MODES[mode](lambda t, axis=axis: getattr(F, name)(t, axis), x)
+        result = PLACES[mode](lambda t, axis=axis: getattr(F, name)(t, axis), x)
         np.testing.assert_array_equal(result, expected)
 
 
