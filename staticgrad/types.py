@@ -95,6 +95,8 @@ def scalar_dtype(value: Any) -> np.dtype:
 
 ADDRESSES = 2**47
 """Bytes that a process can have."""
+MOST_AXES = 64
+"""Axes that an array of NumPy's can have."""
 
 
 class TensorType:
@@ -130,11 +132,17 @@ class TensorType:
         return self.size * self.dtype.itemsize
 
     def check_size(self) -> None:
-        """Raises ShapeError for more bytes than there are addresses."""
-        if None not in self.shape and self.nbytes >= ADDRESSES:
+        """Raises ShapeError for more axes than NumPy has, or more bytes than there are addresses.
+
+        An extent of 0 or an unknown one counts as 1: NumPy, too, multiplies the others.
+        """
+        if len(self.shape) > MOST_AXES:
+            raise ShapeError(f"a tensor has at most {MOST_AXES} axes, got {len(self.shape)}")
+        nbytes = math.prod(d for d in self.shape if d) * self.dtype.itemsize
+        if nbytes >= ADDRESSES:
             raise ShapeError(
                 f"Storage size calculation overflowed with sizes={list(self.shape)}",
-                f"{self.nbytes:.1e} bytes are more than there are addresses",
+                f"{float(min(nbytes, 10**300)):.1e} bytes are more than there are addresses",
             )
 
     def with_shape(self, shape: Shape) -> TensorType:
@@ -169,6 +177,10 @@ class TupleType(TensorType):
     def static(self) -> bool:
         return all(part.static for part in self.parts)
 
+    def check_size(self) -> None:
+        for part in self.parts:
+            part.check_size()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TupleType) and self.parts == other.parts
 
@@ -193,6 +205,9 @@ class StackType(TensorType):
     @property
     def static(self) -> bool:
         return self.item.static
+
+    def check_size(self) -> None:
+        self.item.check_size()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StackType) and self.item == other.item
@@ -285,7 +300,7 @@ def normalize_axis(axis: Any, ndim: int) -> int:
     return int(axis) % ndim
 
 
-ALL_AXES = tuple(tuple(range(n)) for n in range(65))  # NumPy's arrays have at most 64
+ALL_AXES = tuple(tuple(range(n)) for n in range(MOST_AXES + 1))
 
 
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:

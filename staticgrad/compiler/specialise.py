@@ -34,8 +34,7 @@ def copy(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
     if only:
         inputs = tuple(shape_leaf(new, i.type) if p in only else i for p, i in enumerate(inputs))
     try:
-        kind = node.op.infer(*(i.type for i in inputs), **node.attrs)
-        kind.check_size()
+        kind = node.op.typed([i.type for i in inputs], node.attrs)
     except StaticgradError as error:
         raise located(error, node.op, inputs, node.where) from None
     return new.add(node.op, inputs, node.attrs, kind, node.name, node.where)

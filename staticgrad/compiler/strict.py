@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from ..errors import ArgumentError
-from ..ir import Graph, Node, OpDef, Region, Result
+from ..ir import Attribute, Graph, Node, OpDef, Region, Result
 from .specialise import rebuild
 
 MODES = ("fast", "strict")
@@ -36,6 +36,7 @@ def _one_result(op: OpDef) -> OpDef:
     return replace(
         op,
         emit=None,
+        attrs={**op.attrs, "result": Attribute("the number of a result", lambda value, types: value.__class__ is int)},
         infer=lambda *types, result, **attrs: op.infer(*types, **attrs).parts[result],  # type: ignore[attr-defined]
         eval=lambda *arrays, result, **attrs: op.eval(*arrays, **attrs)[result],
     )

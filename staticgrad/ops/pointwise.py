@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir import Native, Node, OpDef, Pointwise, define
+from ..ir import Native, Node, OpDef, Pointwise, Range, define
 from ..operators import F, Symbol, apply, frontends, numpy_twin, public
 from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, int64, is_scalar, promote, scalar_dtype, to_float
+from . import attributes as at
 from .rules import (
     arithmetic,
     binary,
@@ -174,6 +175,7 @@ round_ = _unary("round", np.rint, "np.rint({0})", lambda g, node, out, x: F.zero
 identity = define(
     OpDef(
         name="identity",
+        range=lambda node, x: x,
         infer=lambda x: x,
         eval=lambda x: x.copy(),
         vjp=(lambda g, node, out, x: g,),
@@ -184,6 +186,7 @@ identity = define(
 stop_gradient_op = define(
     OpDef(
         name="stop_gradient",
+        range=lambda node, x: x,
         infer=lambda x: x,
         eval=lambda x: x,
         vjp=None,
@@ -253,9 +256,19 @@ def _cast_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return astype(g, x.dtype)
 
 
+def _cast_range(node: Node, x: Range) -> Range:
+    """As before, where the dtype has room for it."""
+    if x is None or node.type.dtype.kind not in "iu":
+        return None
+    room = np.iinfo(node.type.dtype)
+    return x if room.min <= x[0] and x[1] <= room.max else None
+
+
 cast = define(
     OpDef(
         name="cast",
+        range=_cast_range,
+        attrs={"dtype": at.dtype},
         infer=lambda x, dtype: x.with_dtype(dtype),
         eval=lambda x, dtype: x.astype(dtype),
         vjp=(_cast_vjp,),

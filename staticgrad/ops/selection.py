@@ -9,11 +9,12 @@ import numpy as np
 
 from ..ir import OpDef, Pointwise, define
 from ..operators import F, apply, numpy_twin, public
-from .rules import arithmetic, elementwise, first_boolean, unbroadcast
+from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 
 where_op = define(
     OpDef(
         name="where",
+        range=lambda node, c, x, y: joint(x, y),
         infer=elementwise,
         eval=np.where,
         vjp=(
