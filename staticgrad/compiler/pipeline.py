@@ -1,6 +1,7 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
 specialise   bind extents
+check        positions that nothing proves to be in range
 merge loops  a loop, and what its gradients ask of the same loop, become one
 stabilise    laws that need whole ops: log(softmax(x)) and its kin
 expand       ops written in other ops
@@ -29,6 +30,7 @@ from .layout import Layouts
 from .parts import Parts
 from .plan import Plan
 from .prepare import Prepared
+from .ranges import check_indexes
 from .regions import has_regions, merge, settle
 from .reuse import reuse
 from .schedule import schedule
@@ -80,15 +82,17 @@ def reduced(
     laws: list[tuple[str, str]],
     inspect: Inspect = None,
     strict: bool = False,
+    inner: bool = False,
 ) -> tuple[Graph, list[Node]]:
-    """The passes before layouts, for a program or the body of a loop or branch."""
+    """The passes before layouts, for a program or (inner) the body of a loop or branch."""
 
-    def body(inner: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
-        return reduced(inner, wanted, types, laws, inspect)
+    def body(graph: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
+        return reduced(graph, wanted, types, laws, inspect, inner=True)
 
     loops = has_regions(graph)
     stages: list[tuple[str, Stage]] = [
         ("specialise", lambda g, r: specialise(g, r, known)),
+        *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
         ("expand", expand),

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import GraphError, OutOfMemoryError, StaticgradError
+from ..errors import ArgumentError, GraphError, OutOfMemoryError, StaticgradError
 from ..ir import Cell, Graph, Node
 from ..locks import rlock
 from ..ops.random import generator
@@ -308,7 +308,13 @@ class Plan:
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
     def _no_room(self, row: Row) -> NoReturn:
-        """A loop could not let its stacks grow."""
+        """A loop could not let its stacks grow, or shall read more places of a stack than another one filled."""
+        if (places := self.builder.lacks(row)) is not None:
+            raise ArgumentError(
+                f"{row.name}: {places[0]} iterations, and a stack of {places[1]} places",
+                "the number of iterations has to be that of the loop which made the stack",
+                where=None if row.node is None else row.node.where,
+            )
         stacks = [*self.builder.homes.values()]
         size = sum(int(home[1]) for home in stacks)
         free_stacks(stacks)

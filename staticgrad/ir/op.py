@@ -269,11 +269,12 @@ class OpDef:
     """Most of the result is 0: what it is made of is smaller, and says as much."""
     attrs: Mapping[str, Attribute] = field(default_factory=dict, repr=False)
     """What its attributes may be. `typed` refuses others, so that `eval` and kernels can rely on them."""
-    indexes: Callable[..., Sequence[tuple[int, int]]] | None = None
-    """`indexes(*types, **attrs)`: (number of an operand, extent) for operands whose integers native code uses as
-    positions in [0, extent). The compiler checks those that it can't prove to lie there; see `compiler/ranges.py`."""
+    indexes: Callable[[Sequence[TensorType], Mapping[str, Any]], Sequence[tuple[int, int, int]]] | None = None
+    """`indexes(types, attrs)`: (number of an operand, number of another, axis) where native code takes the integers of the
+    first as positions along that axis of the second. The compiler checks those that it can't prove to be in range; see
+    `compiler/ranges.py`."""
     range: Callable[..., Range] | None = None
-    """`range(node, *ranges of the operands)`: which integers the result can hold."""
+    """`range(types, attrs, *ranges of the operands)`: which integers the result can hold."""
 
     def vjp_for(self, i: int) -> Callable[..., Any] | None:
         """The cotangent function of input `i`, or None when no gradient flows there."""

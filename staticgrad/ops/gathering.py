@@ -96,7 +96,7 @@ bounded_op = define(
         name="bounded",
         attrs={"axis": at.axis_of(1), "low": at.integer(-1, 1), "loss": at.text},
         infer=_bounded_infer,
-        range=lambda node, index, like: (0, max(node.inputs[1].type.shape[node.attrs["axis"]] - 1, 0)),
+        range=lambda types, attrs, index, like: (0, max(types[1].shape[attrs["axis"]] - 1, 0)),
         eval=_bounded_eval,
         vjp=None,
         emit=Native(_bounded_plan, check=_bad_index),
@@ -145,15 +145,15 @@ def _put_infer(g: TensorType, like: TensorType, index: TensorType, axis: int) ->
     return _scatter_infer(g, like, index, axis=axis)
 
 
-def _gathered_from(x: TensorType, *indices: TensorType, axis: int) -> list[tuple[int, int]]:
-    return [(1 + i, x.shape[axis + i]) for i in range(len(indices))]
+def _gathered_from(types: Sequence[TensorType], attrs: Any) -> list[tuple[int, int, int]]:
+    return [(1 + i, 0, attrs["axis"] + i) for i in range(len(types) - 1)]
 
 
-def _scattered_to(g: TensorType, like: TensorType, *indices: TensorType, axis: int) -> list[tuple[int, int]]:
-    return [(2 + i, like.shape[axis + i]) for i in range(len(indices))]
+def _scattered_to(types: Sequence[TensorType], attrs: Any) -> list[tuple[int, int, int]]:
+    return [(2 + i, 1, attrs["axis"] + i) for i in range(len(types) - 2)]
 
 
-def _of_table(node: Node, table: Range, *indices: Range) -> Range:
+def _of_table(types: Sequence[TensorType], attrs: Any, table: Range, *indices: Range) -> Range:
     """What is picked is an element of the table."""
     return table
 
@@ -299,7 +299,7 @@ def _index_add_eval(x: np.ndarray, values: np.ndarray, index: np.ndarray) -> np.
 index_add_op = define(
     OpDef(
         name="index_add",
-        indexes=lambda x, values, index: [(2, x.shape[0])],
+        indexes=lambda types, attrs: [(2, 0, 0)],
         infer=_index_add_infer,
         eval=_index_add_eval,
         vjp=(
@@ -333,7 +333,7 @@ def _gather_sum_vjp(g: Any, node: Any, out: Any, x: Any, index: Any) -> Any:
 gather_sum_op = define(
     OpDef(
         name="gather_sum",
-        indexes=lambda x, index: [(1, x.shape[0])],
+        indexes=lambda types, attrs: [(1, 0, 0)],
         infer=_gather_sum_infer,
         eval=lambda x, index: np.add.reduce(x[index], axis=index.ndim - 1, dtype=x.dtype),
         vjp=(_gather_sum_vjp, None),
@@ -415,7 +415,7 @@ along_op = define(
     OpDef(
         name="take_along_axis",
         attrs={"axis": at.axis_of(0)},
-        indexes=lambda x, index, axis: [(1, x.shape[axis])],
+        indexes=lambda types, attrs: [(1, 0, attrs["axis"])],
         range=_of_table,
         infer=_along_infer,
         eval=lambda x, index, axis: np.take_along_axis(x, index, axis),
@@ -428,7 +428,7 @@ scatter_along_op = define(
     OpDef(
         name="scatter_along_axis",
         attrs={"axis": at.axis_of(0)},
-        indexes=lambda g, like, index, axis: [(2, like.shape[axis])],
+        indexes=lambda types, attrs: [(2, 1, attrs["axis"])],
         infer=_scatter_along_infer,
         eval=_scatter_along_eval,
         vjp=(lambda g, node, out, x, like, index: apply(along_op, g, index, axis=node.attrs["axis"]), None, None),

@@ -75,7 +75,7 @@ def _part_slices(likes: Sequence[Any], axis: int, index: int) -> tuple[slice, ..
 part_op = define(
     OpDef(
         name="part",
-        range=lambda node, g, *likes: g,
+        range=lambda types, attrs, g, *likes: g,
         attrs={"axis": at.axis_of(0), "index": at.integer(0)},
         infer=_part_infer,
         eval=lambda g, *likes, axis, index: g[_part_slices(likes, axis, index)],
@@ -99,7 +99,7 @@ def _concatenate_vjp(i: int) -> Any:
 concatenate_op = define(
     OpDef(
         name="concatenate",
-        range=lambda node, *xs: joint(*xs),
+        range=lambda types, attrs, *xs: joint(*xs),
         attrs={"axis": at.axis_of(0)},
         infer=_concatenate_infer,
         eval=lambda *xs, axis: np.concatenate(xs, axis),

@@ -175,7 +175,7 @@ round_ = _unary("round", np.rint, "np.rint({0})", lambda g, node, out, x: F.zero
 identity = define(
     OpDef(
         name="identity",
-        range=lambda node, x: x,
+        range=lambda types, attrs, x: x,
         infer=lambda x: x,
         eval=lambda x: x.copy(),
         vjp=(lambda g, node, out, x: g,),
@@ -186,7 +186,7 @@ identity = define(
 stop_gradient_op = define(
     OpDef(
         name="stop_gradient",
-        range=lambda node, x: x,
+        range=lambda types, attrs, x: x,
         infer=lambda x: x,
         eval=lambda x: x,
         vjp=None,
@@ -256,11 +256,11 @@ def _cast_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return astype(g, x.dtype)
 
 
-def _cast_range(node: Node, x: Range) -> Range:
+def _cast_range(types: Any, attrs: Any, x: Range) -> Range:
     """As before, where the dtype has room for it."""
-    if x is None or node.type.dtype.kind not in "iu":
+    if x is None or attrs["dtype"].kind not in "iu":
         return None
-    room = np.iinfo(node.type.dtype)
+    room = np.iinfo(attrs["dtype"])
     return x if room.min <= x[0] and x[1] <= room.max else None
 
 

@@ -252,7 +252,7 @@ def _broadcast_like_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
 broadcast_like_op = define(
     OpDef(
         name="broadcast_like",
-        range=lambda node, x, like: x,
+        range=lambda types, attrs, x, like: x,
         infer=_broadcast_like_infer,
         eval=_broadcast_like_eval,
         vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),

@@ -31,8 +31,8 @@ first_of_op = define(
     OpDef(
         name="first_of",
         infer=_infer,
-        indexes=lambda index, like: [(0, like.shape[0])],
-        range=lambda node, index, like: (0, max(node.type.size - 1, 0)),
+        indexes=lambda types, attrs: [(0, 1, 0)],
+        range=lambda types, attrs, index, like: (0, max(types[0].size - 1, 0)),
         eval=_eval,
         vjp=None,
         emit=Native(_plan),

@@ -14,7 +14,7 @@ from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 where_op = define(
     OpDef(
         name="where",
-        range=lambda node, c, x, y: joint(x, y),
+        range=lambda types, attrs, c, x, y: joint(x, y),
         infer=elementwise,
         eval=np.where,
         vjp=(

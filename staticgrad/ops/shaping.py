@@ -83,7 +83,7 @@ reshape_op = define(
 reshape_like_op = define(
     OpDef(
         name="reshape_like",
-        range=lambda node, x, like: x,
+        range=lambda types, attrs, x, like: x,
         infer=_reshape_like_infer,
         eval=lambda x, like: x.reshape(like.shape),
         vjp=(lambda g, node, out, x, like: reshape_like(g, x), None),
