@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import IndexRangeError
+from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Native, Node, OpDef, View, Window, define
 from ..operators import apply
 from ..types import TensorType, shape_text, type_of
