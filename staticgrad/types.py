@@ -70,6 +70,25 @@ def category(dtype: np.dtype) -> int:
     return 2 if kind == "f" else 0 if kind == "b" else 1
 
 
+def check_unmasked(value: Any) -> None:
+    """Raises DTypeError for one of NumPy's masked arrays, or a list with one in it: an array made of it forgets the mask."""
+    if value.__class__ is np.ndarray:
+        return
+    if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise DTypeError(
+                "a masked array can't become a tensor: its mask would be lost",
+                "fill it first, x.filled(value), or keep the mask as a tensor of its own: sg.where(mask, 0, x)",
+            )
+    elif isinstance(value, (list, tuple)) and not PLAIN.issuperset(map(type, value)):
+        for item in value:
+            check_unmasked(item)
+
+
+PLAIN = frozenset({int, float, bool, np.ndarray})
+"""What can't hide a masked array."""
+
+
 def is_number(value: Any) -> bool:
     """Whether it is a real number, or has a dtype of numbers."""
     return isinstance(value, numbers.Real) or getattr(getattr(value, "dtype", None), "kind", "none") in "biuf"

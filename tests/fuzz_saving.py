@@ -34,7 +34,7 @@ from staticgrad.ir import REGISTRY, Graph
 from staticgrad.safetensors import SafetensorsError, load_file, save_file
 from staticgrad.verify import verify
 
-MEMORY = 3 << 30
+MEMORY = 8 << 30
 """Bytes of address space of the process that works."""
 SECONDS = 10
 """For which one mutation may run: a loop may have lost its end."""

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Symbol, apply, frontends, state
+from ..operators import F, Symbol, apply, as_array, frontends, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
-from ..types import category, shape_text
+from ..types import category, check_unmasked, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad
 from .tape import Record, overwritten_operand, touch
@@ -187,9 +187,10 @@ def copy_(self: Tensor, value: Any) -> Tensor:
     if tracer() is None:
         check_inplace(self)
     if not hasattr(value, "shape"):
+        check_unmasked(value)
         value = Tensor(np.asarray(value, self.dtype))
     elif isinstance(value, np.ndarray):
-        value = Tensor(value)
+        value = Tensor(as_array(value))
     try:
         value = F.broadcast_to(F.astype(value, self.dtype), self.shape)
     except ShapeError as error:
@@ -201,6 +202,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """Set every element to a number."""
     if tracer() is None:
         check_inplace(self)
+    check_unmasked(value)
     return replace(self, F.broadcast_like(np.asarray(value, self.dtype), self), "fill_")
 
 
@@ -240,6 +242,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
             "assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x) and assign the result"
         )
     check_inplace(self)
+    check_unmasked(value)
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
     if category(value.dtype) > category(self.dtype):
         raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")

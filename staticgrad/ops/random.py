@@ -98,7 +98,7 @@ rng_op_type = TensorType((2,), int64)
 
 def _infer(rng: TensorType, *like: TensorType, shape: Any, dtype: np.dtype, index: int) -> TensorType:
     _check_generator(rng)
-    if len(like) > 1 or (shape is None and not like):
+    if len(like) > 1 or (not like and (shape is None or None in shape)):
         raise ArgumentError("the shape is given, or that of one operand is taken")
     return TensorType(like[0].shape if like else shape, dtype)
 

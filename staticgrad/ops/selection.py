@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..ir import OpDef, Pointwise, define
 from ..operators import F, apply, numpy_twin, public
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
@@ -60,7 +61,14 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 @public
 @numpy_twin(np.clip)
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through."""
+    """x limited to [min, max]; one of them may be None. Inside the bounds, edges included, the gradient passes through.
+
+    Raises ArgumentError when both are None.
+    """
+    if min is None and max is None:
+        raise ArgumentError(
+            "torch.clamp: At least one of 'min' or 'max' must not be None", "write x.clamp(min=0), x.clamp(max=1) or x.clamp(0, 1)"
+        )
     if min is None or max is None:
         dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
         floating = dtype.kind == "f"
