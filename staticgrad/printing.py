@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -198,10 +198,11 @@ FILLS = {
 }
 
 
-def to_dot(graph: Graph) -> str:
+def to_dot(graph: Graph, groups: Mapping[str, Sequence[Node]] | None = None) -> str:
     """The graph in Graphviz's DOT language: boxes with op, type and the user's line, filled by kind.
 
     Edges carry operand positions where a node has several operands; control edges are dashed; results are framed bold.
+    groups: nodes that get a common frame, by its title.
     """
     plain = to_networkx(graph)
     lines = [
@@ -215,6 +216,9 @@ def to_dot(graph: Graph) -> str:
         label = "\n".join(text for text in (title, data["type"], data["attrs"], place, data["output"]) if text)
         bold = ", penwidth=2" if data["output"] else ""
         lines.append(f'  {_quoted(name)} [label={_quoted(label)}, fillcolor="{FILLS[data["kind"]]}"{bold}];')
+    number = numbering(graph) if groups else {}
+    for i, (title, members) in enumerate((groups or {}).items()):
+        lines.append(f"  subgraph cluster_{i} {{ label={_quoted(title)}; {' '.join(_quoted(number[n]) + ';' for n in members)} }}")
     for source, target, data in plain.edges(data=True):
         several = plain.in_degree(target) > 1 or "," in data["operands"]
         options = [f"label={_quoted(data['operands'])}"] if several and data["operands"] else []
