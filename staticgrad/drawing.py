@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .eager import Tensor, graph_of
 from .errors import ArgumentError, GraphError, StaticgradError
-from .grouping import MOST_BOXES, Group, automatic, boxes, by_kernel, by_module, groups_of
+from .grouping import Group, automatic, boxes, by_kernel, by_module, groups_of
 from .ir import Graph
 from .operators import Symbol
 from .placement import LETTER, LINE, Box, Edge, inside_of, place
@@ -128,7 +128,7 @@ def _groups(graph: Graph, plan: Any, group: str | None, *, text: bool) -> list[G
     if plan is not None and group in ("auto", "kernel"):
         _, names = by_kernel(plan)
         found = groups_of(graph, names.get, inside)
-        return found if group == "kernel" or boxes(graph, found, inside) <= MOST_BOXES else automatic(graph, inside)
+        return found if group == "kernel" or boxes(graph, found, inside) <= MANY else automatic(graph, inside)
     if group == "module":
         return groups_of(graph, by_module(graph).get, inside)
     return automatic(graph, inside) if len(graph.nodes) >= MANY else []

@@ -22,7 +22,7 @@ WIDTH = 32
 SHOWN = 3
 """Ops and shapes that a group names; the others are counted."""
 
-GRADIENT = "gradient of "
+GRADIENT, LINE = "gradient of ", "line "
 
 Label = Callable[[Node], str | None]
 
@@ -98,8 +98,14 @@ def groups_of(graph: Graph, label: Label, inside: Iterable[Node] = ()) -> list[G
                 if before[later] >> g & 1:
                     before[later] |= more
     results, users = set(graph.outputs.values()), graph.users()
+    for node, g in number.items():  # what only one group reads is a part of it, but for inputs
+        if node.op.leaf not in ("", "placeholder") and names[g] is None and node not in results and len(members[g]) == 1:
+            readers = {number[user] for user in users[node] if user in number}
+            if len(readers) == 1 and names[to := readers.pop()] is not None:
+                members[g].clear()
+                members[to].insert(0, node)
     for nodes, name in zip(members, names, strict=True):
-        if name is None or len(nodes) == 1:
+        if name is None or len(nodes) < 2:
             continue
         own = set(nodes)
         leaving = [n for n in nodes if n in results or any(user not in own for user in users[n])]
@@ -117,7 +123,8 @@ def scope_of(name: str) -> str:
 
 def by_module(graph: Graph) -> dict[Node, str]:
     """The module of each node: the scope of the parameters that it uses, else that of others on the same line of the
-    user's, of the operand, or the line itself. Gradients are apart from what they are the gradients of."""
+    user's, of the operand, or the line itself. Gradients are apart from what they are the gradients of. Parameters have
+    the names that `named_parameters`, or making an optimizer of `model.parameters()`, gave them."""
     parameters: dict[Node, str] = {}
     found: dict[Node, str] = {}
     lines: dict[Any, set[str]] = {}
@@ -144,7 +151,7 @@ def by_module(graph: Graph) -> dict[Node, str]:
         elif there and above:
             found[node] = above
         elif node.where is not None:
-            found[node] = node.where.short
+            found[node] = f"{LINE}{node.where.short}"
         elif above:
             found[node] = above
     gradients = backward_part(graph)
@@ -185,7 +192,10 @@ def _neighbours(names: Sequence[str | None], several: int) -> dict[str | None, s
 
 
 def _outer(name: str | None, depth: int) -> str | None:
-    return None if name is None else "".join(re.split("([./])", name)[: 2 * depth - 1])
+    """The first parts of a module's path."""
+    if name is None or name.removeprefix(GRADIENT).startswith(LINE):
+        return name
+    return "".join(re.split("([./])", name)[: 2 * depth - 1])
 
 
 def boxes(graph: Graph, groups: Sequence[Group], inside: set[Node]) -> int:
