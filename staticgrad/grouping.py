@@ -42,13 +42,21 @@ class Group:
         leaves = Counter(node.op.leaf for node in self.nodes if node.op.leaf)
         texts = [f"{n} {name}" for name, n in ops.most_common(SHOWN)]
         if len(ops) > SHOWN:
-            texts.append(f"{sum(n for _, n in ops.most_common()[SHOWN:])} others")
+            texts.append(_rest(ops))
         texts += [f"{n} {name}{'s' if n > 1 else ''}" for name, n in leaves.items()]
         types = Counter(repr(node.type) for node in self.leaving)
         leaving = [f"{f'{n} x ' if n > 1 else ''}{kind}" for kind, n in types.most_common(SHOWN)]
         if len(types) > SHOWN:
-            leaving.append(f"{sum(n for _, n in types.most_common()[SHOWN:])} others")
-        return [*_wrapped([f"{len(self.nodes)} nodes: {texts[0]}", *texts[1:]]), *_wrapped(["-> " + leaving[0], *leaving[1:]] if leaving else [])]
+            leaving.append(_rest(types))
+        texts[0] = f"{len(self.nodes)} nodes: {texts[0]}"
+        if leaving:
+            leaving[0] = f"-> {leaving[0]}"
+        return [*_wrapped(texts), *_wrapped(leaving)]
+
+
+def _rest(counts: Counter[str]) -> str:
+    n = sum(n for _, n in counts.most_common()[SHOWN:])
+    return f"{n} other{'s' if n > 1 else ''}"
 
 
 def _wrapped(texts: Sequence[str]) -> list[str]:

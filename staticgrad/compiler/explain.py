@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import UninitializedError
+from ..types import TensorType
 from . import driver
 from .jit import without_comments
 from .rows import Row, Slot
@@ -61,6 +62,35 @@ def explain(plan: Plan) -> str:
         lines += ["", f"host calls ({'numerics=strict' if plan.strict else 'no native code for these yet'})"]
         lines += [f"  {row.name} {row.node.type if row.node is not None else ''}" for row in hosts]
     return "\n".join(lines)
+
+
+def overview(plan: Plan) -> str:
+    """What `print(plan)` shows: rows, what goes in and out, memory, and where there is more."""
+    arena, bound = plan.memory
+    kinds = Counter(row.kind for row in plan.rows)
+    inputs = [f'{node.name or "input"} {node.type}' for node in plan.feeds]
+    results = [repr(TensorType(slot.layout.shape if slot.layout is not None else slot.shape, slot.dtype)) for slot in plan.fetches]
+    written = f"; writes {_listed([cell.name or 'a variable' for cell in plan.written])}" if plan.written else ""
+    return "\n".join(
+        [
+            f"Plan of {len(plan.rows)} rows: {plan.kernels} generated kernels, {plan.host_calls} host calls",
+            f"  rows     {', '.join(f'{n} {kind}' for kind, n in kinds.most_common()) or 'none'}",
+            f"  inputs   {_listed(inputs)}",
+            f"  results  {_listed(results)}{written}",
+            f"  memory   {arena:,d} bytes, {bound:,d} of them alive at once",
+            "  more     .explain() for all rows and reasons, .source(i) for a kernel's text, .profile() for times",
+        ]
+    )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The first few of them."""
+    shown = ", ".join(_clip(text, 40) for text in texts[:LISTED])
+    return (shown or "none") + (f" and {len(texts) - LISTED} more" if len(texts) > LISTED else "")
+
+
+LISTED = 3
+"""Inputs, results and variables that an overview names."""
 
 
 def counted(lines: Iterable[str]) -> list[str]:
@@ -115,12 +145,15 @@ def _clip(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-@dataclass
+@dataclass(repr=False)
 class Profile:
     """Median time of each row, in microseconds: of all iterations, where it is in a loop."""
 
     rows: list[tuple[str, str, float]]
     total: float
+
+    def __repr__(self) -> str:
+        return f"<Profile of {len(self.rows)} rows: {self.total:.2f} us>"
 
     def __str__(self) -> str:
         lines = [f"{'kind':8s} {'what':50s} {'us':>9s} {'share':>6s}"]

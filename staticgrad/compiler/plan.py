@@ -46,7 +46,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_child)
 
 
-@dataclass
+@dataclass(repr=False)
 class Plan:
     """Runs a program for one set of feed shapes. Made by `compile_plan`; one thread at a time runs it (`lock`)."""
 
@@ -346,6 +346,16 @@ class Plan:
     @property
     def host_calls(self) -> int:
         return sum(row.kind == "host" for row in self.rows)
+
+    def __repr__(self) -> str:
+        hosts = f", {self.host_calls} host calls" if self.host_calls else ""
+        return f"<Plan of {len(self.rows)} rows: {self.kernels} kernels{hosts}, {self.memory[0]:,d} bytes>"
+
+    def __str__(self) -> str:
+        """The plan in five lines; `explain()` has all of it."""
+        from .explain import overview
+
+        return overview(self)
 
     def explain(self) -> str:
         from .explain import explain
