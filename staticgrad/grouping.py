@@ -173,12 +173,14 @@ def automatic(graph: Graph, inside: Iterable[Node]) -> list[Group]:
     names = by_module(graph)
     deepest = max((len(re.split("[./]", name)) for name in names.values()), default=1)
     for depth in range(deepest, 0, -1):
-        found = groups_of(graph, lambda node, depth=depth: _outer(names.get(node), depth), left_out)
+        outer = {node: _outer(name, depth) for node, name in names.items()}
+        found = groups_of(graph, outer.get, left_out)
         if boxes(graph, found, left_out) <= MOST_BOXES:
             return found
     for several in (2, 4, 8, 16):
         joined = _neighbours(list(dict.fromkeys(_outer(name, 1) for name in names.values())), several)
-        found = groups_of(graph, lambda node, joined=joined: joined.get(_outer(names.get(node), 1)), left_out)
+        runs = {node: joined[_outer(name, 1)] for node, name in names.items()}
+        found = groups_of(graph, runs.get, left_out)
         if boxes(graph, found, left_out) <= MOST_BOXES:
             return found
     number = {node: i for i, node in enumerate(n for n in graph.nodes if n not in left_out)}
@@ -187,11 +189,11 @@ def automatic(graph: Graph, inside: Iterable[Node]) -> list[Group]:
     return groups_of(graph, lambda node: ends[number[node] // size], left_out)
 
 
-def _neighbours(names: Sequence[str | None], several: int) -> dict[str | None, str]:
+def _neighbours(names: Sequence[str], several: int) -> dict[str, str]:
     """Modules that follow one another under one name, gradients apart."""
-    result: dict[str | None, str] = {}
+    result: dict[str, str] = {}
     for gradient in (False, True):
-        part = [name for name in names if name is not None and name.startswith(GRADIENT) is gradient]
+        part = [name for name in names if name.startswith(GRADIENT) is gradient]
         for i in range(0, len(part), several):
             run = part[i : i + several]
             name = run[0] if len(run) == 1 else f"{run[0]} to {run[-1].removeprefix(GRADIENT)}"
@@ -199,9 +201,9 @@ def _neighbours(names: Sequence[str | None], several: int) -> dict[str | None, s
     return result
 
 
-def _outer(name: str | None, depth: int) -> str | None:
+def _outer(name: str, depth: int) -> str:
     """The first parts of a module's path."""
-    if name is None or name.removeprefix(GRADIENT).startswith(LINE):
+    if name.removeprefix(GRADIENT).startswith(LINE):
         return name
     return "".join(re.split("([./])", name)[: 2 * depth - 1])
 

@@ -243,7 +243,8 @@ def to_dot(graph: Graph, groups: Mapping[str, Sequence[Node]] | None = None) -> 
         lines.append(f'  {_quoted(name)} [label={_quoted(label)}, fillcolor="{FILLS[data["kind"]]}"{bold}];')
     number = numbering(graph) if groups else {}
     for i, (title, members) in enumerate((groups or {}).items()):
-        lines.append(f"  subgraph cluster_{i} {{ label={_quoted(title)}; {' '.join(_quoted(number[n]) + ';' for n in members)} }}")
+        inner = " ".join(f"{_quoted(number[node])};" for node in members)
+        lines.append(f"  subgraph cluster_{i} {{ label={_quoted(title)}; {inner} }}")
     for source, target, data in plain.edges(data=True):
         several = plain.in_degree(target) > 1 or "," in data["operands"]
         options = [f"label={_quoted(data['operands'])}"] if several and data["operands"] else []

@@ -69,7 +69,8 @@ def overview(plan: Plan) -> str:
     arena, bound = plan.memory
     kinds = Counter(row.kind for row in plan.rows)
     inputs = [f'{node.name or "input"} {node.type}' for node in plan.feeds]
-    results = [repr(TensorType(slot.layout.shape if slot.layout is not None else slot.shape, slot.dtype)) for slot in plan.fetches]
+    shapes = [slot.shape if slot.layout is None else slot.layout.shape for slot in plan.fetches]
+    results = [repr(TensorType(shape, slot.dtype)) for shape, slot in zip(shapes, plan.fetches, strict=True)]
     written = f"; writes {_listed([cell.name or 'a variable' for cell in plan.written])}" if plan.written else ""
     return "\n".join(
         [

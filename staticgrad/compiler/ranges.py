@@ -25,7 +25,8 @@ def check_indexes(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[No
     if not _trusting(order):
         return graph, {node: node for node in order}
     checks = _Checks()
-    new, moved = Graph(intern=True), {}
+    new = Graph(intern=True)
+    moved: dict[Node, Node] = {}
     checks.copy(order, {node: node.type for node in order}, new, moved, {})
     return (new, moved) if checks.added else (graph, {node: node for node in order})
 
@@ -138,4 +139,4 @@ def _range(node: Node, types: Sequence[TensorType], given: Sequence[Range]) -> R
 
 
 def _within(found: Range, index: TensorType, extent: int) -> bool:
-    return index.size == 0 or (found is not None and 0 <= found[0] and found[1] < extent)
+    return index.size == 0 or (found is not None and found[0] >= 0 and found[1] < extent)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def _ascending(value: Any, below: int) -> bool:
     return (
         value.__class__ is tuple
         and all(whole(a, 0, below) for a in value)
-        and all(a < b for a, b in zip(value, value[1:], strict=False))
+        and all(a < b for a, b in pairwise(value))
     )
 
 
@@ -73,7 +74,9 @@ order = Attribute(
 )
 flag = Attribute("True or False", lambda value, types: value.__class__ is bool)
 text = Attribute(
-    f"a text of at most {LONGEST} characters", lambda value, types: value.__class__ is str and len(value) <= LONGEST, optional=True
+    f"a text of at most {LONGEST} characters",
+    lambda value, types: value.__class__ is str and len(value) <= LONGEST,
+    optional=True,
 )
 dtype = Attribute("a dtype", lambda value, types: isinstance(value, np.dtype) and value in SUPPORTED)
 floating_dtype = Attribute(

@@ -144,13 +144,14 @@ def _stacked(values: list[np.ndarray], loop: Loop, k: int, arrays: Any) -> np.nd
     return np.zeros((0, *kind.shape), kind.dtype)
 
 
+PARTS = {
+    "body": at.body, "cond": at.body_or_none, "consts": at.integer(0), "carries": at.integer(0), "length": at.length,
+    "reverse": at.flag, "count": at.flag, "remat": at.flag,
+}  # fmt: skip
 loop_op = define(
     OpDef(
         name="loop",
-        attrs={
-            "body": at.body, "cond": at.body_or_none, "consts": at.integer(0), "carries": at.integer(0), "length": at.length,
-            "reverse": at.flag, "count": at.flag, "remat": at.flag,
-        },  # fmt: skip
+        attrs=PARTS,
         infer=_loop_infer,
         eval=_loop_eval,
         vjp=_flows,

@@ -59,9 +59,9 @@ def _uniform_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtyp
 def _filled(extents: Any, dtype: np.dtype, rng: np.ndarray, index: int, numbers: Callable[..., np.ndarray]) -> np.ndarray:
     """`numbers` of the words of each element, piece by piece: what they are made of takes many times their memory."""
     out = np.empty(math.prod(extents), dtype)
-    for at in range(0, len(out), PIECE):
-        part = out[at : at + PIECE]
-        part[...] = numbers(*philox(*_draw(rng, index), len(part), at))
+    for first in range(0, len(out), PIECE):
+        part = out[first : first + PIECE]
+        part[...] = numbers(*philox(*_draw(rng, index), len(part), first))
     return out.reshape(extents)
 
 
@@ -127,7 +127,9 @@ def _in_loop(infer: Callable[..., TensorType]) -> Callable[..., TensorType]:
 DRAWN = {"shape": at.drawn_shape, "dtype": at.floating_dtype, "index": at.integer(0)}
 
 
-def _record(name: str, evaluate: Any, text: str, cost: int, doc: str, infer: Any = _infer, attrs: Any = DRAWN) -> tuple[OpDef, OpDef]:
+def _record(
+    name: str, evaluate: Any, text: str, cost: int, doc: str, infer: Any = _infer, attrs: Any = DRAWN
+) -> tuple[OpDef, OpDef]:
     """A draw, and the same in a loop, whose second operand counts the draws of earlier iterations."""
     plain = OpDef(
         name=name, infer=infer, eval=evaluate, vjp=lambda i: None, emit=Pointwise(text.format(step=""), cost),

@@ -67,7 +67,8 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """
     if min is None and max is None:
         raise ArgumentError(
-            "torch.clamp: At least one of 'min' or 'max' must not be None", "write x.clamp(min=0), x.clamp(max=1) or x.clamp(0, 1)"
+            "torch.clamp: At least one of 'min' or 'max' must not be None",
+            "write x.clamp(min=0), x.clamp(max=1) or x.clamp(0, 1)",
         )
     if min is None or max is None:
         dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype

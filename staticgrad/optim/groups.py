@@ -55,7 +55,7 @@ class ParamGroup(dict[str, Any]):
             self.sense(ParamGroup({**self, **values}))
 
     def _check_form(self, key: str, value: Any) -> None:
-        """Raises ArgumentError when the hyper-parameter that is there is a number, or several, or a flag, and `value` is not."""
+        """Raises ArgumentError when the present value is a number, or several, or a flag, and the new one is not."""
         old = self[key]
         if isinstance(old, (bool, np.bool_)):
             if not isinstance(value, (bool, np.bool_)):
@@ -80,8 +80,8 @@ class ParamGroup(dict[str, Any]):
         values = dict(*args, **kwargs)
         if values and frontends.tracing and state.tracer is not None:
             state.tracer.refuse(
-                f"the hyper-parameter {next(iter(values))!r} is written inside a compiled function, which would happen only while "
-                "tracing",
+                f"the hyper-parameter {next(iter(values))!r} is written inside a compiled function, which would happen only "
+                "while tracing",
                 "write it, and step schedulers, outside",
             )
         self.check(values)
