@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .eager import Tensor, graph_of
 from .errors import ArgumentError, GraphError, StaticgradError
+from .grouping import Group, automatic, boxes, by_kernel, by_module, groups_of
 from .ir import Graph
 from .operators import Symbol
-from .placement import LETTER, LINE, Box, Edge, place
+from .placement import LETTER, LINE, Box, Edge, inside_of, place
 from .printing import FILLS, backward_part, kind_of, outputs_of, to_dot
 
 if TYPE_CHECKING:
@@ -22,6 +26,18 @@ PICTURES = (".svg", ".png", ".pdf")
 FONT: dict[str, Any] = {"family": "monospace", "fontsize": 7.5, "va": "center_baseline", "parse_math": False}
 MARGIN, HEAD = 0.2, 0.35  # inches; HEAD is the height of the legend
 DPI = 130
+PIXELS = 30e6
+"""Pixels of a .png at the most: fewer dots per inch for a larger picture."""
+MANY, MOST = 150, 300
+"""Nodes from which on they are drawn in groups, unless told otherwise; boxes of a picture at the most."""
+INCHES = 150
+"""The longer side of a picture at the most."""
+ADVICE = (
+    'leave group out: group="auto" draws fewer boxes',
+    "draw a part: a tensor further inside, or backward=False",
+    "write all of it: a .dot file, sg.to_graphml, or sg.to_text",
+)
+GROUPINGS = ("auto", "module", "kernel", None)
 STROKES = {"value": "-", "shape": ":", "control": "--"}
 MEANINGS = {
     "input": "input",
@@ -34,37 +50,105 @@ MEANINGS = {
 """What the legend says of `kind_of`."""
 
 
-def draw(what: Any, path: Any = None, *, backward: bool | None = None) -> Any:
-    """Draw a Graph, the tape behind eager tensors, or the graph behind symbols.
+def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: str | None = "auto") -> Any:
+    """Draw a Graph, the tape behind eager tensors, the graph behind symbols, or the plan of a compiled function.
 
-    what: a Graph, a tensor or symbol, or a sequence of them.
+    what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, or its plan.
     path: where to write it, by its ending: .svg, .png or .pdf need matplotlib, .dot (Graphviz's text) does not. None
     returns a matplotlib Figure that belongs to no window: notebooks show it, `figure.savefig` writes it.
     backward: whether the gradients of a tensor are drawn too (as in `graph_of`); False leaves them out of a Graph.
+    group: "module" draws what uses the parameters of one module (by the dots or slashes in their names), or stands on
+    one line, as one box that counts its nodes and tells the types of what leaves it; "kernel", of a compiled function,
+    what one row of the plan computes; None every node, up to 300 of them. "auto": by kernel for a compiled function; else
+    by module from 150 nodes on, with outer modules or runs of nodes where that leaves too many boxes. A .dot file has all
+    nodes: groups frame them, and "auto" has none.
 
     Each box names the node, its type, its attributes and the user's line; operands enter it from left to right, and
     constants of one element are written inside. Colours tell inputs, variables, operations, gradients, effects apart;
     results have a bold frame. Dotted edges hand over a shape only, dashed ones only order (control dependencies).
-    Raises ArgumentError for another ending, StaticgradError when matplotlib is missing.
+    Text in SVG is text: it can be searched and selected. A .png of a large picture has fewer dots per inch. Raises
+    ArgumentError for another ending or grouping and for pictures of more than 300 boxes or 150 inches, StaticgradError
+    when matplotlib is missing.
     """
     suffix = None if path is None else os.path.splitext(path)[1].lower()
     if suffix is not None and suffix not in (*PICTURES, ".dot"):
         raise ArgumentError(
             f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot"
         )
-    graph = _graph(what, backward)
+    if group not in GROUPINGS:
+        raise ArgumentError(f"draw: group has to be 'auto', 'module', 'kernel' or None, got {group!r}")
+    plan = _plan(what)
+    if group == "kernel" and plan is None:
+        raise ArgumentError(
+            f"draw: only compiled functions have kernels, got {type(what).__name__}", "draw the function, sg.draw(step, path)"
+        )
+    graph = _graph(what, backward) if plan is None else plan.graph
+    groups = _groups(graph, plan, group, text=suffix == ".dot")
     if suffix == ".dot":
         with open(path, "w", encoding="utf-8") as file:
-            file.write(to_dot(graph))
+            file.write(to_dot(graph, {g.label if n == 0 else f"{g.label} ({n + 1})": g.nodes for n, g in _numbered(groups)}))
         return None
-    figure = _figure(graph)
+    _check_size(graph, groups)
+    figure = _figure(graph, groups)
     if suffix is None:
         return figure
     import matplotlib
 
-    with matplotlib.rc_context({"svg.hashsalt": "staticgrad"}):  # the same graph gives the same file
-        figure.savefig(path, dpi=DPI, metadata={"Date": None} if suffix == ".svg" else None)
+    area = figure.get_figwidth() * figure.get_figheight()
+    dpi = min(DPI, math.sqrt(PIXELS / area))
+    # the same graph gives the same file; text stays text
+    with matplotlib.rc_context({"svg.hashsalt": "staticgrad", "svg.fonttype": "none"}):
+        figure.savefig(path, dpi=dpi, metadata={"Date": None} if suffix == ".svg" else None)
     return None
+
+
+def _numbered(groups: Sequence[Group]) -> list[tuple[int, Group]]:
+    """Each group with how many of its label come before it."""
+    seen: Counter[str] = Counter()
+    result = []
+    for group in groups:
+        result.append((seen[group.label], group))
+        seen[group.label] += 1
+    return result
+
+
+def _plan(what: Any) -> Any:
+    """The plan of a compiled function, or a plan itself; None for anything else."""
+    from .tracing import CompiledFunction
+
+    if isinstance(what, CompiledFunction):
+        return what.plan
+    module = sys.modules.get(f"{__package__}.compiler.plan")
+    return what if module is not None and isinstance(what, module.Plan) else None
+
+
+def _groups(graph: Graph, plan: Any, group: str | None, *, text: bool) -> list[Group]:
+    inside = set() if text else inside_of(graph)
+    if group is None or (group == "auto" and text):
+        return []
+    if plan is not None and group in ("auto", "kernel"):
+        _, names = by_kernel(plan)
+        found = groups_of(graph, names.get, inside)
+        return found if group == "kernel" or boxes(graph, found, inside) <= MANY else automatic(graph, inside)
+    if group == "module":
+        return groups_of(graph, by_module(graph).get, inside)
+    return automatic(graph, inside) if len(graph.nodes) >= MANY else []
+
+
+def _check_inches(width: float, height: float) -> None:
+    """As `_check_size`, once it is known how the boxes lie."""
+    if max(width, height) > INCHES:
+        raise ArgumentError(f"draw: the picture would have {width:.0f} x {height:.0f} inches, more than {INCHES}", *ADVICE)
+
+
+def _check_size(graph: Graph, groups: Sequence[Group]) -> None:
+    """Raises ArgumentError for a picture that nobody could look at."""
+    count = boxes(graph, groups, inside_of(graph))
+    if count > MOST:
+        raise ArgumentError(
+            f"draw: {count:,} boxes are too many for a picture, which has at most {MOST}",
+            *ADVICE,
+        )
 
 
 def _graph(what: Any, backward: bool | None) -> Graph:
@@ -83,7 +167,7 @@ def _graph(what: Any, backward: bool | None) -> Graph:
     return cut
 
 
-def _figure(graph: Graph) -> Figure:
+def _figure(graph: Graph, groups: Sequence[Group] = ()) -> Figure:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -92,13 +176,14 @@ def _figure(graph: Graph) -> Figure:
             "draw needs matplotlib for .svg, .png and .pdf",
             'pip install matplotlib, or write a .dot file, which needs nothing more',
         ) from None
-    boxes, edges = place(graph)
+    placed, edges = place(graph, groups)
     backward = backward_part(graph)
-    kinds = [kind_of(box.node, backward) for box in boxes if box.node is not None]
+    kinds = [kind_of(box.node, backward) for box in placed if box.node is not None]
     legend = [kind for kind in MEANINGS if kind in kinds]
-    places = [*boxes, *(box for edge in edges for box in edge.path)]
+    places = [*placed, *(box for edge in edges for box in edge.path)]
     right = max([box.x + box.width / 2 for box in places] + [sum(map(_legend_width, legend)), 1.0]) + MARGIN
-    low = max([box.bottom for box in boxes] + [0.0]) + MARGIN
+    low = max([box.bottom for box in placed] + [0.0]) + MARGIN
+    _check_inches(right + MARGIN, low + HEAD + MARGIN)
     figure = Figure(figsize=(right + MARGIN, low + HEAD + MARGIN))
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(-MARGIN, right), ylim=(low, -HEAD - MARGIN))
@@ -106,8 +191,8 @@ def _figure(graph: Graph) -> Figure:
     results = set(outputs_of(graph).values())
     for edge in edges:
         _draw_edge(axes, edge)
-    for box, kind in zip(boxes, kinds, strict=True):
-        _draw_box(axes, box, FILLS[kind], bold=box.node in results)
+    for box, kind in zip(placed, kinds, strict=True):
+        _draw_box(axes, box, FILLS[kind], bold=not results.isdisjoint(box.nodes))
     _draw_legend(axes, legend)
     return figure
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import linecache
 import os
+import stat
 import sys
 from types import FrameType
 from typing import NamedTuple
@@ -16,6 +17,10 @@ from typing import NamedTuple
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 INTERNAL = (PACKAGE_DIR, "<frozen importlib", copy.__file__)
 """No lines of the user: the machinery of imports runs between one and a module loaded late, `copy` calls tensors back."""
+
+
+LARGEST_SOURCE = 10_000_000
+"""Bytes of a file of source lines."""
 
 
 class Where(NamedTuple):
@@ -30,11 +35,26 @@ class Where(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The source of the line, stripped; empty when the file can't be read (a REPL, an exec'd string)."""
+        """The source of the line, stripped; empty when the file can't be read (a REPL, an exec'd string).
+
+        A line may come from a file that somebody else wrote (`from_json`): devices, pipes and what is too large to be
+        source are left alone.
+        """
+        if self.file not in linecache.cache and not _is_source(self.file):
+            return ""
         return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
         return f"{self.short}   {self.text}".rstrip()
+
+
+def _is_source(path: str) -> bool:
+    """Whether this can be a file of source lines; one that is found on the path for imports, as `linecache` does, can."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return not os.path.isabs(path) and ".." not in path and "\0" not in path
+    return stat.S_ISREG(found.st_mode) and found.st_size < LARGEST_SOURCE
 
 
 def user_line() -> Where | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from .grouping import Group
 from .ir import Graph, Node
 from .printing import attr_text, attrs_text, clip, numbering, outputs_of
 
@@ -40,9 +41,12 @@ class Box:
     """A node on paper, or (without a node) a place where an edge passes a layer. Inches; y grows downwards."""
 
     node: Node | None
+    """Of a group: one of its nodes, whose kind it is drawn as."""
     lines: list[str] = field(default_factory=list)
     places: int = 0
     """How many of the last lines tell where the node comes from."""
+    nodes: tuple[Node, ...] = ()
+    """What it stands for: the node, or those of a group."""
     layer: int = 0
     x: float = 0.0
     y: float = 0.0
@@ -71,22 +75,28 @@ class Edge(NamedTuple):
     kind: str
 
 
-def place(graph: Graph) -> tuple[list[Box], list[Edge]]:
-    """The boxes of a graph's nodes and its edges, with coordinates from (0, 0) to the right and downwards.
+def place(graph: Graph, groups: Sequence[Group] = ()) -> tuple[list[Box], list[Edge]]:
+    """The boxes of a graph's nodes (of each group: one) and its edges, with coordinates from (0, 0) to the right and
+    downwards.
 
     Parts of the graph that nothing connects are laid out on their own, side by side, in rows like the words of a text.
     """
     import networkx as nx
 
-    boxes = _boxes(graph, _inside(graph))
-    dag = graph.dag.subgraph(boxes)
+    own = _boxes(graph, inside_of(graph), groups)
+    boxes = {box.nodes[0]: box for box in own.values()}  # a group goes by its first node
+    dag = nx.DiGraph()
+    dag.add_nodes_from(boxes)
+    for box in boxes.values():
+        for parent in _parents(box, own):
+            dag.add_edge(parent.nodes[0], box.nodes[0])
     edges: list[Edge] = []
     x = y = deepest = 0.0
     order = {node: i for i, node in enumerate(boxes)}
     parts = sorted(nx.weakly_connected_components(dag), key=lambda members: min(order[node] for node in members))
     for members in parts:
         layers = _layers(dag.subgraph(members), {node: box for node, box in boxes.items() if node in members})
-        edges += _edges(boxes, layers)
+        edges += _edges(own, layers)
         _order(layers)
         _rows(layers)
         _columns(layers)
@@ -104,7 +114,7 @@ def place(graph: Graph) -> tuple[list[Box], list[Edge]]:
 # boxes --------------------------------------------------------------------------------------------------------------
 
 
-def _inside(graph: Graph) -> set[Node]:
+def inside_of(graph: Graph) -> set[Node]:
     """Constants of one element: they are drawn inside their readers."""
     results = set(outputs_of(graph).values())
     read = {operand for node in graph.nodes for operand in node.inputs}
@@ -115,15 +125,22 @@ def _inside(graph: Graph) -> set[Node]:
     }
 
 
-def _boxes(graph: Graph, inside: set[Node]) -> dict[Node, Box]:
+def _boxes(graph: Graph, inside: set[Node], groups: Sequence[Group] = ()) -> dict[Node, Box]:
+    """The box of each node that is drawn; those of a group share one."""
+    boxes: dict[Node, Box] = {}
+    for group in groups:
+        lines = [clip(line, WIDEST) for line in [group.label, *group.lines()]]
+        named = next((node for node in group.leaving if not node.op.leaf), None)
+        named = named or next((node for node in reversed(group.nodes) if not node.op.leaf), group.nodes[0])
+        box = Box(named, lines, nodes=tuple(group.nodes), height=len(lines) * LINE + 0.1)
+        boxes.update(dict.fromkeys(group.nodes, box))
     number = numbering(graph)
     results: dict[Node, list[str]] = {}
     for name, node in outputs_of(graph).items():
         results.setdefault(node, []).append(name)
-    boxes: dict[Node, Box] = {}
     told = None
     for node in number:
-        if node in inside:
+        if node in inside or node in boxes:
             continue
         lines = [f"{number[node]} {_title(node, inside)}", repr(node.type)]
         if not node.op.leaf:
@@ -135,7 +152,7 @@ def _boxes(graph: Graph, inside: set[Node]) -> dict[Node, Box]:
             places = [node.where.short] if node.where == told else [node.where.short, node.where.text]
             told = node.where
         texts = [clip(line, WIDEST) for line in [*lines, *places] if line]
-        boxes[node] = Box(node, texts, places=len(texts) - len(lines), height=len(texts) * LINE + 0.1)
+        boxes[node] = Box(node, texts, places=len(texts) - len(lines), nodes=(node,), height=len(texts) * LINE + 0.1)
     return boxes
 
 
@@ -174,10 +191,8 @@ def _edges(boxes: dict[Node, Box], layers: list[list[Box]]) -> list[Edge]:
     edges = []
     passing: dict[tuple[Box, int], Box] = {}
     for target in [box for layer in layers for box in layer]:
-        assert target.node is not None
-        parents = [parent for parent in dict.fromkeys(target.node.parents) if parent in boxes]
-        for i, parent in enumerate(parents):
-            source = boxes[parent]
+        parents = _parents(target, boxes)
+        for i, source in enumerate(parents):
             path = [source]
             for layer in range(source.layer + 1, target.layer):
                 if (source, layer) not in passing:
@@ -188,16 +203,26 @@ def _edges(boxes: dict[Node, Box], layers: list[list[Box]]) -> list[Edge]:
             path.append(target)
             port = 0.8 * ((i + 1) / (len(parents) + 1) - 0.5)
             _link(path[-2], target, port)
-            edges.append(Edge(path, port, _kind(target.node, parent)))
+            edges.append(Edge(path, port, _kind(target, source)))
     return edges
 
 
-def _kind(node: Node, parent: Node) -> str:
+def _parents(box: Box, boxes: dict[Node, Box]) -> list[Box]:
+    """The boxes that this one reads, in the order of its operands."""
+    found = dict.fromkeys(boxes[parent] for node in box.nodes for parent in node.parents if parent in boxes)
+    return [parent for parent in found if parent is not box]
+
+
+def _kind(target: Box, source: Box) -> str:
     """What goes along an edge: a value, only its shape, or nothing but order."""
-    positions = [i for i, operand in enumerate(node.inputs) if operand is parent]
-    if not positions:
-        return "control"
-    return "shape" if all(i in node.op.shape_only for i in positions) else "value"
+    given = set(source.nodes)
+    roles = {
+        "shape" if i in node.op.shape_only else "value"
+        for node in target.nodes
+        for i, operand in enumerate(node.inputs)
+        if operand in given
+    }
+    return "value" if "value" in roles else "shape" if roles else "control"
 
 
 def _link(upper: Box, lower: Box, port: float) -> None:

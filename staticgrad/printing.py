@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,24 +74,49 @@ def to_text(graph: Graph, *, lines: bool = True) -> str:
     from the one above. The named results of the graph come last.
     """
     number = numbering(graph)
-    rows = _rows(number, "", lines)
+    return "\n".join([*_aligned(_rows(number, "", lines)), *_outputs_line(graph, number)])
+
+
+def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
     wide = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
     column = max((len(row[2]) for row in rows if len(row[2]) <= COLUMN), default=0)
-    text = [
+    return [
         f"{name:<{wide[0]}}  {type_:<{wide[1]}}  {expression:<{column}}  {comment}".rstrip()
         for name, type_, expression, comment in rows
     ]
+
+
+def _outputs_line(graph: Graph, number: Mapping[Node, str]) -> list[str]:
     outputs = outputs_of(graph)
-    if outputs:
-        text.append("outputs: " + ", ".join(f"{name} = {number.get(node, '?')}" for name, node in outputs.items()))
-    return "\n".join(text)
+    if not outputs:
+        return []
+    return ["outputs: " + ", ".join(f"{name} = {number.get(node, '?')}" for name, node in outputs.items())]
 
 
-def _rows(number: Mapping[Node, str], indent: str, lines: bool) -> list[tuple[str, str, str, str]]:
+MOST_LINES, FIRST_LINES, LAST_LINES = 400, 150, 50
+"""Lines up to which `print(graph)` shows all; what it shows of longer listings."""
+
+
+def overview(graph: Graph) -> str:
+    """The listing of a graph; of a long one its first and last lines, and where to find the others."""
+    if len(graph.nodes) > MOST_LINES:
+        first, last = list(graph.nodes[:FIRST_LINES]), list(graph.nodes[-LAST_LINES:])
+        number = {node: f"%{i}" for i, node in enumerate(graph.nodes)}
+        parts = [_aligned(_rows(number, "", True, part)) for part in (first, last)]
+        left = len(graph.nodes) - FIRST_LINES - LAST_LINES
+        middle = f"... {left:,} more nodes: sg.to_text(graph) lists all, sg.draw(graph, path) draws groups of them ..."
+        return "\n".join([*parts[0], middle, *parts[1], *_outputs_line(graph, number)])
+    return to_text(graph)
+
+
+def _rows(
+    number: Mapping[Node, str], indent: str, lines: bool, nodes: Sequence[Node] | None = None
+) -> list[tuple[str, str, str, str]]:
     """Number, type, expression and comment of each node; a body follows its node, set in, with numbers of its own."""
     rows = []
     above = None
-    for node, name in number.items():
+    for node in number if nodes is None else nodes:
+        name = number[node]
         comment = _comment(node.where, with_text=node.where != above) if lines else ""
         rows.append((indent + name, repr(node.type), _expression(node, number), comment))
         above = node.where
@@ -198,10 +223,11 @@ FILLS = {
 }
 
 
-def to_dot(graph: Graph) -> str:
+def to_dot(graph: Graph, groups: Mapping[str, Sequence[Node]] | None = None) -> str:
     """The graph in Graphviz's DOT language: boxes with op, type and the user's line, filled by kind.
 
     Edges carry operand positions where a node has several operands; control edges are dashed; results are framed bold.
+    groups: nodes that get a common frame, by its title.
     """
     plain = to_networkx(graph)
     lines = [
@@ -215,6 +241,10 @@ def to_dot(graph: Graph) -> str:
         label = "\n".join(text for text in (title, data["type"], data["attrs"], place, data["output"]) if text)
         bold = ", penwidth=2" if data["output"] else ""
         lines.append(f'  {_quoted(name)} [label={_quoted(label)}, fillcolor="{FILLS[data["kind"]]}"{bold}];')
+    number = numbering(graph) if groups else {}
+    for i, (title, members) in enumerate((groups or {}).items()):
+        inner = " ".join(f"{_quoted(number[node])};" for node in members)
+        lines.append(f"  subgraph cluster_{i} {{ label={_quoted(title)}; {inner} }}")
     for source, target, data in plain.edges(data=True):
         several = plain.in_degree(target) > 1 or "," in data["operands"]
         options = [f"label={_quoted(data['operands'])}"] if several and data["operands"] else []

@@ -51,7 +51,7 @@ def load_file(path: Any) -> dict[str, Tensor]:
             f"{file} says that its header has {length} bytes; is it a safetensors file?",
         )
     try:
-        header = json.loads(data[8 : 8 + length])
+        header = json.loads(data[8 : 8 + length], object_pairs_hook=_object, parse_constant=_no_constant)
     except ValueError as error:
         raise SafetensorsError("Error while deserializing header: invalid header", f"{file}: {error}") from None
     except RecursionError:
@@ -72,6 +72,19 @@ def load_file(path: Any) -> dict[str, Tensor]:
             f"{file} has {len(body)} bytes of tensors, its header says {end}",
         )
     return {name: result[name] for name in entries}
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two tensors of one name would share it, and the bytes of the first be nobody's."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} is there twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _well_formed(entry: Any) -> bool:

@@ -70,6 +70,25 @@ def category(dtype: np.dtype) -> int:
     return 2 if kind == "f" else 0 if kind == "b" else 1
 
 
+def check_unmasked(value: Any) -> None:
+    """Raises DTypeError for one of NumPy's masked arrays, or a list with one in it: an array made of it forgets the mask."""
+    if value.__class__ is np.ndarray:
+        return
+    if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise DTypeError(
+                "a masked array can't become a tensor: its mask would be lost",
+                "fill it first, x.filled(value), or keep the mask as a tensor of its own: sg.where(mask, 0, x)",
+            )
+    elif isinstance(value, (list, tuple)) and not PLAIN.issuperset(map(type, value)):
+        for item in value:
+            check_unmasked(item)
+
+
+PLAIN = frozenset({int, float, bool, np.ndarray})
+"""What can't hide a masked array."""
+
+
 def is_number(value: Any) -> bool:
     """Whether it is a real number, or has a dtype of numbers."""
     return isinstance(value, numbers.Real) or getattr(getattr(value, "dtype", None), "kind", "none") in "biuf"
@@ -95,6 +114,8 @@ def scalar_dtype(value: Any) -> np.dtype:
 
 ADDRESSES = 2**47
 """Bytes that a process can have."""
+MOST_AXES = 64
+"""Axes that an array of NumPy's can have."""
 
 
 class TensorType:
@@ -130,11 +151,17 @@ class TensorType:
         return self.size * self.dtype.itemsize
 
     def check_size(self) -> None:
-        """Raises ShapeError for more bytes than there are addresses."""
-        if None not in self.shape and self.nbytes >= ADDRESSES:
+        """Raises ShapeError for more axes than NumPy has, or more bytes than there are addresses.
+
+        An extent of 0 or an unknown one counts as 1: NumPy, too, multiplies the others.
+        """
+        if len(self.shape) > MOST_AXES:
+            raise ShapeError(f"a tensor has at most {MOST_AXES} axes, got {len(self.shape)}")
+        nbytes = math.prod(d for d in self.shape if d) * self.dtype.itemsize
+        if nbytes >= ADDRESSES:
             raise ShapeError(
                 f"Storage size calculation overflowed with sizes={list(self.shape)}",
-                f"{self.nbytes:.1e} bytes are more than there are addresses",
+                f"{float(min(nbytes, 10**300)):.1e} bytes are more than there are addresses",
             )
 
     def with_shape(self, shape: Shape) -> TensorType:
@@ -169,6 +196,10 @@ class TupleType(TensorType):
     def static(self) -> bool:
         return all(part.static for part in self.parts)
 
+    def check_size(self) -> None:
+        for part in self.parts:
+            part.check_size()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TupleType) and self.parts == other.parts
 
@@ -193,6 +224,9 @@ class StackType(TensorType):
     @property
     def static(self) -> bool:
         return self.item.static
+
+    def check_size(self) -> None:
+        self.item.check_size()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StackType) and self.item == other.item
@@ -285,7 +319,7 @@ def normalize_axis(axis: Any, ndim: int) -> int:
     return int(axis) % ndim
 
 
-ALL_AXES = tuple(tuple(range(n)) for n in range(65))  # NumPy's arrays have at most 64
+ALL_AXES = tuple(tuple(range(n)) for n in range(MOST_AXES + 1))
 
 
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:

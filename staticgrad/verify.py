@@ -46,15 +46,10 @@ def _check_body(body: Subgraph, what: str, *, static: bool) -> None:
 
 def _check_operands(node: Node, what: str) -> None:
     """Raise VerifyError unless the node's type follows from its inputs and attributes."""
-    arity = 0 if node.op.leaf else len(node.op.vjp) if isinstance(node.op.vjp, tuple) else len(node.inputs)
-    if len(node.inputs) != arity:
-        raise VerifyError(f"{what} does not fit its operands: it takes {arity}, got {len(node.inputs)}")
     try:
-        again = node.op.infer(*(i.type for i in node.inputs), **node.attrs)
+        again = node.op.typed([i.type for i in node.inputs], node.attrs)
     except StaticgradError as error:
         raise VerifyError(f"{what} does not fit its operands: {error.summary}") from error
-    except TypeError as error:
-        raise VerifyError(f"{what} does not fit its operands: {error}") from error
     if not (_binds(again, node.type) if node.op.leaf else again == node.type):
         raise VerifyError(f"{what} is {node.type}, its operands give {again}")
     try:

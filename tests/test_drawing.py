@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 
 import staticgrad as sg
+from staticgrad import nn
 from staticgrad.errors import ArgumentError, GraphError, StaticgradError
+from staticgrad.grouping import automatic, by_module, groups_of
 from staticgrad.ir import REGISTRY, Graph
 from staticgrad.placement import WIDEST, place
 from staticgrad.types import TensorType, float32
@@ -239,3 +243,105 @@ def test_a_graph_without_crossings_is_drawn_without_crossings():
 def test_large_graphs_are_laid_out_in_reasonable_time():
     boxes, _ = place(deep(400))
     assert len(boxes) == 401
+
+
+# large graphs -------------------------------------------------------------------------------------------------------
+
+
+def network(layers: int) -> sg.Tensor:
+    model = nn.Sequential(*[part for _ in range(layers) for part in (nn.Linear(4, 4), nn.Tanh())])
+    list(model.parameters())  # which gives them their names
+    return model(sg.ones(2, 4)).sum()
+
+
+def chain(nodes: int) -> sg.Tensor:
+    y = sg.ones(3, requires_grad=True)
+    for _ in range(nodes):
+        y = sg.tanh(y)
+    return y.sum()
+
+
+@pytest.mark.parametrize("make", [lambda: network(5), lambda: network(40), lambda: chain(300), lambda: chain(5000)])
+def test_pictures_of_any_graph_are_of_a_size_that_can_be_looked_at(make, tmp_path):
+    graph = sg.graph_of(make())
+    figure = sg.draw(graph)
+    assert max(figure.get_size_inches()) < 80
+    boxes, _ = place(graph, automatic(graph, ())) if len(graph.nodes) >= 150 else place(graph)
+    assert len(boxes) <= 150
+    assert {node for box in boxes for node in box.nodes} >= {node for node in graph.nodes if not node.op.leaf}
+
+
+def test_a_picture_has_few_pixels_however_large_it_is(tmp_path):
+    sg.draw(network(12), tmp_path / "g.png", group="module")
+    width, height = struct.unpack(">II", (tmp_path / "g.png").read_bytes()[16:24])
+    assert width * height <= 1.05 * 30e6
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: chain(5000), "boxes are too many for a picture, which has at most 300"),
+        (lambda: deep(290), "more than 150"),
+    ],
+)
+def test_too_large_a_picture_is_refused_with_what_to_do_instead(make, text, tmp_path):
+    with pytest.raises(ArgumentError) as caught:
+        sg.draw(make(), tmp_path / "g.png", group=None)
+    assert text in caught.value.summary
+    assert caught.value.details == (
+        'leave group out: group="auto" draws fewer boxes',
+        "draw a part: a tensor further inside, or backward=False",
+        "write all of it: a .dot file, sg.to_graphml, or sg.to_text",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_groups_are_modules_with_counts_and_types():
+    shown = texts(sg.draw(network(3), group="module")).splitlines()
+    for name in ("0", "2", "4"):
+        assert name in shown
+    assert "7 nodes: 1 permute, 1 matmul" in shown
+    assert "-> f32[2,4], f32[4,4]" in texts(sg.draw(network(3), group="module"))
+
+
+def test_groups_do_not_depend_on_each_other_in_a_circle():
+    layer, between = nn.Linear(4, 4), nn.Linear(4, 4)
+    model = nn.ModuleList([layer, between])
+    list(model.parameters())
+    graph = sg.graph_of(layer(between(layer(sg.ones(2, 4)))).sum(), backward=False)
+    groups = groups_of(graph, by_module(graph).get)
+    assert [group.label for group in groups].count("0") == 2
+    dag = nx.DiGraph()
+    number = {node: i for i, group in enumerate(groups) for node in group.nodes}
+    dag.add_edges_from(
+        (number[a], number[b]) for b in graph.nodes for a in b.inputs if a in number and b in number and number[a] != number[b]
+    )
+    assert nx.is_directed_acyclic_graph(dag)
+
+
+def test_a_compiled_function_is_drawn_by_kernel(tmp_path):
+    step = sg.compile(lambda x: sg.tanh(sg.exp(x) @ sg.ones(3, 3)).sum())
+    step(np.ones((2, 3), np.float32))
+    for what in (step, step.plan):
+        shown = texts(sg.draw(what))
+        assert "row 2: kernel tanh+sum" in shown
+    sg.draw(step, tmp_path / "g.dot", group="kernel")
+    assert 'subgraph cluster_0 { label="row' in (tmp_path / "g.dot").read_text()
+
+
+@pytest.mark.parametrize("group", ["layer", 3, True])
+def test_unknown_groupings(group):
+    with pytest.raises(ArgumentError, match="draw: group has to be 'auto', 'module', 'kernel' or None, got"):
+        sg.draw(two_layers(), group=group)
+
+
+def test_only_compiled_functions_have_kernels():
+    with pytest.raises(ArgumentError, match="draw: only compiled functions have kernels, got Tensor"):
+        sg.draw(two_layers(), group="kernel")
+
+
+def test_svg_has_text(tmp_path):
+    sg.draw(two_layers(), tmp_path / "g.svg")
+    root = ET.parse(tmp_path / "g.svg").getroot()
+    found = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert any(text is not None and "logsumexp" in text for text in found)

@@ -140,6 +140,7 @@ ORDER = [
     "nn",
     "optim",
     "comparing",
+    "grouping",
     "placement",
     "drawing",
 ]

@@ -226,3 +226,17 @@ def test_graphml_of_names_that_xml_can_not_hold(tmp_path):
     path = tmp_path / "g.graphml"
     sg.to_graphml(graph, path)
     assert nx.read_graphml(path).nodes["%0"]["name"] == "<&>\ufffd\ufffd\ufffd"
+
+
+# long listings ------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_graph_prints_its_ends():
+    graph = sg.graph_of(sum(sg.ones(2, requires_grad=True) * i for i in range(300)).sum())
+    lines = str(graph).splitlines()
+    assert len(lines) == 202
+    full = sg.to_text(graph).splitlines()
+    assert [line.split() for line in lines[:150]] == [line.split() for line in full[:150]]
+    left = len(graph) - 200
+    assert lines[150] == f"... {left:,} more nodes: sg.to_text(graph) lists all, sg.draw(graph, path) draws groups of them ..."
+    assert lines[-1] == full[-1]

@@ -67,6 +67,10 @@ DAMAGED = [
     (struct.pack("<Q", 1 << 40), "Error while deserializing header: header too large"),
     (struct.pack("<Q", 2) + b"{]", "Error while deserializing header: invalid header"),
     (struct.pack("<Q", 100_000) + b"[" * 100_000, "Error while deserializing header: invalid header"),
+    (struct.pack("<Q", 16) + b'{"a": 1, "a": 2}', "Error while deserializing header: invalid header"),
+    (struct.pack("<Q", 10) + b'{"a": NaN}', "Error while deserializing header: invalid header"),
+    (struct.pack("<Q", 8) + b'{"\xff": 1}', "Error while deserializing header: invalid header"),
+    (struct.pack("<Q", 5002) + b"[" + b"9" * 5000 + b"]", "Error while deserializing header: invalid header"),
 ]
 
 

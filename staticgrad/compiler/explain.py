@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import UninitializedError
 from ..ir import Node
 from ..ir.walks import quotient
+from ..types import TensorType
 from . import driver
 from .jit import without_comments
 from .rows import Row, Slot
@@ -91,6 +92,36 @@ def explain(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def overview(plan: Plan) -> str:
+    """What `print(plan)` shows: rows, what goes in and out, memory, and where there is more."""
+    arena, bound = plan.memory
+    kinds = Counter(row.kind for row in plan.rows)
+    inputs = [f'{node.name or "input"} {node.type}' for node in plan.feeds]
+    shapes = [slot.shape if slot.layout is None else slot.layout.shape for slot in plan.fetches]
+    results = [repr(TensorType(shape, slot.dtype)) for shape, slot in zip(shapes, plan.fetches, strict=True)]
+    written = f"; writes {_listed([cell.name or 'a variable' for cell in plan.written])}" if plan.written else ""
+    return "\n".join(
+        [
+            f"Plan of {len(plan.rows)} rows: {plan.kernels} generated kernels, {plan.host_calls} host calls",
+            f"  rows     {', '.join(f'{n} {kind}' for kind, n in kinds.most_common()) or 'none'}",
+            f"  inputs   {_listed(inputs)}",
+            f"  results  {_listed(results)}{written}",
+            f"  memory   {arena:,d} bytes, {bound:,d} of them alive at once",
+            "  more     .explain() for all rows and reasons, .source(i) for a kernel's text, .profile() for times",
+        ]
+    )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The first few of them."""
+    shown = ", ".join(_clip(text, 40) for text in texts[:LISTED])
+    return (shown or "none") + (f" and {len(texts) - LISTED} more" if len(texts) > LISTED else "")
+
+
+LISTED = 3
+"""Inputs, results and variables that an overview names."""
+
+
 def counted(lines: Iterable[str]) -> list[str]:
     """Each line once, with how many times it stands there."""
     return [f"  {line}" + (f"  ({n} times)" if n > 1 else "") for line, n in Counter(lines).items()]
@@ -143,12 +174,15 @@ def _clip(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-@dataclass
+@dataclass(repr=False)
 class Profile:
     """Median time of each row, in microseconds: of all iterations, where it is in a loop."""
 
     rows: list[tuple[str, str, float]]
     total: float
+
+    def __repr__(self) -> str:
+        return f"<Profile of {len(self.rows)} rows: {self.total:.2f} us>"
 
     def __str__(self) -> str:
         lines = [f"{'kind':8s} {'what':50s} {'us':>9s} {'share':>6s}"]

@@ -1,6 +1,7 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
 specialise   bind extents
+check        positions that nothing proves to be in range
 merge loops  a loop, and what its gradients ask of the same loop, become one
 stabilise    laws that need whole ops: log(softmax(x)) and its kin
 expand       ops written in other ops
@@ -31,6 +32,7 @@ from .layout import Layouts
 from .parts import Parts
 from .plan import Plan
 from .prepare import Prepared
+from .ranges import check_indexes
 from .regions import has_regions, merge, settle
 from .reuse import reuse
 from .schedule import schedule
@@ -55,7 +57,7 @@ def compile_plan(
     laws: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
     given = [f for f in prepared.feeds if f in prepared.graph]
-    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user)
+    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user=user)
     graph.finish()
     results = found[: len(prepared.results)]
     moved = dict(zip(given, found[len(results) :], strict=True))
@@ -85,16 +87,19 @@ def reduced(
     laws: list[tuple[str, str]],
     inspect: Inspect = None,
     strict: bool = False,
+    inner: bool = False,
     user: UserPasses | None = None,
 ) -> tuple[Graph, list[Node]]:
-    """The passes before layouts, for a program or the body of a loop or branch, into which passes of the user don't look."""
+    """The passes before layouts, for a program or (inner) the body of a loop or branch, into which passes of the user don't
+    look."""
 
-    def body(inner: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
-        return reduced(inner, wanted, types, laws, inspect)
+    def body(graph: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
+        return reduced(graph, wanted, types, laws, inspect, inner=True)
 
     loops = has_regions(graph)
     stages: list[tuple[str, Stage]] = [
         ("specialise", lambda g, r: specialise(g, r, known)),
+        *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
         ("expand", expand),
@@ -140,7 +145,7 @@ class Stages:
         given = [f for f in self.prepared.feeds if f in self.prepared.graph]
         results = self.prepared.results
         user = UserPasses(self.passes, len(results))
-        reduced(self.prepared.graph, [*results, *given], self.known, [], inspect, self.strict, user)
+        reduced(self.prepared.graph, [*results, *given], self.known, [], inspect, self.strict, user=user)
         if stage not in seen:
             raise ArgumentError(f"there is no stage {stage!r}", f"one of {', '.join(seen)}, fuse")
         graph, results = seen[stage]

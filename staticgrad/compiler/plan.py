@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import GraphError, OutOfMemoryError, StaticgradError
+from ..errors import ArgumentError, GraphError, OutOfMemoryError, StaticgradError
 from ..ir import Cell, Graph, Node
 from ..locks import rlock
 from ..ops.random import generator
@@ -50,7 +50,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_child)
 
 
-@dataclass
+@dataclass(repr=False)
 class Plan:
     """Runs a program for one set of feed shapes. Made by `compile_plan`; one thread at a time runs it (`lock`)."""
 
@@ -322,7 +322,13 @@ class Plan:
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
     def _no_room(self, row: Row) -> NoReturn:
-        """A loop could not let its stacks grow."""
+        """A loop could not let its stacks grow, or shall read more places of a stack than another one filled."""
+        if (places := self.builder.lacks(row)) is not None:
+            raise ArgumentError(
+                f"{row.name}: {places[0]} iterations, and a stack of {places[1]} places",
+                "the number of iterations has to be that of the loop which made the stack",
+                where=None if row.node is None else row.node.where,
+            )
         stacks = [*self.builder.homes.values()]
         size = sum(int(home[1]) for home in stacks)
         free_stacks(stacks)
@@ -366,6 +372,15 @@ class Plan:
         from .explain import graph_of_rows
 
         return graph_of_rows(self)
+    def __repr__(self) -> str:
+        hosts = f", {self.host_calls} host calls" if self.host_calls else ""
+        return f"<Plan of {len(self.rows)} rows: {self.kernels} kernels{hosts}, {self.memory[0]:,d} bytes>"
+
+    def __str__(self) -> str:
+        """The plan in five lines; `explain()` has all of it."""
+        from .explain import overview
+
+        return overview(self)
 
     def explain(self) -> str:
         from .explain import explain

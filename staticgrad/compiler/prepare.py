@@ -15,7 +15,7 @@ from ..ir import REGISTRY, Cell, Graph, Node
 from ..ir.walks import reached
 
 
-@dataclass
+@dataclass(repr=False)
 class Prepared:
     """A pure graph: `fetches` and `assigns` are its results, `feeds` its placeholders, each in the caller's order."""
 
@@ -26,6 +26,9 @@ class Prepared:
     draws: int
     needs: list[Node]
     """Placeholders that are read but not fed."""
+
+    def __repr__(self) -> str:
+        return f"<Prepared: {self.graph!r}, {len(self.feeds)} feeds, {len(self.fetches)} fetches, {len(self.assigns)} assigns>"
 
     @property
     def results(self) -> list[Node]:

@@ -41,6 +41,9 @@ class Program:
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = lock()
 
+    def __repr__(self) -> str:
+        return f"<Program of {self.prepared.graph!r}, {len(self.plans)} plans>"
+
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index."""
         key = tuple([a.shape for a in arrays])

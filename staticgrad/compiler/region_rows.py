@@ -134,7 +134,7 @@ class Regions:
         if n >= 0:
             return self.temporary((n, *item.type.shape), item.type.dtype) if result is None else self.slot(result)
         slot = Slot("stack", item.type.shape, item.type.dtype)
-        self.homes[slot] = np.zeros(2, np.int64)
+        self.homes[slot] = np.zeros(3, np.int64)
         if result is not None:
             self.slots[result] = slot
         return slot
@@ -147,6 +147,17 @@ class Regions:
             if slot.kind == "stack":
                 home = self.homes[slot]
                 turning.growing.append([k, home.ctypes.data, item.type.nbytes, int(k >= given)])
+
+    def lacks(self: Any, row: Row) -> tuple[int, int] | None:
+        """(iterations, places) of a loop that is told to run more often than a stack that it reads has places, or less
+        than not at all; else None."""
+        turning = next((loop for loop in self.loops if loop.row is row), None)
+        if turning is None or turning.words[COUNT // 8] < 0:
+            return None
+        homes = {home.ctypes.data: home for home in self.homes.values()}
+        n = int(turning.words[N // 8])
+        places = min((int(homes[home][2]) for _, home, _, filled in turning.growing if not filled), default=0)
+        return (n, places) if n < 0 or n > places else None
 
     def _until(self: Any, loop: Loop, given: Sequence[Slot]) -> Row | None:
         """The rows of the condition, which end the loop where it does not hold."""

@@ -18,7 +18,7 @@ PER_RUN = ("feed", "output")
 """Kinds of slots whose memory is another array in each run."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Slot:
     """Memory of one value: part of the arena, a result's own array, or an array from outside."""
 
@@ -35,6 +35,9 @@ class Slot:
     base: Slot | None = None
     place: Any = None
     """Of a part of another slot (`base`) that moves from iteration to iteration: the loop that moves it."""
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.dtype}{list(self.shape)}>"
 
     @property
     def nbytes(self) -> int:
@@ -61,7 +64,7 @@ class Slot:
         )
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Row:
     """A row of the table, and what `explain` says about it."""
 
@@ -92,6 +95,9 @@ class Row:
     def __post_init__(self) -> None:
         self.pointers = np.zeros(len(self.buffers), np.int64)
         self.size_array = np.array(self.sizes, np.int64)
+
+    def __repr__(self) -> str:
+        return f"<row {self.kind} {self.name}>"
 
     def entry(self) -> list[int]:
         if self.kind == "host":

@@ -23,7 +23,7 @@ from .space import FULL, ROW, SCALAR, inlined, origin
 CHECKED, ORDINARY, WRITING = range(3)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Unit:
     """One step of the plan. `makes`: nodes that get memory; `reads`: bases of the operands."""
 
@@ -46,8 +46,11 @@ class Unit:
     priority: int = ORDINARY
     after: set[Unit] = field(default_factory=set)
 
+    def __repr__(self) -> str:
+        return f"<unit {self.position}: {self.kind} of {len(self.makes)} nodes>"
 
-@dataclass
+
+@dataclass(repr=False)
 class Schedule:
     """Units in order; `place` maps a value to the variable, or the value, in whose memory it is computed."""
 
@@ -58,6 +61,9 @@ class Schedule:
     saved: dict[Node, Unit]
     """Old values of variables that this run writes: fetched, or assigned elsewhere."""
     notes: list[str]
+
+    def __repr__(self) -> str:
+        return f"<Schedule of {len(self.units)} units>"
 
 
 def schedule(

@@ -40,8 +40,7 @@ def copy(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
     if all(a is b or a.type == b.type for a, b in zip(inputs, node.inputs, strict=True)):
         return new.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
     try:
-        kind = node.op.infer(*(i.type for i in inputs), **node.attrs)
-        kind.check_size()
+        kind = node.op.typed([i.type for i in inputs], node.attrs)
     except StaticgradError as error:
         raise located(error, node.op, inputs, node.where) from None
     return new.add(node.op, inputs, node.attrs, kind, node.name, node.where)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..operators import Symbol, as_array, frontends, state
-from ..types import as_dtype, as_shape, get_default_dtype, is_number
+from ..types import as_dtype, as_shape, check_unmasked, get_default_dtype, is_number
 from .tensor import Tensor
 
 
@@ -58,6 +58,7 @@ def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
 
 def full(shape: Any, value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """`value` everywhere; its own dtype unless `dtype` is given."""
+    check_unmasked(value)
     kind = as_array(value).dtype if dtype is None else as_dtype(dtype)
     try:
         return _made(np.full(as_shape(shape), value, kind), requires_grad)

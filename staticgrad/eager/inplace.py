@@ -15,10 +15,10 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Operators, Symbol, apply, frontends, misuse, state
+from ..operators import F, Operators, Symbol, apply, as_array, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
-from ..types import category, shape_text
+from ..types import category, check_unmasked, shape_text
 from .dispatch import UNLISTED
 from .modes import modes, no_grad
 from .tape import Record, overwritten_operand, touch
@@ -229,9 +229,10 @@ def copy_(self: Tensor, value: Any) -> Tensor:
     """Take over the values of `value` (broadcast, cast to this dtype)."""
     check_change(self)
     if not hasattr(value, "shape"):
+        check_unmasked(value)
         value = Tensor(np.asarray(value, self.dtype))
     elif isinstance(value, np.ndarray):
-        value = Tensor(value)
+        value = Tensor(as_array(value))
     try:
         value = F.broadcast_to(F.astype(value, self.dtype), self.shape)
     except ShapeError as error:
@@ -242,6 +243,7 @@ def copy_(self: Tensor, value: Any) -> Tensor:
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Set every element to a number."""
     check_change(self)
+    check_unmasked(value)
     value = F.astype(value, self.dtype) if isinstance(value, Operators) else np.asarray(value, self.dtype)
     if value.shape:
         raise ShapeError(
@@ -291,6 +293,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
     for part in (value, *(key if isinstance(key, tuple) else (key,))):
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
+    check_unmasked(value)
     value = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
     if category(value.dtype) > category(self.dtype):
         raise DTypeError(f"setitem: {value.dtype} values can't be written to a {self.dtype} tensor", "cast one of them")

@@ -5,6 +5,7 @@ from .graph import Graph, literal
 from .node import NO_ATTRS, Literal, Node
 from .op import (
     REGISTRY,
+    Attribute,
     Effect,
     Emit,
     Expand,
@@ -16,6 +17,7 @@ from .op import (
     Native,
     OpDef,
     Pointwise,
+    Range,
     Reduction,
     Region,
     Result,
@@ -30,6 +32,7 @@ from .subgraph import Subgraph
 __all__ = [
     "NO_ATTRS",
     "REGISTRY",
+    "Attribute",
     "Cell",
     "Effect",
     "Emit",
@@ -45,6 +48,7 @@ __all__ = [
     "Node",
     "OpDef",
     "Pointwise",
+    "Range",
     "Reduction",
     "Region",
     "Result",

@@ -202,9 +202,9 @@ class Graph:
         return result
 
     def __str__(self) -> str:
-        from ..printing import to_text
+        from ..printing import overview
 
-        return to_text(self)
+        return overview(self)
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes>"

@@ -5,15 +5,16 @@ One op is one record in one place (`staticgrad/ops/`). The engine reads records;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, StaticgradError
-from ..types import TensorType
+from ..errors import ArgumentError, DTypeError, StaticgradError
+from ..types import StackType, TensorType, TupleType
 
 if TYPE_CHECKING:
     from .node import Node
@@ -217,6 +218,18 @@ class Result:
     """One result of a node with several: `attrs["index"]`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """What an attribute may be: `holds(value, types of the operands)`, and the same in words, for errors."""
+
+    what: str
+    holds: Callable[[Any, Sequence[TensorType]], bool]
+    optional: bool = False
+
+
+Range = tuple[int, int] | None
+"""The least and the largest integer that a value can hold; None where nothing is known."""
+
 Emit = Pointwise | Reduction | View | Expand | Extent | Index | Native | Leaf | Effect | Region | Result | None
 Promote = Callable[[Sequence[Any]], Sequence[np.dtype | None]]
 
@@ -261,6 +274,14 @@ class OpDef:
     """The input that the result is equal to but for rounding: fast numerics take that, and nothing of the others."""
     sparse: bool = False
     """Most of the result is 0: what it is made of is smaller, and says as much."""
+    attrs: Mapping[str, Attribute] = field(default_factory=dict, repr=False)
+    """What its attributes may be. `typed` refuses others, so that `eval` and kernels can rely on them."""
+    indexes: Callable[[Sequence[TensorType], Mapping[str, Any]], Sequence[tuple[int, int, int]]] | None = None
+    """`indexes(types, attrs)`: (number of an operand, number of another, axis) where native code takes the integers of the
+    first as positions along that axis of the second. The compiler checks those that it can't prove to be in range; see
+    `compiler/ranges.py`."""
+    range: Callable[..., Range] | None = None
+    """`range(types, attrs, *ranges of the operands)`: which integers the result can hold."""
     leaf: str = field(init=False, repr=False, default="")
     """The kind of a leaf, "" for other ops."""
     effect: str = field(init=False, repr=False, default="")
@@ -282,6 +303,41 @@ class OpDef:
             return self.vjp(i)
         return self.vjp[i]
 
+    def typed(self, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+        """The result's type, after a check of all that `eval` and kernels rely on: the number of operands, their dtypes,
+        every attribute, the size of the result. Raises ArgumentError, DTypeError, ShapeError."""
+        self.check_arity(len(types))
+        for t in types:
+            if isinstance(t, (StackType, TupleType)) and not isinstance(self.emit, (Region, Result)):
+                raise ArgumentError(f"{self.name} can't take {t}", "only loops, branches and their results can")
+        self.check_attrs(types, attrs)
+        if self.promote is not None:
+            for i, (t, dtype) in enumerate(zip(types, self.promote(types), strict=True)):
+                if dtype is not None and t.dtype != dtype:
+                    raise DTypeError(f"{self.name}: operand {i} has to be {dtype} here, got {t.dtype}", "cast it first")
+        result = self.infer(*types, **attrs)
+        result.check_size()
+        return result
+
+    def check_arity(self, given: int) -> None:
+        """Raises ArgumentError unless it takes so many operands."""
+        least, most = arity(self)
+        if given < least or (most is not None and given > most):
+            takes = f"{least}" if most == least else f"{least} or more" if most is None else f"{least} to {most}"
+            raise ArgumentError(f"{self.name} takes {takes} operand{'' if takes == '1' else 's'}, got {given}")
+
+    def check_attrs(self, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> None:
+        """Raises ArgumentError for an attribute that is absent, unknown, or not what the record says."""
+        for name, kind in self.attrs.items():
+            if name not in attrs:
+                if not kind.optional:
+                    raise ArgumentError(f"{self.name}: the attribute {name} is missing", f"it is {kind.what}")
+            elif not kind.holds(attrs[name], types):
+                raise ArgumentError(f"{self.name}: {name} has to be {kind.what}, got {_short(attrs[name])}")
+        for name in attrs:
+            if name not in self.attrs:
+                raise ArgumentError(f"{self.name} has no attribute {_short(name)}")
+
     @property
     def grad_name(self) -> str:
         """The name that PyTorch shows for its derivative: `AddBackward0`."""
@@ -289,6 +345,25 @@ class OpDef:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@cache
+def arity(op: OpDef) -> tuple[int, int | None]:
+    """The least and the largest number of operands; None for any."""
+    if isinstance(op.emit, Leaf):
+        return 0, 0
+    if isinstance(op.vjp, tuple):
+        return len(op.vjp), len(op.vjp)
+    if isinstance(op.eval, np.ufunc):
+        return op.eval.nin, op.eval.nin
+    given = inspect.signature(op.infer).parameters.values()
+    least = sum(p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in op.attrs for p in given)
+    return least, None if any(p.kind is p.VAR_POSITIONAL for p in given) else least
 
 
 REGISTRY: dict[str, OpDef] = {}

@@ -73,6 +73,6 @@ class Subgraph:
 
 def _inferred(node: Node, types: list[TensorType]) -> TensorType:
     try:
-        return node.op.infer(*types, **node.attrs)
+        return node.op.typed(types, node.attrs)
     except StaticgradError as error:
         raise type(error)(error.summary, *error.details, where=node.where) from None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, Where, user_line
 from ..ir import REGISTRY, Graph, Node, OpDef, literal
-from ..types import TensorType, as_dtype, is_scalar, scalar_dtype, shape_text, type_of
+from ..types import TensorType, as_dtype, check_unmasked, is_scalar, scalar_dtype, shape_text, type_of
 from .dispatch import frontends, state
 from .symbols import Symbol
 
@@ -80,6 +80,7 @@ def listed(tensors: Any) -> list[Any]:
 
 def as_array(value: Any) -> np.ndarray:
     """An array of a supported dtype; Python floats become the default float. Raises DTypeError."""
+    check_unmasked(value)
     if isinstance(value, np.ndarray):
         array = value
     else:

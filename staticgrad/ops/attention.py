@@ -12,6 +12,7 @@ from ..errors import ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, apply
 from ..types import SHORT, TensorType
+from . import attributes as at
 from .reductions import sum_op
 from .rules import floating
 
@@ -47,6 +48,7 @@ def _plan(node: Node, layouts: Any) -> Any:
 attention_softmax_op = define(
     OpDef(
         name="attention_softmax",
+        attrs={"scale": at.positive, "causal": at.flag},
         infer=_infer,
         eval=_eval,
         vjp=(  # as softmax, times the scale: out is 0 where a query doesn't look

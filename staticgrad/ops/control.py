@@ -8,13 +8,15 @@ stacks), an input (`count`), or decided by `cond`, a subgraph of constants and c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, Region, Result, Subgraph, define
 from ..types import StackType, TensorType, TupleType, bool_, int64
+from . import attributes as at
 from .leaves import fits
 from .loop_vjp import branch_vjp, loop_vjp
 from .roles import Loop, Parts, trip_count
@@ -38,6 +40,7 @@ def _result_infer(x: TensorType, index: int) -> TensorType:
 result_op = define(
     OpDef(
         name="result",
+        attrs={"index": at.result_index},
         infer=_result_infer,
         eval=lambda x, index: x[index],
         vjp=(lambda g, node, out, x: Parts({node.attrs["index"]: g}),),
@@ -51,15 +54,42 @@ result_op = define(
 
 
 def _item(stack: TensorType, dynamic: bool) -> TensorType:
-    if dynamic:
-        assert isinstance(stack, StackType)
+    if dynamic is not isinstance(stack, StackType):
+        raise ShapeError(f"a loop over {'values' if dynamic else 'a tensor'} of a known number can't walk along {stack!r}")
+    if isinstance(stack, StackType):
         return stack.item
     if not stack.shape:
         raise ShapeError("scan: xs need a leading axis to walk along, got a 0-d tensor")
     return stack.with_shape(stack.shape[1:])
 
 
+def _check_loop(types: Sequence[TensorType], attrs: Any) -> None:
+    """Raises ArgumentError unless the numbers of operands, parameters and results agree."""
+    body, cond, consts, carries = (attrs[key] for key in ("body", "cond", "consts", "carries"))
+    if attrs["count"] and (cond is not None or attrs["length"] is not None):
+        raise ArgumentError("a loop has one of count, cond and length")
+    if cond is not None and (attrs["length"] is not None or attrs["reverse"]):
+        raise ArgumentError("a loop whose condition ends it has no length and runs forwards")
+    operands = len(types) - attrs["count"]
+    if operands != len(body.params) or consts + carries > operands or carries > len(body.results):
+        raise ArgumentError(
+            f"{operands} operands, {consts} of them constants and {carries} carried, don't fit a body of "
+            f"{len(body.params)} parameters and {len(body.results)} results"
+        )
+    if cond is not None and (operands != consts + carries or len(cond.params) != operands or len(cond.results) != 1):
+        raise ArgumentError("the condition has the parameters of the body, without items, and one result")
+    if attrs["count"] and types[0] != TensorType((), int64):
+        raise DTypeError(f"the number of iterations has to be {TensorType((), int64)}, got {types[0]}")
+    if not attrs["count"] and cond is None and attrs["length"] is None and operands == consts + carries:
+        raise ArgumentError("a loop without items needs a length")
+    if any(isinstance(t, TupleType) for t in types) or any(
+        isinstance(t, StackType) for t in types[attrs["count"] : attrs["count"] + consts + carries]
+    ):
+        raise ArgumentError("constants and carries are tensors")
+
+
 def _loop_infer(*types: TensorType, **attrs: Any) -> TensorType:
+    _check_loop(types, attrs)
     loop = Loop(attrs, types)
     items = [_item(t, loop.dynamic) for t in loop.stacks]
     n = None if loop.dynamic else trip_count(attrs["length"], loop.stacks)
@@ -114,9 +144,14 @@ def _stacked(values: list[np.ndarray], loop: Loop, k: int, arrays: Any) -> np.nd
     return np.zeros((0, *kind.shape), kind.dtype)
 
 
+PARTS = {
+    "body": at.body, "cond": at.body_or_none, "consts": at.integer(0), "carries": at.integer(0), "length": at.length,
+    "reverse": at.flag, "count": at.flag, "remat": at.flag,
+}  # fmt: skip
 loop_op = define(
     OpDef(
         name="loop",
+        attrs=PARTS,
         infer=_loop_infer,
         eval=_loop_eval,
         vjp=_flows,
@@ -135,6 +170,13 @@ def _branch_infer(pred: TensorType, *types: TensorType, then: Subgraph, orelse: 
     if pred != TensorType((), bool_):
         raise DTypeError(f"cond: pred has to be one boolean, got {pred}")
     found = []
+    if not len(types) == len(then.params) == len(orelse.params) or len(then.results) != len(orelse.results):
+        raise ArgumentError(
+            f"{len(types)} operands don't fit branches of {len(then.params)} and {len(orelse.params)} parameters, "
+            f"{len(then.results)} and {len(orelse.results)} results"
+        )
+    if any(isinstance(t, (StackType, TupleType)) for t in types):
+        raise ArgumentError("operands are tensors")
     for i, (a, b) in enumerate(zip(then.infer(types), orelse.infer(types), strict=True)):
         if a.dtype != b.dtype or not fits(a.shape, b.shape):
             raise ShapeError(f"Incompatible return types of true_fn and false_fn: result {i} is {a} and {b}")
@@ -145,6 +187,7 @@ def _branch_infer(pred: TensorType, *types: TensorType, then: Subgraph, orelse: 
 branch_op = define(
     OpDef(
         name="branch",
+        attrs={"then": at.body, "orelse": at.body},
         infer=_branch_infer,
         eval=lambda pred, *arrays, then, orelse: tuple((then if pred else orelse).eval(arrays)),
         vjp=_flows,

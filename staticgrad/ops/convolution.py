@@ -16,11 +16,16 @@ from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, apply
 from ..types import ADDRESSES, Shape, TensorType
+from . import attributes as at
 from . import planes, taps
+from .leaves import fits
 from .rules import numeric
 from .settings import Pair, batched, operand, padding_of, positive_numbers, size_text, whole_numbers
 
 # shapes ---------------------------------------------------------------------------------------------------------------
+
+
+SETTINGS = {"stride": at.pair(1), "padding": at.paddings, "dilation": at.pair(1), "groups": at.integer(1, at.LARGE)}
 
 
 def _reach(kernel: Any, dilation: int) -> Any:
@@ -75,8 +80,17 @@ def _input_infer(
     g: TensorType, w: TensorType, *like: TensorType, stride: Pair, padding: tuple[Pair, Pair], dilation: Pair,
     groups: int, extra: Pair,
 ) -> TensorType:  # fmt: skip
+    if g.ndim != 4 or w.ndim != 4:
+        raise ShapeError(f"cotangent and weight need four axes here, got {size_text(g.shape)} and {size_text(w.shape)}")
+    if len(like) > 1:
+        raise ArgumentError(f"takes 2 or 3 operands, got {2 + len(like)}")
+    if None not in (w.shape[0], g.shape[1]) and (w.shape[0] % groups or w.shape[0] != g.shape[1]):
+        raise ShapeError(f"{w.shape[0]} channels of the weight in {groups} groups don't fit {size_text(g.shape)}")
     if like:
+        _check_cotangent(g, _conv_infer(like[0], w, stride, padding, dilation, groups))
         return g.with_shape(like[0].shape)
+    if any(not 0 <= e < s for e, s in zip(extra, stride, strict=True)):
+        raise ArgumentError(f"extra extents {extra} have to be below the stride {stride}")
     extents = []
     for d, k, s, p, a, e in zip(g.shape[2:], w.shape[2:], stride, padding, dilation, extra, strict=True):
         extents.append(None if d is None or k is None else (d - 1) * s - sum(p) + _reach(k, a) + e)
@@ -87,6 +101,18 @@ def _input_infer(
         )
     channels = None if w.shape[1] is None else w.shape[1] * groups
     return g.with_shape((g.shape[0], channels, *extents))
+
+
+def _weight_infer(
+    g: TensorType, x: TensorType, like: TensorType, stride: Pair, padding: tuple[Pair, Pair], dilation: Pair, groups: int
+) -> TensorType:
+    _check_cotangent(g, _conv_infer(x, like, stride, padding, dilation, groups))
+    return g.with_shape(like.shape)
+
+
+def _check_cotangent(g: TensorType, y: TensorType) -> None:
+    if not fits(g.shape, y.shape):
+        raise ShapeError(f"the convolution has shape {size_text(y.shape)}, its cotangent {size_text(g.shape)}")
 
 
 # NumPy ----------------------------------------------------------------------------------------------------------------
@@ -233,6 +259,7 @@ def _as_weight(g: Any, x: Any, like: Any, node: Any) -> Any:
 conv_op = define(
     OpDef(
         name="conv2d",
+        attrs=SETTINGS,
         infer=_conv_infer,
         eval=_conv_eval,
         vjp=(
@@ -247,6 +274,7 @@ conv_op = define(
 conv_input_op = define(
     OpDef(
         name="conv2d_input",
+        attrs={**SETTINGS, "extra": at.pair(0)},
         infer=_input_infer,
         eval=_input_eval,
         vjp=(  # a function of the position: there may be two operands or three
@@ -263,7 +291,8 @@ conv_input_op = define(
 conv_weight_op = define(
     OpDef(
         name="conv2d_weight",
-        infer=lambda g, x, like, stride, padding, dilation, groups: g.with_shape(like.shape),
+        attrs=SETTINGS,
+        infer=_weight_infer,
         eval=_weight_eval,
         vjp=(
             lambda v, node, out, g, x, like: apply(conv_op, x, v, **_keys(node)),

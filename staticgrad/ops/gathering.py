@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, IndexRangeError, ShapeError
-from ..ir import REGISTRY, Expand, Index, Lookup, Native, Node, OpDef, Scatter, define
+from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from ..ir import REGISTRY, Expand, Index, Lookup, Native, Node, OpDef, Range, Scatter, define
 from ..operators import F, append, apply, public
-from ..types import TensorType, broadcast_shapes, int64, normalize_axis, shape_text
+from ..types import MOST_AXES, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
+from . import attributes as at
+from .leaves import fits
 from .rules import keep, unbroadcast
 from .touched import note
 
@@ -30,6 +32,7 @@ def _index_eval(x: np.ndarray, axis: int) -> np.ndarray:
 index_along_op = define(
     OpDef(
         name="index_along",
+        attrs={"axis": at.axis_of(0)},
         infer=lambda x, axis: TensorType(tuple(d if i == axis else 1 for i, d in enumerate(x.shape)), int64),
         eval=_index_eval,
         vjp=None,
@@ -59,6 +62,19 @@ def _bounded_eval(index: np.ndarray, like: np.ndarray, axis: int, low: int, loss
     return np.where(index < 0, index + n, index) if low < 0 else index
 
 
+def _bounded_infer(index: TensorType, like: TensorType, axis: int, low: int, loss: str = "") -> TensorType:
+    check_index(index)
+    return index.with_dtype(int64)
+
+
+def check_index(index: TensorType, *, wide: bool = False) -> None:
+    """Raises DTypeError unless these are integers; wide: of 64 bits, as kernels read them."""
+    if index.dtype.kind not in "iu":
+        raise DTypeError(f"indices must be integers, got {index.dtype}")
+    if wide and index.dtype != int64:
+        raise DTypeError(f"indices have to be int64 here, got {index.dtype}", "cast them first")
+
+
 def _out_of_range(index: int, axis: int, extent: Any, loss: str) -> IndexRangeError:
     if loss:
         return IndexRangeError(f"Target {index} is out of bounds.", f"{loss}: the classes are 0 to {extent - 1}")
@@ -78,7 +94,9 @@ def _bounded_plan(node: Node, layouts: Any) -> Any:
 bounded_op = define(
     OpDef(
         name="bounded",
-        infer=lambda index, like, axis, low, loss="": index.with_dtype(int64),
+        attrs={"axis": at.axis_of(1), "low": at.integer(-1, 1), "loss": at.text},
+        infer=_bounded_infer,
+        range=lambda types, attrs, index, like: (0, max(types[1].shape[attrs["axis"]] - 1, 0)),
         eval=_bounded_eval,
         vjp=None,
         emit=Native(_bounded_plan, check=_bad_index),
@@ -102,11 +120,45 @@ def bounded(index: Any, like: Any, axis: int, *, negative: bool, loss: str = "")
 
 
 def _gather_infer(x: TensorType, *indices: TensorType, axis: int) -> TensorType:
+    if not indices or axis + len(indices) > x.ndim:
+        raise ArgumentError(f"{len(indices)} indices from axis {axis} on don't fit {x.ndim} axes")
     for t in indices:
-        if t.dtype.kind not in "iu":
-            raise DTypeError(f"indices must be integers, got {t.dtype}")
+        check_index(t)
     picked = broadcast_shapes(*(t.shape for t in indices))
     return x.with_shape((*x.shape[:axis], *picked, *x.shape[axis + len(indices) :]))
+
+
+def _scatter_infer(g: TensorType, like: TensorType, *indices: TensorType, axis: int) -> TensorType:
+    wanted = _gather_infer(like, *indices, axis=axis).shape
+    if not fits(g.shape, wanted):
+        raise ShapeError(f"the values need shape {shape_text(wanted)}, got {shape_text(g.shape)}")
+    return g.with_shape(like.shape)
+
+
+def _pick_infer(x: TensorType, index: TensorType, axis: int) -> TensorType:
+    check_index(index, wide=True)
+    return _gather_infer(x, index, axis=axis)
+
+
+def _put_infer(g: TensorType, like: TensorType, index: TensorType, axis: int) -> TensorType:
+    check_index(index, wide=True)
+    return _scatter_infer(g, like, index, axis=axis)
+
+
+def _gathered_from(types: Sequence[TensorType], attrs: Any) -> list[tuple[int, int, int]]:
+    return [(1 + i, 0, attrs["axis"] + i) for i in range(len(types) - 1)]
+
+
+def _scattered_to(types: Sequence[TensorType], attrs: Any) -> list[tuple[int, int, int]]:
+    return [(2 + i, 1, attrs["axis"] + i) for i in range(len(types) - 2)]
+
+
+def _of_table(types: Sequence[TensorType], attrs: Any, table: Range, *indices: Range) -> Range:
+    """What is picked is an element of the table."""
+    return table
+
+
+AXIS = {"axis": at.integer(0, MOST_AXES)}
 
 
 def _where(axis: int, indices: Sequence[np.ndarray]) -> tuple[Any, ...]:
@@ -131,6 +183,9 @@ def _scatter_eval(g: np.ndarray, like: np.ndarray, *indices: np.ndarray, axis: i
 gather_op = define(
     OpDef(
         name="gather",
+        attrs=AXIS,
+        indexes=_gathered_from,
+        range=_of_table,
         infer=_gather_infer,
         eval=lambda x, *indices, axis: x[_where(axis, indices)],
         vjp=lambda i: (
@@ -146,7 +201,9 @@ gather_op = define(
 scatter_op: OpDef = define(
     OpDef(
         name="scatter_add",
-        infer=lambda g, like, *indices, axis: g.with_shape(like.shape),
+        attrs=AXIS,
+        indexes=_scattered_to,
+        infer=_scatter_infer,
         eval=_scatter_eval,
         vjp=lambda i: (
             (lambda g, node, out, x, like, *indices: apply(gather_op, g, *indices, axis=node.attrs["axis"]))
@@ -187,7 +244,10 @@ def _put_scatter(node: Node) -> Scatter | None:
 pick_op: OpDef = define(
     OpDef(
         name="pick",
-        infer=_gather_infer,
+        attrs=AXIS,
+        indexes=_gathered_from,
+        range=_of_table,
+        infer=_pick_infer,
         eval=lambda x, index, axis: x[_where(axis, [index])],
         vjp=(lambda g, node, out, x, index: apply(put_op, g, x, index, axis=node.attrs["axis"]), None),
         emit=Native(lambda node, layouts: [("gather", ())], lookup=_pick_lookup),
@@ -198,7 +258,9 @@ pick_op: OpDef = define(
 put_op: OpDef = define(
     OpDef(
         name="put_add",
-        infer=lambda g, like, index, axis: g.with_shape(like.shape),
+        attrs=AXIS,
+        indexes=_scattered_to,
+        infer=_put_infer,
         eval=_scatter_eval,
         vjp=(lambda g, node, out, x, like, index: apply(pick_op, g, index, axis=node.attrs["axis"]), None, None),
         emit=Native(lambda node, layouts: [("scatter_add", ())] if node.type.dtype in ADDED else None, scatter=_put_scatter),
@@ -213,8 +275,11 @@ put_op: OpDef = define(
 
 
 def _index_add_infer(x: TensorType, values: TensorType, index: TensorType) -> TensorType:
-    if index.dtype.kind not in "iu":
-        raise DTypeError(f"indices must be integers, got {index.dtype}")
+    check_index(index)
+    if not x.ndim:
+        raise ShapeError("rows are added along an axis, got a 0-d tensor")
+    if x.dtype != values.dtype:
+        raise DTypeError(f"the values have to be {x.dtype}, got {values.dtype}")
     wanted = (*index.shape, *x.shape[1:])
     if len(wanted) != values.ndim or any(None not in (a, b) and a != b for a, b in zip(wanted, values.shape, strict=True)):
         raise ShapeError(f"the values need shape {shape_text(wanted)}, got {shape_text(values.shape)}")
@@ -234,6 +299,7 @@ def _index_add_eval(x: np.ndarray, values: np.ndarray, index: np.ndarray) -> np.
 index_add_op = define(
     OpDef(
         name="index_add",
+        indexes=lambda types, attrs: [(2, 0, 0)],
         infer=_index_add_infer,
         eval=_index_add_eval,
         vjp=(
@@ -249,6 +315,9 @@ index_add_op = define(
 
 
 def _gather_sum_infer(x: TensorType, index: TensorType) -> TensorType:
+    check_index(index)
+    if not x.ndim or not index.ndim:
+        raise ShapeError(f"table and index need an axis, got {shape_text(x.shape)} and {shape_text(index.shape)}")
     return x.with_shape((*index.shape[:-1], *x.shape[1:]))
 
 
@@ -264,6 +333,7 @@ def _gather_sum_vjp(g: Any, node: Any, out: Any, x: Any, index: Any) -> Any:
 gather_sum_op = define(
     OpDef(
         name="gather_sum",
+        indexes=lambda types, attrs: [(1, 0, 0)],
         infer=_gather_sum_infer,
         eval=lambda x, index: np.add.reduce(x[index], axis=index.ndim - 1, dtype=x.dtype),
         vjp=(_gather_sum_vjp, None),
@@ -277,8 +347,7 @@ gather_sum_op = define(
 
 
 def _along_infer(x: TensorType, index: TensorType, axis: int) -> TensorType:
-    if index.dtype.kind not in "iu":
-        raise DTypeError(f"indices must be integers, got {index.dtype}")
+    check_index(index)
     if x.ndim != index.ndim:
         raise ShapeError(f"the index needs as many axes as x, {shape_text(x.shape)} and {shape_text(index.shape)}")
     rest = [
@@ -286,6 +355,13 @@ def _along_infer(x: TensorType, index: TensorType, axis: int) -> TensorType:
         for i, (a, b) in enumerate(zip(x.shape, index.shape, strict=True))
     ]
     return x.with_shape(tuple(rest))
+
+
+def _scatter_along_infer(g: TensorType, like: TensorType, index: TensorType, axis: int) -> TensorType:
+    wanted = _along_infer(like, index, axis).shape
+    if not fits(g.shape, wanted):
+        raise ShapeError(f"the values need shape {shape_text(wanted)}, got {shape_text(g.shape)}")
+    return g.with_shape(like.shape)
 
 
 def _match(x: Any, index: Any, axis: int) -> Any:
@@ -338,6 +414,9 @@ def _scatter_along_eval(g: np.ndarray, like: np.ndarray, index: np.ndarray, axis
 along_op = define(
     OpDef(
         name="take_along_axis",
+        attrs={"axis": at.axis_of(0)},
+        indexes=lambda types, attrs: [(1, 0, attrs["axis"])],
+        range=_of_table,
         infer=_along_infer,
         eval=lambda x, index, axis: np.take_along_axis(x, index, axis),
         vjp=(_along_vjp, None),
@@ -348,7 +427,9 @@ along_op = define(
 scatter_along_op = define(
     OpDef(
         name="scatter_along_axis",
-        infer=lambda g, like, index, axis: g.with_shape(like.shape),
+        attrs={"axis": at.axis_of(0)},
+        indexes=lambda types, attrs: [(2, 1, attrs["axis"])],
+        infer=_scatter_along_infer,
         eval=_scatter_along_eval,
         vjp=(lambda g, node, out, x, like, index: apply(along_op, g, index, axis=node.attrs["axis"]), None, None),
         emit=Expand(_scatter_along_expand),

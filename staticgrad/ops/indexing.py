@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..operators import F, Operators, Symbol, apply, numpy_twin, public
-from ..types import as_dtype, bool_, get_default_dtype, normalize_axis, shape_text
+from ..types import as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .reductions import ndim_of
 from .slicing import WHOLE, slice_op
@@ -84,6 +84,7 @@ def one_hot(index: Any, classes: int, dtype: Any = None) -> Any:
 def _as_index(index: Any) -> Any:
     if isinstance(index, Operators):
         return index
+    check_unmasked(index)
     array = np.asarray(index)
     if array.dtype.kind not in "iu" and array.size:
         raise DTypeError(f"indices must be integers, got {array.dtype}")

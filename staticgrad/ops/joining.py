@@ -13,12 +13,16 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Native, Node, OpDef, Window, define
 from ..operators import F, apply, numpy_twin, public
 from ..types import TensorType, normalize_axis, shape_text
+from . import attributes as at
+from .leaves import fits
 from .reductions import ndim_of
-from .rules import arithmetic
+from .rules import arithmetic, joint
 from .slicing import slice_op
 
 
 def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
+    if not types:
+        raise ArgumentError("need at least one operand")
     first, total = types[0], 0
     shape = list(first.shape)
     for t in types:
@@ -56,6 +60,11 @@ def _concatenate_window(node: Node) -> Window:
 
 
 def _part_infer(g: TensorType, *likes: TensorType, axis: int, index: int) -> TensorType:
+    if index >= len(likes):
+        raise ArgumentError(f"there is no part {index} of {len(likes)}")
+    whole = _concatenate_infer(*likes, axis=axis)
+    if not fits(g.shape, whole.shape):
+        raise ShapeError(f"the parts make shape {shape_text(whole.shape)}, got {shape_text(g.shape)}")
     return g.with_shape(likes[index].shape)
 
 
@@ -67,6 +76,8 @@ def _part_slices(likes: Sequence[Any], axis: int, index: int) -> tuple[slice, ..
 part_op = define(
     OpDef(
         name="part",
+        range=lambda types, attrs, g, *likes: g,
+        attrs={"axis": at.axis_of(0), "index": at.integer(0)},
         infer=_part_infer,
         eval=lambda g, *likes, axis, index: g[_part_slices(likes, axis, index)],
         vjp=lambda i: (lambda g, node, out, x, *likes: _pad_part(g, node, likes)) if i == 0 else None,
@@ -120,6 +131,8 @@ def _parts(g: Any, axis: int, wanted: Sequence[bool], likes: Sequence[Any]) -> I
 concatenate_op = define(
     OpDef(
         name="concatenate",
+        range=lambda types, attrs, *xs: joint(*xs),
+        attrs={"axis": at.axis_of(0)},
         infer=_concatenate_infer,
         eval=lambda *xs, axis: np.concatenate(xs, axis),
         vjp=lambda i: _together,

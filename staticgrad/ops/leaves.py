@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..ir import Effect, Leaf, Literal, OpDef, View, define
+from ..ir import Attribute, Cell, Effect, Leaf, Literal, OpDef, View, define
 from ..types import Shape, TensorType, shape_text, type_of
+from . import attributes as at
 
 
 def _no_eval(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:
@@ -39,6 +40,7 @@ def _unequal(variable: Shape, value: Shape) -> str:
 constant = define(
     OpDef(
         name="constant",
+        attrs={"value": at.literal},
         infer=lambda value: type_of(value.array),
         eval=lambda value: value.array,
         emit=Leaf("constant"),
@@ -47,12 +49,20 @@ constant = define(
 )
 
 placeholder = define(
-    OpDef(name="placeholder", infer=_given, eval=_no_eval, emit=Leaf("placeholder"), doc="Fed at every run.")
+    OpDef(
+        name="placeholder",
+        attrs={"type": at.tensor_type},
+        infer=_given,
+        eval=_no_eval,
+        emit=Leaf("placeholder"),
+        doc="Fed at every run.",
+    )
 )
 
 shape = define(
     OpDef(
         name="shape",
+        attrs={"type": at.tensor_type},
         infer=_given,
         eval=lambda type: np.broadcast_to(np.zeros((), type.dtype), type.shape),
         emit=Leaf("shape"),
@@ -63,6 +73,7 @@ shape = define(
 variable = define(
     OpDef(
         name="variable",
+        attrs={"cell": Attribute("a variable", lambda value, types: isinstance(value, Cell))},
         infer=lambda cell: cell.type,
         eval=_no_eval,
         emit=Leaf("variable"),
@@ -106,6 +117,7 @@ def _fit_eval(x: np.ndarray, shape: Shape) -> np.ndarray:
 fit = define(
     OpDef(
         name="fit",
+        attrs={"shape": at.open_shape},
         infer=_fit_infer,
         eval=_fit_eval,
         emit=View(lambda node, at: at, keeps_order=True, as_reshape=True),
@@ -131,6 +143,7 @@ def constant_of(array: np.ndarray) -> dict[str, Literal]:
 generator = define(
     OpDef(
         name="generator",
+        attrs={"type": at.tensor_type},
         infer=_given,
         eval=_no_eval,
         emit=Leaf("generator"),
@@ -163,6 +176,7 @@ class Source:
 argument = define(
     OpDef(
         name="argument",
+        attrs={"source": Attribute("a hyper-parameter", lambda value, types: isinstance(value, Source))},
         infer=lambda source: TensorType((), np.dtype(np.float64)),
         eval=_no_eval,
         emit=Leaf("argument"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DivisionError, DTypeError
-from ..ir import Expand, Native, Node, OpDef, Pointwise, define
+from ..ir import Expand, Native, Node, OpDef, Pointwise, Range, define
 from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
 from ..types import (
     DTYPES,
@@ -28,6 +28,7 @@ from ..types import (
     scalar_dtype,
     to_float,
 )
+from . import attributes as at
 from .rules import (
     arithmetic,
     binary,
@@ -216,6 +217,7 @@ numpy_twin(np.round)(F.round)
 identity = define(
     OpDef(
         name="identity",
+        range=lambda types, attrs, x: x,
         infer=lambda x: x,
         eval=lambda x: x.copy(),
         vjp=(lambda g, node, out, x: g,),
@@ -258,6 +260,7 @@ saving_op = define(
 stop_gradient_op = define(
     OpDef(
         name="stop_gradient",
+        range=lambda types, attrs, x: x,
         infer=lambda x: x,
         eval=lambda x: x,
         vjp=None,
@@ -385,9 +388,19 @@ def _cast_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return astype(g, x.dtype)
 
 
+def _cast_range(types: Any, attrs: Any, x: Range) -> Range:
+    """As before, where the dtype has room for it."""
+    if x is None or attrs["dtype"].kind not in "iu":
+        return None
+    room = np.iinfo(attrs["dtype"])
+    return x if room.min <= x[0] and x[1] <= room.max else None
+
+
 cast = define(
     OpDef(
         name="cast",
+        range=_cast_range,
+        attrs={"dtype": at.dtype},
         infer=lambda x, dtype: x.with_dtype(dtype),
         eval=lambda x, dtype: x.astype(dtype),
         vjp=(_cast_vjp,),

@@ -14,12 +14,20 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, apply
-from ..types import SHORT, TensorType
+from ..types import SHORT, TensorType, shape_text
+from . import attributes as at
+from .leaves import fits
 from .pointwise import saved_with
 from .rules import floating, numeric
 from .settings import Pair, operand, whole_numbers
 
 # the largest ----------------------------------------------------------------------------------------------------------
+
+
+WINDOWS = {
+    "kernel": at.pair(1), "stride": at.pair(1), "padding": at.pair(0), "dilation": at.pair(1), "ceil": at.flag
+}  # fmt: skip
+MEANS = {"rows": at.window_rule, "columns": at.window_rule}
 
 
 def _extent(extent: Any, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> Any:
@@ -38,9 +46,30 @@ def _check(x: Any, result: Any) -> None:
 
 
 def _most_infer(x: TensorType, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> TensorType:
+    _check_planes(x)
+    _check_padding(kernel, padding, dilation)
     result = tuple(map(_extent, x.shape[2:], kernel, stride, padding, dilation, (ceil, ceil)))
     _check(x.shape, result)
     return x.with_shape((*x.shape[:2], *result))
+
+
+def _check_planes(x: TensorType) -> None:
+    if x.ndim != 4 or 0 in x.shape[2:]:
+        raise ShapeError(f"the input needs four axes (n, c, h, w) and planes that are not empty, got {shape_text(x.shape)}")
+
+
+def _put_infer(g: TensorType, x: TensorType, **attrs: Any) -> TensorType:
+    """The cotangent of pooled values has their shape."""
+    pooled = _mean_infer(x, **attrs) if "rows" in attrs else _most_infer(x, **attrs)
+    if not fits(g.shape, pooled.shape):
+        raise ShapeError(f"pooling gives shape {shape_text(pooled.shape)}, got {shape_text(g.shape)}")
+    return g.with_shape(x.shape)
+
+
+def _take_infer(h: TensorType, x: TensorType, **attrs: Any) -> TensorType:
+    if not fits(h.shape, x.shape):
+        raise ShapeError(f"values {shape_text(h.shape)} have to lie as the elements of {shape_text(x.shape)} do")
+    return h.with_shape(_most_infer(x, **attrs).shape)
 
 
 def _taps(extent: int, count: int, kernel: int, stride: int, padding: int, dilation: int) -> range:
@@ -113,6 +142,7 @@ def _put(g: Any, x: Any, node: Any) -> Any:
 most_op = define(
     OpDef(
         name="max_pool2d",
+        attrs=WINDOWS,
         infer=_most_infer,
         eval=_most_eval,
         vjp=(lambda g, node, out, x: _put(g, x, node),),
@@ -124,7 +154,8 @@ most_op = define(
 most_put_op: OpDef = define(
     OpDef(
         name="max_pool2d_put",
-        infer=lambda g, x, **attrs: g.with_shape(x.shape),
+        attrs=WINDOWS,
+        infer=_put_infer,
         eval=_most_put_eval,
         vjp=(lambda h, node, out, g, x: apply(most_take_op, h, x, **node.attrs), None),
         emit=Native(_most_plan("most_put", 1)),
@@ -135,7 +166,8 @@ most_put_op: OpDef = define(
 most_take_op: OpDef = define(
     OpDef(
         name="max_pool2d_take",
-        infer=lambda h, x, **attrs: h.with_shape(_most_infer(x, **attrs).shape),
+        attrs=WINDOWS,
+        infer=_take_infer,
         eval=_most_take_eval,
         vjp=(lambda g, node, out, h, x: _put(g, x, node), None),
         emit=Native(_most_plan("most_take", 1)),
@@ -177,8 +209,9 @@ def windows(extent: int, rule: tuple[Any, ...]) -> list[tuple[int, int, int]]:
 
 
 def _mean_infer(x: TensorType, rows: Any, columns: Any) -> TensorType:
+    _check_planes(x)
     result = (_mean_extent(x.shape[2], rows), _mean_extent(x.shape[3], columns))
-    if rows[0] != "bins":
+    if "step" in (rows[0], columns[0]):
         _check(x.shape, result)
     return x.with_shape((*x.shape[:2], *result))
 
@@ -225,6 +258,7 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 mean_pool_op = define(
     OpDef(
         name="avg_pool2d",
+        attrs=MEANS,
         infer=_mean_infer,
         eval=_mean_eval,
         vjp=(_mean_vjp,),
@@ -236,7 +270,8 @@ mean_pool_op = define(
 mean_put_op: OpDef = define(
     OpDef(
         name="avg_pool2d_put",
-        infer=lambda g, like, rows, columns: g.with_shape(like.shape),
+        attrs=MEANS,
+        infer=_put_infer,
         eval=_mean_put_eval,
         vjp=(lambda h, node, out, g, like: apply(mean_pool_op, h, **node.attrs), None),
         emit=Native(_mean_plan("mean_put", 1)),

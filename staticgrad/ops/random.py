@@ -21,6 +21,7 @@ from ..ir import REGISTRY, Graph, OpDef, Pointwise, define
 from ..locks import lock
 from ..operators import F, append, apply, state
 from ..types import TensorType, int64
+from . import attributes as at
 from .rules import keep
 
 M0, M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -58,9 +59,9 @@ def _uniform_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtyp
 def _filled(extents: Any, dtype: np.dtype, rng: np.ndarray, index: int, numbers: Callable[..., np.ndarray]) -> np.ndarray:
     """`numbers` of the words of each element, piece by piece: what they are made of takes many times their memory."""
     out = np.empty(math.prod(extents), dtype)
-    for at in range(0, len(out), PIECE):
-        part = out[at : at + PIECE]
-        part[...] = numbers(*philox(*_draw(rng, index), len(part), at))
+    for first in range(0, len(out), PIECE):
+        part = out[first : first + PIECE]
+        part[...] = numbers(*philox(*_draw(rng, index), len(part), first))
     return out.reshape(extents)
 
 
@@ -92,22 +93,52 @@ def _stream_eval(rng: np.ndarray, index: int) -> np.ndarray:
     return np.array([stream_seed(*_draw(rng, index)), 0], np.int64)
 
 
-def _infer(rng: TensorType, *like: TensorType, shape: Any, dtype: np.dtype, index: int) -> TensorType:
-    return TensorType(like[0].shape if like else shape, dtype)
-
-
 rng_op_type = TensorType((2,), int64)
 
 
-def _record(name: str, evaluate: Any, text: str, cost: int, doc: str, infer: Any = _infer) -> tuple[OpDef, OpDef]:
+def _infer(rng: TensorType, *like: TensorType, shape: Any, dtype: np.dtype, index: int) -> TensorType:
+    _check_generator(rng)
+    if len(like) > 1 or (not like and (shape is None or None in shape)):
+        raise ArgumentError("the shape is given, or that of one operand is taken")
+    return TensorType(like[0].shape if like else shape, dtype)
+
+
+def _stream_infer(rng: TensorType, index: int) -> TensorType:
+    _check_generator(rng)
+    return rng_op_type
+
+
+def _check_generator(rng: TensorType) -> None:
+    if rng != rng_op_type:
+        raise ArgumentError(f"a generator's state is {rng_op_type}, got {rng}")
+
+
+def _in_loop(infer: Callable[..., TensorType]) -> Callable[..., TensorType]:
+    """With the number of draws that earlier iterations took as a second operand."""
+
+    def inferred(rng: TensorType, step: TensorType, *like: TensorType, **attrs: Any) -> TensorType:
+        if step != TensorType((), int64):
+            raise ArgumentError(f"a number of draws is {TensorType((), int64)}, got {step}")
+        return infer(rng, *like, **attrs)
+
+    return inferred
+
+
+DRAWN = {"shape": at.drawn_shape, "dtype": at.floating_dtype, "index": at.integer(0)}
+
+
+def _record(
+    name: str, evaluate: Any, text: str, cost: int, doc: str, infer: Any = _infer, attrs: Any = DRAWN
+) -> tuple[OpDef, OpDef]:
     """A draw, and the same in a loop, whose second operand counts the draws of earlier iterations."""
     plain = OpDef(
         name=name, infer=infer, eval=evaluate, vjp=lambda i: None, emit=Pointwise(text.format(step=""), cost),
-        promote=keep, shape_only=(1,), doc=doc,
+        promote=keep, shape_only=(1,), doc=doc, attrs=attrs,
     )  # fmt: skip
     stepped = OpDef(
         name=f"{name}_in_loop",
-        infer=lambda rng, step, *like, **attrs: infer(rng, *like, **attrs),
+        attrs=attrs,
+        infer=_in_loop(infer),
         eval=lambda rng, step, *like, **attrs: evaluate(np.array([rng[0], rng[1] + step]), *like, **attrs),
         vjp=lambda i: None,
         emit=Pointwise(text.format(step=" + {1}"), cost),
@@ -129,7 +160,7 @@ normal_op, _normal_in_loop = _record(
 stream_op, _stream_in_loop = _record(
     "random_stream", _stream_eval, "uniform_seed({{rng}}[0], {{rng}}[1] + {{index}}{step}, {{element}})", 30,
     "The generator of a loop or branch: (seed, 0), of a draw of the generator around it.",
-    lambda rng, index: rng_op_type,
+    _stream_infer, {"index": at.integer(0)},
 )  # fmt: skip
 IN_LOOP = {uniform_op: _uniform_in_loop, normal_op: _normal_in_loop, stream_op: _stream_in_loop}
 STREAMS = (stream_op, _stream_in_loop)

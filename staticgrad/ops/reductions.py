@@ -22,12 +22,16 @@ from ..types import (
     normalize_axes,
     normalize_axis,
     promote,
+    shape_text,
     to_float,
     type_of,
 )
+from . import attributes as at
 from .rules import boolean, floating, keep
 
 Axes = tuple[int, ...]
+
+OVER = {"axis": at.axes_of(0), "keepdims": at.flag}
 
 ADD: Any = np.add  # the stubs of ufunc.reduce know fewer forms than NumPy takes
 MAXIMUM: Any = np.maximum
@@ -64,6 +68,7 @@ def _count_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
 count = define(
     OpDef(
         name="count",
+        attrs={"axis": at.axes_of(0), "dtype": at.dtype},
         infer=lambda x, axis, dtype: TensorType((), dtype),
         eval=_count_eval,
         emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
@@ -87,6 +92,7 @@ def _samples_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
 samples = define(
     OpDef(
         name="samples",
+        attrs={"axis": at.axes_of(0), "dtype": at.dtype},
         infer=_samples_infer,
         eval=_samples_eval,
         emit=Extent(lambda node: math.prod(node.inputs[0].type.shape[a] for a in node.attrs["axis"])),
@@ -105,6 +111,7 @@ def _widened(operands: Sequence[Any]) -> list[np.dtype]:
 sum_op = define(
     OpDef(
         name="sum",
+        attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
@@ -136,6 +143,7 @@ def highest(dtype: np.dtype) -> Any:
 max_op = define(
     OpDef(
         name="max",
+        attrs=OVER,
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
@@ -146,6 +154,7 @@ max_op = define(
 min_op = define(
     OpDef(
         name="min",
+        attrs=OVER,
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
@@ -171,7 +180,15 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 mean_op = define(
-    OpDef(name="mean", infer=reduced, eval=_mean_eval, vjp=(_mean_vjp,), emit=Expand(_mean_expand), promote=floating)
+    OpDef(
+        name="mean",
+        attrs=OVER,
+        infer=reduced,
+        eval=_mean_eval,
+        vjp=(_mean_vjp,),
+        emit=Expand(_mean_expand),
+        promote=floating,
+    )
 )
 
 ALL: Any = np.logical_and
@@ -206,6 +223,24 @@ def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:
     return (*range(lead), *[lead + i for i, d in enumerate(like) if d == 1 and shape[lead + i] != 1])
 
 
+def repeats(shape: Sequence[Any], to: Sequence[Any]) -> bool:
+    """Whether a tensor of this shape can be broadcast to another one, as far as extents are known."""
+    lead = len(to) - len(shape)
+    return lead >= 0 and all(a == b or a in (1, None) or b is None for a, b in zip(shape, to[lead:], strict=True))
+
+
+def _sum_to_infer(x: TensorType, like: TensorType) -> TensorType:
+    if not repeats(like.shape, x.shape):
+        raise ShapeError(f"{shape_text(like.shape)} can't have been broadcast to {shape_text(x.shape)}")
+    return x.with_shape(like.shape)
+
+
+def _broadcast_like_infer(x: TensorType, like: TensorType) -> TensorType:
+    if not repeats(x.shape, like.shape):
+        raise ShapeError(f"can't broadcast {shape_text(x.shape)} to {shape_text(like.shape)}")
+    return x.with_shape(like.shape)
+
+
 def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
     if x.shape == like.shape:
         return x
@@ -222,7 +257,7 @@ def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
 sum_to = define(
     OpDef(
         name="sum_to",
-        infer=lambda x, like: x.with_shape(like.shape),
+        infer=_sum_to_infer,
         eval=_sum_to_eval,
         vjp=(lambda g, node, out, x, like: F.broadcast_like(g, x), None),
         emit=Expand(_sum_to_expand),
@@ -245,7 +280,8 @@ def _broadcast_like_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
 broadcast_like_op = define(
     OpDef(
         name="broadcast_like",
-        infer=lambda x, like: x.with_shape(like.shape),
+        range=lambda types, attrs, x, like: x,
+        infer=_broadcast_like_infer,
         eval=_broadcast_like_eval,
         vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),
         emit=Expand(lambda node, x, like: F.broadcast_to(x, like.shape)),
@@ -289,8 +325,13 @@ def _arg_expand(extremum: OpDef) -> Callable[..., Any]:
     return expand
 
 
-argmax_op = define(OpDef("argmax", _arg_infer, _arg_eval(np.argmax), None, Expand(_arg_expand(max_op)), keep))
-argmin_op = define(OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expand(_arg_expand(min_op)), keep))
+ALONG = {"axis": at.one_axis, "keepdims": at.flag}
+argmax_op = define(
+    OpDef("argmax", _arg_infer, _arg_eval(np.argmax), None, Expand(_arg_expand(max_op)), keep, attrs=ALONG)
+)
+argmin_op = define(
+    OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expand(_arg_expand(min_op)), keep, attrs=ALONG)
+)
 
 # public functions ------------------------------------------------------------------------------------------------
 
@@ -419,6 +460,7 @@ def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 cumsum_op = define(
     OpDef(
         name="cumsum",
+        attrs={"axis": at.axis_of(0)},
         infer=lambda x, axis: x,
         eval=_cumsum_eval,
         vjp=(_cumsum_vjp,),

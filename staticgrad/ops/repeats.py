@@ -6,13 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
-from ..types import int64
+from ..types import TensorType, int64
 
 
 def _eval(index: np.ndarray, like: np.ndarray) -> np.ndarray:
     _, first, inverse = np.unique(index, return_index=True, return_inverse=True)
     return first.astype(np.int64, copy=False)[inverse].reshape(index.shape)
+
+
+def _infer(index: TensorType, like: TensorType) -> TensorType:
+    if not like.ndim:
+        raise ShapeError("a table needs an axis of rows, got a 0-d tensor")
+    return index
 
 
 def _plan(node: Node, layouts: Any) -> Any:
@@ -23,7 +30,9 @@ def _plan(node: Node, layouts: Any) -> Any:
 first_of_op = define(
     OpDef(
         name="first_of",
-        infer=lambda index, like: index,
+        infer=_infer,
+        indexes=lambda types, attrs: [(0, 1, 0)],
+        range=lambda types, attrs, index, like: (0, max(types[0].size - 1, 0)),
         eval=_eval,
         vjp=None,
         emit=Native(_plan),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..ir import REGISTRY, OpDef
+from ..ir import REGISTRY, OpDef, Range
 from ..operators import apply, frontends
 from ..types import TensorType, bool_, broadcast_shapes, promote, to_float
 
@@ -56,6 +56,12 @@ def elementwise(*types: TensorType) -> TensorType:
 
 def compared(*types: TensorType) -> TensorType:
     return TensorType(broadcast_shapes(*(t.shape for t in types)), bool_)
+
+
+def joint(*ranges: Range) -> Range:
+    """The range of what may be any of these."""
+    known = [r for r in ranges if r is not None]
+    return (min(r[0] for r in known), max(r[1] for r in known)) if known and len(known) == len(ranges) else None
 
 
 # cotangents -----------------------------------------------------------------------------------------------------

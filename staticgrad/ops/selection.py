@@ -11,11 +11,12 @@ from ..ir import OpDef, Pointwise, define
 from ..operators import F, Operators, apply, as_array, numpy_twin, public
 from ..types import TensorType, as_dtype, is_scalar, promote
 from .reductions import highest, lowest
-from .rules import arithmetic, elementwise, first_boolean, unbroadcast
+from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
 
 where_op = define(
     OpDef(
         name="where",
+        range=lambda types, attrs, c, x, y: joint(x, y),
         infer=elementwise,
         eval=np.where,
         vjp=(

@@ -23,6 +23,7 @@ from ..types import (
     normalize_axis,
     shape_text,
 )
+from . import attributes as at
 from .reductions import ndim_of
 from .rules import unbroadcast
 
@@ -62,9 +63,16 @@ def reshape_like(g: Any, x: Any) -> Any:
     return apply(reshape_like_op, g, x)
 
 
+def _reshape_like_infer(x: TensorType, like: TensorType) -> TensorType:
+    if x.static and like.static and x.size != like.size:
+        raise ShapeError(f"can't reshape {shape_text(x.shape)} into {shape_text(like.shape)}")
+    return x.with_shape(like.shape)
+
+
 reshape_op = define(
     OpDef(
         name="reshape",
+        attrs={"shape": at.new_shape},
         infer=_reshape_infer,
         eval=lambda x, shape: x.reshape(shape),
         vjp=(lambda g, node, out, x: reshape_like(g, x),),
@@ -74,7 +82,8 @@ reshape_op = define(
 reshape_like_op = define(
     OpDef(
         name="reshape_like",
-        infer=lambda x, like: x.with_shape(like.shape),
+        range=lambda types, attrs, x, like: x,
+        infer=_reshape_like_infer,
         eval=lambda x, like: x.reshape(like.shape),
         vjp=(lambda g, node, out, x, like: reshape_like(g, x), None),
         emit=Expand(lambda node, x, like: F.reshape(x, like.shape)),
@@ -98,6 +107,7 @@ def _expand_dims_eval(x: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
 expand_dims_op = define(
     OpDef(
         name="expand_dims",
+        attrs={"axis": at.new_axes},
         infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
         eval=_expand_dims_eval,
         vjp=(lambda g, node, out, x: F.squeeze(g, node.attrs["axis"]),),
@@ -133,6 +143,7 @@ def _drop(values: Sequence[Any], axis: tuple[int, ...]) -> tuple[Any, ...]:
 squeeze_op = define(
     OpDef(
         name="squeeze",
+        attrs={"axis": at.axes_of(0)},
         infer=_squeeze_infer,
         eval=lambda x, axis: x.squeeze(axis),
         vjp=(lambda g, node, out, x: F.expand_dims(g, node.attrs["axis"]),),
@@ -158,6 +169,7 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 permute_op = define(
     OpDef(
         name="permute",
+        attrs={"axes": at.order},
         infer=lambda x, axes: x.with_shape(tuple(x.shape[a] for a in axes)),
         eval=lambda x, axes: x.transpose(axes),
         vjp=(lambda g, node, out, x: g.transpose(_inverse(node.attrs["axes"])),),
@@ -191,6 +203,7 @@ def _broadcast_layout(node: Node, at: Layout) -> Layout:
 broadcast_to_op = define(
     OpDef(
         name="broadcast_to",
+        attrs={"shape": at.shape},
         infer=_broadcast_infer,
         eval=lambda x, shape: np.broadcast_to(x, shape),
         vjp=(lambda g, node, out, x: unbroadcast(g, x),),

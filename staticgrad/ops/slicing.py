@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import IndexRangeError
+from ..errors import IndexRangeError, ShapeError
 from ..ir import Layout, Native, Node, OpDef, View, Window, define
 from ..operators import apply
-from ..types import TensorType, type_of
+from ..types import TensorType, shape_text, type_of
+from . import attributes as at
+from .leaves import fits
 
 Slices = tuple[Any, ...]
 """Per axis an int, which removes it, or the (start, stop, step) of a slice; axes that are not named stay whole."""
@@ -42,6 +44,13 @@ def _slice_infer(x: TensorType, slices: Slices) -> TensorType:
         elif extent is not None and not -extent <= s < extent:
             raise IndexRangeError(f"index {s} is out of range for axis {axis} with extent {extent}")
     return x.with_shape(tuple(shape))
+
+
+def _unslice_infer(g: TensorType, like: TensorType, slices: Slices) -> TensorType:
+    part = _slice_infer(like, slices)
+    if not fits(g.shape, part.shape):
+        raise ShapeError(f"the part has shape {shape_text(part.shape)}, got {shape_text(g.shape)}")
+    return g.with_shape(like.shape)
 
 
 def _place(s: Any, extent: int) -> tuple[int, int]:
@@ -97,6 +106,7 @@ def _inner(whole: Layout, slices: Slices) -> tuple[tuple[int, ...], int]:
 slice_op = define(
     OpDef(
         name="slice",
+        attrs={"slices": at.slices_of(0)},
         infer=_slice_infer,
         eval=_slice_eval,
         vjp=(lambda g, node, out, x: apply(unslice_op, g, x, slices=node.attrs["slices"]),),
@@ -107,7 +117,8 @@ slice_op = define(
 unslice_op: OpDef = define(
     OpDef(
         name="unslice",
-        infer=lambda g, like, slices: g.with_shape(like.shape),
+        attrs={"slices": at.slices_of(1)},
+        infer=_unslice_infer,
         eval=_unslice_eval,
         vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
         emit=Native(_unslice_plan, window=_unslice_window),

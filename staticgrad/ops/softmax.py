@@ -10,7 +10,8 @@ import numpy as np
 from ..ir import Expand, Node, OpDef, define
 from ..operators import F, apply, public
 from ..types import normalize_axes
-from .reductions import ADD, MAXIMUM, Axes, max_op, ndim_of, reduced, reducer, spread, sum_op
+from . import attributes as at
+from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, ndim_of, reduced, reducer, spread, sum_op
 from .rules import floating
 
 
@@ -41,6 +42,7 @@ def safe_top(x: Any, axis: Axes) -> Any:
 logsumexp_op = define(
     OpDef(
         name="logsumexp",
+        attrs=OVER,
         infer=reduced,
         eval=_logsumexp_eval,
         vjp=(
@@ -80,6 +82,7 @@ def _softmax_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 softmax_op = define(
     OpDef(
         name="softmax",
+        attrs={"axis": at.axes_of(0)},
         infer=lambda x, axis: x,
         eval=_softmax_eval,
         vjp=(_softmax_vjp,),
@@ -108,6 +111,7 @@ def _log_softmax_expand(node: Node, x: Any) -> Any:
 log_softmax_op = define(
     OpDef(
         name="log_softmax",
+        attrs={"axis": at.axes_of(0)},
         infer=lambda x, axis: x,
         eval=_log_softmax_eval,
         vjp=(lambda g, node, out, x: g - F.exp(out) * apply(sum_op, g, axis=node.attrs["axis"], keepdims=True),),

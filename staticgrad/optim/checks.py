@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
 
 from ..errors import ArgumentError
 from ..operators import Symbol
@@ -18,13 +21,19 @@ def is_one_number(value: Any) -> bool:
 def _check(what: str, value: Any, holds: Callable[[Any], Any]) -> None:
     if not is_one_number(value):
         raise ArgumentError(f"Invalid {what}: {value!r}", "it has to be a number, or a tensor of one element")
-    if not isinstance(value, Symbol) and not holds(value):
+    if not isinstance(value, Symbol) and not (math.isfinite(value) and holds(value)):
         raise ArgumentError(f"Invalid {what}: {value}")
 
 
 def any_number(what: str, value: Any) -> None:
-    """Raises ArgumentError unless it is a number other than NaN. A symbolic value is not known yet, here and below."""
-    _check(what, value, lambda x: x == x)
+    """Raises ArgumentError unless it is a finite number. A symbolic value is not known yet, here and below."""
+    _check(what, value, lambda x: True)
+
+
+def flag(what: str, value: Any) -> None:
+    """Raises ArgumentError unless it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"Invalid {what}: {value!r}", "it has to be True or False")
 
 
 def at_least_zero(what: str, value: Any) -> None:

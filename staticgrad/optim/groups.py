@@ -23,11 +23,13 @@ class ParamGroup(dict[str, Any]):
 
     Their values may change at any time at no cost; `writes` counts the changes, so that a run can tell quickly. What
     Python decides on - the parameters, flags, whether a number is 0 - is structure: a change of it is counted in
-    `Structure.changes`. `beta1` and `beta2` read the parts of `betas`. What is a number, or several, stays so: writing
-    something else raises ArgumentError.
+    `Structure.changes`. `beta1` and `beta2` read the parts of `betas`. What is written is checked as what the optimizer
+    was made with: writing NaN, a negative learning rate or a text raises ArgumentError, and changes nothing.
     """
 
     writes = 0
+    sense: Callable[[ParamGroup], None] | None = None
+    """The optimizer's check of the group as a whole; None until the group is part of one."""
 
     def __missing__(self, key: str) -> Any:
         if key in ("beta1", "beta2") and "betas" in self:
@@ -35,22 +37,29 @@ class ParamGroup(dict[str, Any]):
         raise KeyError(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        if frontends.tracing and state.tracer is not None:
-            state.tracer.refuse(
-                f"the hyper-parameter {key!r} is written inside a compiled function, which would happen only while tracing",
-                "write it, and step schedulers, outside",
-            )
-        if key in self and key != "params":
-            self.check(key, value)
+        self.update({key: value})
+
+    def _put(self, key: str, value: Any) -> None:
         if key not in BOOKKEEPING and (key not in self or _form(key, self[key]) != _form(key, value)):
             Structure.changes += 1
         super().__setitem__(key, value)
         self.writes += 1
 
-    def check(self, key: str, value: Any) -> None:
-        """Raises ArgumentError when the hyper-parameter that is there is a number, or several, and `value` is not."""
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Raises ArgumentError unless the group makes sense with these hyper-parameters in it."""
+        for key, value in values.items():
+            if key in self and key != "params":
+                self._check_form(key, value)
+        whole = "params" in self  # a copy under way has only a part of its items
+        if whole and self.sense is not None and not BOOKKEEPING.issuperset(values):
+            self.sense(ParamGroup({**self, **values}))
+
+    def _check_form(self, key: str, value: Any) -> None:
+        """Raises ArgumentError when the present value is a number, or several, or a flag, and the new one is not."""
         old = self[key]
         if isinstance(old, (bool, np.bool_)):
+            if not isinstance(value, (bool, np.bool_)):
+                raise ArgumentError(f"the hyper-parameter {key!r} is True or False, got {value!r}")
             return
         if is_one_number(old) and not is_one_number(value):
             raise ArgumentError(f"the hyper-parameter {key!r} is a number, got {value!r}")
@@ -68,8 +77,16 @@ class ParamGroup(dict[str, Any]):
         return self[key]
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        for key, value in dict(*args, **kwargs).items():
-            self[key] = value
+        values = dict(*args, **kwargs)
+        if values and frontends.tracing and state.tracer is not None:
+            state.tracer.refuse(
+                f"the hyper-parameter {next(iter(values))!r} is written inside a compiled function, which would happen only "
+                "while tracing",
+                "write it, and step schedulers, outside",
+            )
+        self.check(values)
+        for key, value in values.items():
+            self._put(key, value)
 
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(key, what it is to Python): equal structures give equal traces of a step, whatever the numbers are."""

@@ -54,6 +54,12 @@ class LRScheduler:
         except BaseException:
             self.last_epoch -= 1
             raise
+        try:
+            for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+                group.check({"lr": lr})
+        except ArgumentError:
+            self.last_epoch -= 1
+            raise
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = lr
 
@@ -75,6 +81,8 @@ class LRScheduler:
 def _number(what: str, value: Any) -> Any:
     if not is_one_number(value):
         raise ArgumentError(f"{what} has to be a number, got {value!r}")
+    if not math.isfinite(value):
+        raise ArgumentError(f"{what} has to be finite, got {value!r}")
     return value
 
 

@@ -59,6 +59,10 @@ class Optimizer:
     def check(self, group: ParamGroup) -> None:
         """Raise ArgumentError for a hyper-parameter that makes no sense."""
 
+    def sense(self, group: ParamGroup) -> None:
+        """As `check`, of a group whose hyper-parameters are written later: it may be laxer, as schedulers go to 0."""
+        self.check(group)
+
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         """Names of the values kept per parameter: of its shape and dtype, zero before the first step."""
         return ()
@@ -113,6 +117,7 @@ class Optimizer:
         merged.update(group)
         merged["params"] = checked_params(group["params"], known)
         self.check(merged)
+        merged.sense = self.sense
         self.param_groups.append(merged)
         Structure.changes += 1
 
@@ -127,6 +132,8 @@ class Optimizer:
 
     @lr.setter
     def lr(self, value: Any) -> None:
+        for group in self.param_groups:
+            group.check({"lr": value})
         for group in self.param_groups:
             group["lr"] = value
 

@@ -57,15 +57,19 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
         id(p): _arrays(p, saved["state"].get(i, {})) for i, p in zip(positions, optimizer.parameters(), strict=True)
     }
     for group, values in zip(optimizer.param_groups, groups, strict=True):
-        for key in group.keys() & values.keys() - {"params"}:
-            group.check(key, values[key])
+        group.check(_hyper(values))
     with no_grad():
         for group, values in zip(optimizer.param_groups, groups, strict=True):
-            group.update({k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "params"})
+            group.update(_hyper(values))
             for p in group["params"]:
                 _restore_slots(optimizer, p, loaded[id(p)])
             _restore_steps(optimizer, group, {id(p): float(loaded[id(p)].get(STEP, 0.0)) for p in group["params"]})
     Structure.changes += 1
+
+
+def _hyper(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyper-parameters of a saved group; a file may hold lists for tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "params"}
 
 
 def _names(saved: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..operators import F
-from .checks import any_number, at_least_zero
+from .checks import any_number, at_least_zero, flag
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
 
@@ -46,6 +46,7 @@ class SGD(Optimizer):
         at_least_zero("momentum value", group["momentum"])
         any_number("dampening value", group["dampening"])
         at_least_zero("weight_decay value", group["weight_decay"])
+        flag("nesterov", group["nesterov"])
         if group["nesterov"] and (not group.uses("momentum") or group.uses("dampening")):
             raise ArgumentError("Nesterov momentum requires a momentum and zero dampening")
 

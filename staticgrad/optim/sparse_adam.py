@@ -14,7 +14,7 @@ from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.repeats import first_of_op
 from ..ops.touched import rows_of
 from ..types import shape_text
-from .checks import above_zero, as_tuple, two_below_one
+from .checks import above_zero, as_tuple, at_least_zero, flag, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
 
@@ -45,6 +45,11 @@ class SparseAdam(Optimizer):
         above_zero("learning rate", group["lr"])
         above_zero("epsilon value", group["eps"])
         two_below_one(group["betas"])
+        flag("maximize", group["maximize"])
+
+    def sense(self, group: ParamGroup) -> None:
+        at_least_zero("learning rate", group["lr"])  # where schedules begin or end
+        self.check(ParamGroup({**group, "lr": 1.0}))
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"

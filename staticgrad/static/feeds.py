@@ -11,7 +11,7 @@ from ..errors import DTypeError, FeedError
 from ..ir import Node
 from ..operators import Symbol
 from ..ops.leaves import fits
-from ..types import Shape, category, shape_text
+from ..types import Shape, category, check_unmasked, shape_text
 
 
 def converted(value: Any, dtype: np.dtype) -> np.ndarray:
@@ -21,6 +21,7 @@ def converted(value: Any, dtype: np.dtype) -> np.ndarray:
     """
     if isinstance(value, Tensor):
         value = value._data
+    check_unmasked(value)
     try:
         array = np.asarray(value, order="C")
     except ValueError as error:

@@ -12,7 +12,7 @@ import numpy as np
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
-from ..types import SUPPORTED, shape_text
+from ..types import SUPPORTED, check_unmasked, shape_text
 from .tracer import Tracer
 
 ndarray = np.ndarray
@@ -84,6 +84,7 @@ class Call:
 
     def _array(self, given: Any, array: np.ndarray) -> None:
         self.sources.append(array)
+        check_unmasked(array)
         array = np.ascontiguousarray(array).reshape(array.shape)
         if isinstance(given, Tensor) and given._tracked:
             same = next((i for i, other in enumerate(self.given) if other is given), -1)

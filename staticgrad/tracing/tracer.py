@@ -23,7 +23,7 @@ from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
 from ..operators import F, Symbol, append, flows, frontends, layout_of, listed, misuse, state
 from ..ops.leaves import constant_of
 from ..ops.pointwise import stop_gradient_op
-from ..types import TensorType, shape_text, type_of
+from ..types import TensorType, check_unmasked, shape_text, type_of
 from .sharing import Member, Place, Window
 from .traced import Alias, Leaf, Lost, Traced
 
@@ -268,6 +268,7 @@ class Tracer:
     def _operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
             return self.value(x)
+        check_unmasked(x)
         known = self.arrays and isinstance(x, np.ndarray) and (id(x) in self.arrays or id(x.base) in self.arrays)
         if known and x.flags.c_contiguous and x.dtype.isnative:
             return self._around(x, x)

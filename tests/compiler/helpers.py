@@ -16,6 +16,7 @@ from staticgrad.compiler.program import Program
 from staticgrad.interpret import interpret
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
 from staticgrad.operators import F, Symbol, append, apply
+from staticgrad.ops.attributes import axis_of
 from staticgrad.types import TensorType
 from staticgrad.verify import verify
 from tests.helpers import assert_close
@@ -143,6 +144,7 @@ _running = OpDef(
     lambda x, axis: x,
     lambda x, axis: np.add.accumulate(x, axis=axis, dtype=x.dtype),
     (lambda g, node, out, x: F.flip(on_host(F.flip(g, node.attrs["axis"]), node.attrs["axis"]), node.attrs["axis"]),),
+    attrs={"axis": axis_of(0)},
 )
 
 

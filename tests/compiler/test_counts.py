@@ -221,7 +221,7 @@ def test_every_stage_is_well_formed_and_means_the_same():
 
     arrays_of = {t: i for i, t in enumerate(known.values())}
     compile_plan(ready, known, inspect)
-    assert [stage for stage, _ in stages] == ["specialise", "stabilise", "expand", "simplify"]
+    assert [stage for stage, _ in stages] == ["specialise", "check", "stabilise", "expand", "simplify"]
     for _, values in stages[1:]:
         for value, expected in zip(values, stages[0][1], strict=True):
             np.testing.assert_allclose(value, expected, rtol=2e-5, atol=1e-6)

@@ -437,3 +437,33 @@ def test_the_gradient_of_a_product_of_nothing():
     b = Bench()
     x, w = b.feed(2, 3, 0), b.feed(0, 4)
     b.check(*gradients([F.sum(x @ w)], [x, w]))
+
+
+# printed ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_prints_as_a_few_lines():
+    model = sg.nn.Sequential(*[sg.nn.Linear(4, 4) for _ in range(20)])
+    opt = sg.optim.Adam(model.parameters())
+
+    @sg.compile
+    def step(x, y):
+        loss = ((model(x) - y) ** 2).mean()
+        opt.minimize(loss)
+        return loss
+
+    step(np.ones((3, 4), np.float32), np.ones((3, 4), np.float32))
+    plan = step.plan
+    lines = str(plan).splitlines()
+    assert [line.split()[0] for line in lines] == ["Plan", "rows", "inputs", "results", "memory", "more"]
+    assert lines[0] == f"Plan of {len(plan.rows)} rows: {plan.kernels} generated kernels, 0 host calls"
+    assert lines[2] == "  inputs   x f32[3,4], y f32[3,4]"
+    assert lines[3].startswith("  results  f32[]; writes ")
+    assert ".explain()" in lines[5]
+    assert len(str(plan)) < 700
+    program = step.latest.program
+    for thing in (plan, step, program, program.prepared, plan.rows[0], plan.fetches[0], plan.profile(1), plan.graph):
+        assert len(repr(thing)) < 200
+    assert len(str(plan.graph)) < 40_000
+
+

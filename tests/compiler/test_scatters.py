@@ -103,7 +103,7 @@ def test_two_results_are_two_kernels():
     b = Bench()
     x = b.feed(7, WIDTH)
     plan = b.check(added(b, x * 2), added(b, x + 1, NUMBERS[::-1]))
-    assert [row.kind for row in plan.rows] == ["kernel", "kernel"], plan.explain()
+    assert [row.kind for row in plan.rows if row.kind != "check"] == ["kernel", "kernel"], plan.explain()
 
 
 def test_numbers_that_a_kernel_computes_lie_in_memory():

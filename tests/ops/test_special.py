@@ -519,3 +519,28 @@ def test_error_texts(fn: Any, error: type[Exception], text: str):
     assert text in caught.value.summary
     assert caught.value.where is not None
     assert caught.value.where.file == __file__, "the user's line"
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda x: sg.clamp(x), lambda x: sg.clip(x), lambda x: x.clamp(), lambda x: x.clip(None, None),
+        lambda x: np.clip(x, None, None), lambda x: sg.clamp(x, min=None, max=None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["eager", "compiled", "graph"])
+def test_clamp_needs_a_bound(way, kind):
+    runs = {"eager": lambda: way(sg.ones(2)), "compiled": lambda: sg.compile(way)(np.ones(2)), "graph": lambda: in_a_graph(way)}
+    with pytest.raises(ArgumentError) as caught:
+        runs[kind]()
+    assert caught.value.summary == "torch.clamp: At least one of 'min' or 'max' must not be None"
+
+
+def in_a_graph(way):
+    with sg.Graph().as_default():
+        way(sg.placeholder(sg.float32, (2,)))
+
+
+def test_clamp_in_place_needs_a_bound():
+    with pytest.raises(ArgumentError, match="At least one of 'min' or 'max' must not be None"):
+        sg.ones(2).clamp_()

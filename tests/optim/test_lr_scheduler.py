@@ -153,3 +153,28 @@ def test_settings_that_make_no_sense(make, text):
     assert caught.value.summary == text
     assert caught.value.where.file == __file__
     assert dict(opt.param_groups[0]) == before
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0, "a"])
+def test_a_rate_that_makes_no_sense_is_not_written(bad):
+    opt = optim.SGD([{"params": [sg.ones(2, requires_grad=True)]}, {"params": [sg.ones(1, requires_grad=True)]}], lr=0.5)
+    schedule = lr_scheduler.LambdaLR(opt, [lambda epoch: 1.0, lambda epoch: 1.0 if epoch == 0 else bad])
+    with pytest.raises((ArgumentError, TypeError)):
+        schedule.step()
+    assert schedule.last_epoch == 0
+    assert [group["lr"] for group in opt.param_groups] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_factors_are_finite(bad):
+    opt = optim.SGD([sg.ones(2, requires_grad=True)], lr=0.5)
+    with pytest.raises(ArgumentError, match=f"ExponentialLR: gamma has to be finite, got {bad}"):
+        lr_scheduler.ExponentialLR(opt, bad)
+
+
+def test_a_schedule_of_sparse_adam_may_end_at_0():
+    opt = optim.SparseAdam([sg.ones(2, requires_grad=True)], lr=0.5)
+    schedule = lr_scheduler.CosineAnnealingLR(opt, 2)
+    for _ in range(2):
+        schedule.step()
+    assert opt.lr == 0.0

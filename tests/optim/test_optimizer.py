@@ -611,3 +611,69 @@ def test_errors_in_a_graph():
             optim.SGD().minimize(x * 2)
         with pytest.raises(GraphError, match="only variables can be minimized over"):
             optim.SGD().minimize(v * 2, var_list=[x])
+
+
+# hyper-parameters that are written later --------------------------------------------------------------------------------
+
+NUMBERS = [float("nan"), float("inf"), -float("inf"), -1.0, "a", None, [1.0], np.array([1.0, 2.0])]
+BETAS = [(0.9,), (0.9, 1.5), (float("nan"), 0.9), (-0.1, 0.9), "ab", None, 3]
+FLAGS = ["yes", None, 3, float("nan")]
+OPTIMIZERS = [optim.SGD, optim.Adam, optim.AdamW, optim.SparseAdam]
+
+
+def bad_values(make):
+    for key, value in make([weight(1.0)]).param_groups[0].items():
+        if key != "params":
+            for bad in BETAS if isinstance(value, tuple) else FLAGS if isinstance(value, bool) else NUMBERS:
+                if key != "dampening" or repr(bad) != "-1.0":  # any number, as in PyTorch
+                    yield key, bad
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_no_hyper_parameter_takes_what_makes_no_sense(make):
+    def refuses(key, bad):
+        with pytest.raises(ArgumentError):
+            make([weight(1.0)], **{key: bad})
+        with pytest.raises(ArgumentError):
+            make([{"params": [weight(1.0)], key: bad}])
+        opt = make([weight(1.0)])
+        group = opt.param_groups[0]
+        before = dict(group), group.writes
+        saved = opt.state_dict()
+        saved["param_groups"][0][key] = bad
+        for write in (
+            lambda: group.__setitem__(key, bad),
+            lambda: group.update({key: bad}),
+            lambda: group.__ior__({key: bad}),
+            lambda: opt.load_state_dict(saved),
+        ):
+            with pytest.raises(ArgumentError):
+                write()
+        assert (dict(group), group.writes) == before
+
+    for key, bad in bad_values(make):
+        refuses(key, bad)
+
+
+@pytest.mark.parametrize("bad", [*NUMBERS[:4], "a", None])
+def test_the_learning_rate_of_all_groups_or_of_none(bad):
+    opt = optim.SGD([{"params": [weight(1.0)]}, {"params": [weight(2.0)], "lr": 0.5}], lr=0.1)
+    with pytest.raises(ArgumentError):
+        opt.lr = bad
+    assert [group["lr"] for group in opt.param_groups] == [0.1, 0.5]
+
+
+def test_the_texts_are_those_of_the_constructor():
+    opt = optim.Adam([weight(1.0)])
+    with pytest.raises(ArgumentError, match="Invalid learning rate: nan"):
+        opt.lr = float("nan")
+    with pytest.raises(ArgumentError, match=r"Invalid beta parameter at index 1: 1\.0"):
+        opt.param_groups[0]["betas"] = (0.9, 1.0)
+
+
+def test_hyper_parameters_that_belong_together_are_written_together():
+    opt = optim.SGD([weight(1.0)], lr=0.1)
+    with pytest.raises(ArgumentError, match="Nesterov momentum requires a momentum"):
+        opt.param_groups[0]["nesterov"] = True
+    opt.param_groups[0].update(nesterov=True, momentum=0.9)
+    assert opt.param_groups[0]["nesterov"]

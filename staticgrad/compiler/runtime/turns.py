@@ -18,7 +18,7 @@ ENTER and REPEAT share their buffers (where a loop's stacks begin) and sizes, wh
              go along the stacks
     PAUSED   whether the loop stopped the driver at its REPEAT row, for Python to look at its signals; SINCE when it last did
     GROWING  their number and address: (which buffer, its home, bytes per place, whether this loop fills it): stacks
-             whose home is (address, capacity in bytes), as nobody knows in advance how long they get
+             whose home is (address, capacity in bytes, places filled), as nobody knows in advance how long they get
 """
 
 from ..table import (
@@ -42,13 +42,27 @@ from ..table import (
 from ..words import entry, nanoseconds, peek, peek_byte, poke, resize
 
 
-def room(loop, buffers, places):
+def short(loop, n):
+    """Whether a stack that this loop reads has fewer than n places, or there can't be n iterations."""
+    if n < 0:
+        return 1
+    first = peek(loop + GROWING + 8)
+    for i in range(peek(loop + GROWING)):
+        entry = first + 32 * i
+        if peek(entry + 24) == 0 and n > peek(peek(entry + 8) + 16):
+            return 1
+    return 0
+
+
+def room(loop, buffers, places, filled):
     """Stacks that this loop fills get room for so many places; every stack begins where it begins now. Returns 0 where
     there is no memory."""
     first = peek(loop + GROWING + 8)
     for i in range(peek(loop + GROWING)):
         entry = first + 32 * i
         home, need = peek(entry + 8), places * peek(entry + 16)
+        if peek(entry + 24) != 0:
+            poke(home + 16, filled)
         if peek(entry + 24) != 0 and need > peek(home + 8):
             capacity = max(need, 2 * peek(home + 8), 4096)
             moved = resize(peek(home), capacity)
@@ -65,7 +79,7 @@ def begin(loop, buffers, r, t, n):
     poke(loop + T, t)
     if t == n:
         return peek(loop + BEHIND)
-    if n < 0 and room(loop, buffers, t + 1) == 0:
+    if n < 0 and room(loop, buffers, t + 1, t) == 0:
         return -1 - r
     place = n - 1 - t if peek(loop + REVERSE) != 0 else t
     first = peek(loop + MOVES + 8)
@@ -98,8 +112,10 @@ def turn(row, r):
         poke(sizes + PAUSED, 0)
         if peek(sizes + COUNT) >= 0:
             poke(sizes + N, peek(peek(buffers + 8 * peek(sizes + COUNT))))
+            if short(sizes, peek(sizes + N)) != 0:
+                return -1 - r
         n = peek(sizes + N)
-        if room(sizes, buffers, max(n, 0)) == 0:
+        if room(sizes, buffers, max(n, 0), max(n, 0)) == 0:
             return -1 - r
         return begin(sizes, buffers, r, 0, n)
     if what == REPEAT:
