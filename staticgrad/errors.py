@@ -10,6 +10,7 @@ import copy
 import linecache
 import os
 import sys
+import threading
 from types import FrameType
 from typing import NamedTuple
 
@@ -37,6 +38,15 @@ class Where(NamedTuple):
         return f"{self.short}   {self.text}".rstrip()
 
 
+class _Caller(threading.local):
+    """`line`: the user's line for which a thread of ours works, which has no frames of the user."""
+
+    line: Where | None = None
+
+
+caller = _Caller()
+
+
 def user_line() -> Where | None:
     """The innermost frame outside this package, which is the line that the user wrote."""
     frame: FrameType | None = sys._getframe(1)
@@ -45,7 +55,7 @@ def user_line() -> Where | None:
         if not filename.startswith(INTERNAL):
             return Where(filename, frame.f_lineno)
         frame = frame.f_back
-    return None
+    return caller.line
 
 
 class StaticgradError(Exception):

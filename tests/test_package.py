@@ -119,6 +119,7 @@ def test_version_is_that_of_the_package():
 ORDER = [
     "errors",
     "locks",
+    "signals",
     "types",
     "ir",
     "operators",
