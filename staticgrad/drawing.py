@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .eager import Tensor, graph_of
 from .errors import ArgumentError, GraphError, StaticgradError
+from .files import replacing
 from .ir import Graph
 from .operators import Symbol
 from .placement import LETTER, LINE, Box, Edge, place
@@ -54,16 +55,18 @@ def draw(what: Any, path: Any = None, *, backward: bool | None = None) -> Any:
         )
     graph = _graph(what, backward)
     if suffix == ".dot":
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(to_dot(graph))
+        text = to_dot(graph)
+        with replacing(path) as file:
+            file.write(text.encode())
         return None
     figure = _figure(graph)
     if suffix is None:
         return figure
     import matplotlib
 
-    with matplotlib.rc_context({"svg.hashsalt": "staticgrad"}):  # the same graph gives the same file
-        figure.savefig(path, dpi=DPI, metadata={"Date": None} if suffix == ".svg" else None)
+    fixed = {"Date": None} if suffix == ".svg" else None
+    with replacing(path) as file, matplotlib.rc_context({"svg.hashsalt": "staticgrad"}):  # the same graph gives the same file
+        figure.savefig(file, format=suffix[1:], dpi=DPI, metadata=fixed)
     return None
 
 

@@ -118,6 +118,7 @@ def test_version_is_that_of_the_package():
 
 ORDER = [
     "errors",
+    "files",
     "locks",
     "signals",
     "types",

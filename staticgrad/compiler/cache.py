@@ -186,10 +186,10 @@ def _remove(name: str, folder: int) -> None:
     """Remove a file or folder. One that can't be emptied, because others own what is in it, is moved out of the way."""
     aside = f"{name}.{os.urandom(8).hex()}.tmp"
     os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
-    with suppress(NotADirectoryError):
+    if stat.S_ISDIR(os.stat(aside, dir_fd=folder, follow_symlinks=False).st_mode):
         shutil.rmtree(aside, ignore_errors=True, dir_fd=folder)
-        return
-    os.unlink(aside, dir_fd=folder)
+    else:
+        os.unlink(aside, dir_fd=folder)
 
 
 def _sweep(folder: int) -> None:
