@@ -39,12 +39,24 @@ class Program:
         self._lock = lock()
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index."""
+        """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index, OutOfMemoryError when there
+        is no memory for the results. A plan that could not run even once for want of memory is not kept: it has some itself.
+        """
         key = tuple([a.shape for a in arrays])
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plan(*arrays)
-        return plan.run(arrays, store)
+        try:
+            return plan.run(arrays, store)
+        except MemoryError:
+            if not plan.ran:
+                self.plans.pop(key, None)
+            raise
+
+    def release(self, cell: Cell) -> None:
+        """Let go of a variable's array, which is no longer its value."""
+        for plan in self.plans.values():
+            plan.bound.pop(cell, None)
 
     def plan(self, *arrays: np.ndarray) -> Plan:
         """The plan for arrays of these shapes; made when there is none yet."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from weakref import WeakSet
 
 import numpy as np
 
+from ..errors import OutOfMemoryError
 from . import table as t
 from .gate import Block, address, block, numbers
 from .rows import Slot
@@ -14,6 +16,28 @@ LARGE = 1 << 16
 """Bytes from which fresh memory costs more than to look for an array that can be used again."""
 SPARE = 3
 """Arrays that a plan remembers per large result: the one that the user holds, one that is being made, one to swap."""
+
+
+_all: WeakSet[Results] = WeakSet()
+
+
+def give_up_spare() -> None:
+    """Where memory is short: forget the arrays that plans keep to use them again."""
+    for results in list(_all):
+        for pool in results.pools:
+            pool[:] = None
+
+
+def room(make: Callable[[], list[np.ndarray]], *texts: str) -> list[np.ndarray]:
+    """New arrays. Raises OutOfMemoryError with these texts where there is no memory, even without the spare arrays."""
+    for last in (False, True):
+        try:
+            return make()
+        except (MemoryError, ValueError):  # ValueError: of more than there are addresses
+            if last:
+                raise OutOfMemoryError(*texts) from None
+        give_up_spare()
+    raise AssertionError
 
 
 class Results:
@@ -29,19 +53,26 @@ class Results:
         """Some lie in variables, whose memory can be another in each run."""
         self.copies: list[tuple[int, np.ndarray]] = []
         for i, (slot, shape) in enumerate(zip(fetches, self.shapes, strict=True)):
+            if slot.root.kind != "feed":
+                self._made(self.words(i), slot, shape)
             if slot.root.kind == "output":
-                self._direct(self.words(i), slot, shape)
+                self._direct(self.words(i), slot)
         if not self.moving:
             self.point()
         self.block.kept = (self.shapes, self.pools)
+        _all.add(self)
 
     def words(self, i: int) -> np.ndarray:
         return self.block[t.RESULT_BLOCK * i : t.RESULT_BLOCK * (i + 1)]
 
-    def _direct(self, words: np.ndarray, slot: Slot, shape: np.ndarray) -> None:
-        words[t.DIRECT] = slot.root.index + 1
+    def _made(self, words: np.ndarray, slot: Slot, shape: np.ndarray) -> None:
+        """A new array before each run."""
         words[t.OUT_DTYPE], words[t.OUT_NDIM], words[t.OUT_SHAPE] = id(slot.dtype), len(slot.shape), address(shape)
         words[t.OUT_FLAGS] = np.empty([min(d, 2) for d in slot.shape], slot.dtype).flags.num
+
+    def _direct(self, words: np.ndarray, slot: Slot) -> None:
+        """Written by rows."""
+        words[t.DIRECT] = slot.root.index + 1
         if slot.nbytes >= LARGE:
             pool = np.full(SPARE, None, object)
             self.pools.append(pool)
@@ -54,6 +85,13 @@ class Results:
         ]
         for i, view in self.copies:
             self.words(i)[t.SOURCE] = id(view)
+
+    def fill(self, values: Sequence[np.ndarray | None]) -> None:
+        """Copy what rows don't write to the arrays that were made for it."""
+        for i, view in self.copies:
+            array = values[i]
+            assert array is not None
+            np.copyto(array, view)
 
     def outputs(self, values: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """Of the results, those that rows write."""

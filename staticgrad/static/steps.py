@@ -118,18 +118,20 @@ class Runner:
             plan = self.program.plan(*arrays) if not self.sources else None
             if plan is None or not Steps.suit(plan):
                 return None
-            fresh = self._prepare() if not self.ready else []
             steps = Steps(plan, addresses, ids)
+            fresh = self._prepare() if not self.ready else []
             try:
-                with plan.alone():
-                    plan.bind(state.store)
-                    steps.run(before)
+                plan.alone(self._run_steps, plan, steps, before)
             except BaseException:
                 if not steps.done:
                     self._forget(fresh)
                 raise
             self.ready = True
             return steps.results
+
+    def _run_steps(self, plan: Plan, steps: Steps, before: int) -> None:
+        plan.bind(self.values.store)
+        steps.run(before)
 
     def _first(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """Run after a look at the state. The lock is held."""
@@ -149,14 +151,15 @@ class Runner:
         store = self.values.store
         for node in self.reads:
             _bind(node, store)
-        fresh = [cell for cell in self.writes if cell not in store]
-        for cell in fresh:
-            store[cell] = np.empty(cell.type.shape, cell.type.dtype)  # variables are static
-        return fresh
+        missing = [cell for cell in self.writes if cell not in store]
+        fresh = {cell: np.empty(cell.type.shape, cell.type.dtype) for cell in missing}  # variables are static
+        store.update(fresh)
+        return missing
 
     def _forget(self, fresh: list[Cell]) -> None:
         for cell in fresh:
             del self.values.store[cell]
+            self.program.release(cell)
 
     def _add_sources(self, arrays: list[np.ndarray]) -> None:
         for feed, source in self.sources:
