@@ -7,9 +7,12 @@ compilation, LLVM's locks, modules of which one half is imported.
 
 from __future__ import annotations
 
+import importlib
+import sys
 import threading
 from _thread import start_new_thread
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from .errors import caller, user_line
@@ -62,3 +65,11 @@ def uninterrupted(work: Callable[[], Result]) -> Result:
         return result
     finally:
         raised = failed = None  # a traceback holds this frame
+
+
+def module(name: str) -> Any:
+    """A module, of which never a half stays imported: that half could not be imported again. Not to be called while a
+    module is imported that the other one imports in turn.
+    """
+    load = partial(importlib.import_module, name)
+    return load() if name in sys.modules else uninterrupted(load)

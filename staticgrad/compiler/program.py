@@ -9,6 +9,7 @@ import numpy as np
 
 from ..ir import Cell, Graph, Node
 from ..locks import lock
+from ..signals import module
 from ..types import TensorType
 from .prepare import prepare
 from .strict import check_numerics
@@ -60,8 +61,7 @@ class Program:
 
     def plan(self, *arrays: np.ndarray) -> Plan:
         """The plan for arrays of these shapes; made when there is none yet."""
-        from .pipeline import compile_plan
-
+        pipeline = module("staticgrad.compiler.pipeline")
         key = tuple(a.shape for a in arrays)
         with self._lock:
             if key not in self.plans:
@@ -70,5 +70,5 @@ class Program:
                     node: TensorType(array.shape, node.type.dtype)
                     for node, array in zip(ready.feeds, arrays, strict=True)
                 }
-                self.plans[key] = compile_plan(ready, known, strict=self.strict)
+                self.plans[key] = pipeline.compile_plan(ready, known, strict=self.strict)
             return self.plans[key]

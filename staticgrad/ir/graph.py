@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import Where
+from ..signals import module
 from ..types import TensorType
 from .node import Literal, Node
 from .op import OpDef
@@ -117,8 +118,7 @@ class Graph:
     @property
     def dag(self) -> nx.DiGraph:
         """The networkx DiGraph of this graph; kept in step with `nodes`. Don't edit it."""
-        import networkx as nx
-
+        nx = module("networkx")
         with self.lock:
             if self._dag is None:
                 self._dag = nx.DiGraph()

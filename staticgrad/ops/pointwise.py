@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import DTypeError
 from ..ir import Native, Node, OpDef, Pointwise, define
 from ..operators import F, Symbol, apply, frontends, numpy_twin, public
+from ..signals import module
 from ..types import DTYPES, SHORT, TensorType, as_dtype, bool_, category, int64, is_scalar, promote, scalar_dtype, to_float
 from .rules import (
     arithmetic,
@@ -152,9 +153,7 @@ def _sigmoid_eval(x: np.ndarray) -> np.ndarray:
 
 
 def _erf_eval(x: np.ndarray) -> np.ndarray:
-    from scipy.special import erf
-
-    return erf(x)
+    return module("scipy.special").erf(x)
 
 
 sigmoid = _unary("sigmoid", _sigmoid_eval, "sigmoid_{s}({0})", lambda g, node, out, x: g * (out * (1 - out)),
