@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -46,14 +47,14 @@ class Entered:
             sys.settrace(None)
 
 
-def right_after(trained: Training, done: int, where: str) -> None:
+def right_after(trained: Training, done: int) -> None:
     """Two more calls: the first goes on where the interrupted one left, which was done or not."""
     size = None
     for _ in range(2):
         loss = trained.step()
         now = trained.progress(loss)
         size = getattr(loss, "size", 1)
-        assert 0 <= now - done <= size, (where, now, done)
+        assert 0 <= now - done <= size, (now, done)
         done = now + size
 
 
@@ -80,14 +81,20 @@ def calls(count: int, seed: int) -> None:
         elif rng.random() < 0.3:
             jit._loaded.clear()
         at = rng.randint(1, max(1, totals[kind]))
-        held = None
+        held, stack = None, ""
         try:
             loss = Entered(at).during(trained.step)
             done = trained.progress(loss) + getattr(loss, "size", 1)
         except KeyboardInterrupt as error:
             held = error  # with its frames, as an interactive session holds it
+            stack = " > ".join(f"{f.name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)[2:])
             interrupted += 1
-        right_after(trained, done, f"{mode}, {'second' if warm else 'first'} step, call {at} of {totals[kind]}")
+        try:
+            right_after(trained, done)
+        except Exception as error:
+            number = "second" if warm else "first"
+            error.add_note(f"after an interrupt of the {number} step, {mode}, at call {at} of {totals[kind]}: {stack}")
+            raise
         del held
     print(f"{count} right")
     print(f"{interrupted} interrupted", file=sys.stderr)
@@ -113,7 +120,7 @@ def signals(count: int, seed: int) -> None:
             except KeyboardInterrupt:
                 pass
             signal.setitimer(signal.ITIMER_REAL, 0)
-            right_after(trained, done, f"signal {i}")
+            right_after(trained, done)
             assert not [name for name in os.listdir(place) if name.endswith(".tmp")]
     print(f"{count} right")
 
