@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 from collections.abc import Sequence
@@ -65,8 +66,11 @@ def draw(what: Any, path: Any = None, *, backward: bool | None = None) -> Any:
     import matplotlib
 
     fixed = {"Date": None} if suffix == ".svg" else None
-    with replacing(path) as file, matplotlib.rc_context({"svg.hashsalt": "staticgrad"}):  # the same graph gives the same file
-        figure.savefig(file, format=suffix[1:], dpi=DPI, metadata=fixed)
+    picture = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "staticgrad"}):  # the same graph gives the same file
+        figure.savefig(picture, format=suffix[1:], dpi=DPI, metadata=fixed)
+    with replacing(path) as file:
+        file.write(picture.getvalue())
     return None
 
 
