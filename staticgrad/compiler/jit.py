@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import CompileError
-from ..locks import rlock
+from ..locks import rlock, unforked
 from ..signals import uninterrupted
 from . import cache as disk
 from . import objects
@@ -112,8 +112,9 @@ def _load(source: str) -> dict[str, Kernel]:
     name = name_of(key)
 
     def whole() -> tuple[dict[str, Kernel], bool]:
-        content, found = disk.kept(f"{name}.o", key, lambda: _made(source, name))
-        return _unpacked(content), found
+        with unforked:
+            content, found = disk.kept(f"{name}.o", key, lambda: _made(source, name))
+            return _unpacked(content), found
 
     kernels, found = uninterrupted(whole)
     if found:

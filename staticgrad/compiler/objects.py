@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import llvmlite
 import llvmlite.binding as llvm
 
+from ..locks import unforked
 from ..signals import uninterrupted
 from . import cache as disk
 from . import capsules
@@ -82,7 +83,8 @@ def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], na
     key = digest.hexdigest()
 
     def whole() -> Made:
-        code, found = disk.kept(f"{kind}-{key[:24]}.o", key, make)
-        return Made(code, found, loaded([code], names))
+        with unforked:
+            code, found = disk.kept(f"{kind}-{key[:24]}.o", key, make)
+            return Made(code, found, loaded([code], names))
 
     return uninterrupted(whole)
