@@ -42,7 +42,8 @@ def uninterrupted(work: Callable[[], Result]) -> Result:
         finally:
             over.release()
 
-    started, raised = False, None
+    started = False
+    raised: BaseException | None = None
     while not ended:
         try:
             if not started:

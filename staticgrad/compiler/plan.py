@@ -328,6 +328,10 @@ class Plan:
                 value = node.op.eval(*operands, **node.attrs)
         except StaticgradError as error:
             raise type(error)(error.summary, *error.details, where=node.where) from None
+        except MemoryError as error:
+            raise OutOfMemoryError(
+                f"{node.op.name}: there is no memory for a result of {node.type.nbytes:.1e} bytes", str(error), where=node.where
+            ) from None
         frame.array(node, arrays)[...] = value
         if self.strict:
             kept[node] = np.asarray(value)
