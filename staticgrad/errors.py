@@ -180,4 +180,4 @@ class VerifyError(StaticgradError, AssertionError):
 
 
 class CompileError(StaticgradError, RuntimeError):
-    """A kernel could not be compiled, or the cache folder can't be trusted."""
+    """A kernel could not be compiled, or a thread of the pool could not be started."""

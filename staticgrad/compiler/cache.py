@@ -110,11 +110,12 @@ def _tell(reason: Unusable) -> None:
         return
     _told.add(where)
     line = user_line()
-    warnings.warn_explicit(
+    text = (
         f"the kernel cache {where + ' ' if where else ''}is not used: {reason}\n"
-        "  kernels are compiled again in each process; set STATICGRAD_CACHE_DIR to a folder of yours that only you can write to",
-        RuntimeWarning, *(("staticgrad", 0) if line is None else line),
-    )  # fmt: skip
+        "  kernels are compiled again in each process; "
+        "set STATICGRAD_CACHE_DIR to a folder of yours that only you can write to"
+    )
+    warnings.warn_explicit(text, RuntimeWarning, *(("staticgrad", 0) if line is None else line))
 
 
 def _check(info: os.stat_result) -> None:
