@@ -203,11 +203,9 @@ class CompiledFunction:
         tracer = Tracer(self.name, reach.arrays)
         undo = tracer.undo
         try:
-            with tracer.active():
-                args, kwargs = call.symbols(tracer)
-                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics)
+            entry = tracer.active(functools.partial(self._entry, call, tracer, reach))
             tracer.close()
-            del tracer, args, kwargs  # before the compiler asks for memory
+            del tracer  # before the compiler asks for memory
             entry.compile(call)
         except BaseException:
             for step in reversed(undo):
@@ -220,6 +218,10 @@ class CompiledFunction:
         if len(self.recompiles) > MOST:
             self._forget()
         return entry
+
+    def _entry(self, call: Call, tracer: Tracer, reach: Reach) -> Entry:
+        args, kwargs = call.symbols(tracer)
+        return Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics)
 
     def _forget(self) -> None:
         """Drop the oldest trace of the kind of arguments that has most."""
