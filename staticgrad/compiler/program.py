@@ -50,9 +50,13 @@ class Program:
         try:
             return plan.run(arrays, store)
         except MemoryError:
-            if not plan.ran:
-                self.plans.pop(key, None)
+            self.forget(plan)
             raise
+
+    def forget(self, plan: Plan) -> None:
+        """After a run without memory: don't keep a plan that has never come to its end."""
+        if not plan.ran:
+            self.plans = {key: other for key, other in self.plans.items() if other is not plan}
 
     def release(self, cell: Cell) -> None:
         """Let go of a variable's array, which is no longer its value."""

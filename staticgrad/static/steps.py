@@ -118,7 +118,11 @@ class Runner:
             plan = self.program.plan(*arrays) if not self.sources else None
             if plan is None or not Steps.suit(plan):
                 return None
-            steps = Steps(plan, addresses, ids)
+            try:
+                steps = Steps(plan, addresses, ids)
+            except MemoryError:
+                self.program.forget(plan)
+                raise
             fresh = self._prepare() if not self.ready else []
             try:
                 plan.alone(self._run_steps, plan, steps, before)
