@@ -16,7 +16,7 @@ from .arguments import BufferRef, KernelSource
 from .blocks import body_class
 from .layout import Layouts, collapse
 from .region_rows import Regions
-from .results import room
+from .room import room
 from .rows import PER_RUN, Row, Slot
 from .schedule import Schedule, Unit
 from .space import inlined

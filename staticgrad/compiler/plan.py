@@ -20,7 +20,8 @@ from .arena import Memory
 from .builder import Builder
 from .gate import Block, Spec, address, block, gate
 from .region_rows import free_stacks
-from .results import Results, give_up_spare, room
+from .results import Results
+from .room import give_up_spare, room
 from .rows import Row, Slot
 
 Result = TypeVar("Result")

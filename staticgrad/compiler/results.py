@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from weakref import WeakSet
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import OutOfMemoryError
 from . import table as t
 from .gate import Block, address, block, numbers
+from .room import keepers
 from .rows import Slot
 
 LARGE = 1 << 16
 """Bytes from which fresh memory costs more than to look for an array that can be used again."""
 SPARE = 3
 """Arrays that a plan remembers per large result: the one that the user holds, one that is being made, one to swap."""
-
-
-_all: WeakSet[Results] = WeakSet()
-
-
-def give_up_spare() -> None:
-    """Where memory is short: forget the arrays that plans keep to use them again."""
-    for results in list(_all):
-        for pool in results.pools:
-            pool[:] = None
-
-
-def room(make: Callable[[], list[np.ndarray]], *texts: str) -> list[np.ndarray]:
-    """New arrays. Raises OutOfMemoryError with these texts where there is no memory, even without the spare arrays."""
-    for last in (False, True):
-        try:
-            return make()
-        except (MemoryError, ValueError):  # ValueError: of more than there are addresses
-            if last:
-                raise OutOfMemoryError(*texts) from None
-        give_up_spare()
-    raise AssertionError
 
 
 class Results:
@@ -60,7 +37,7 @@ class Results:
         if not self.moving:
             self.point()
         self.block.kept = (self.shapes, self.pools)
-        _all.add(self)
+        keepers.add(self)
 
     def words(self, i: int) -> np.ndarray:
         return self.block[t.RESULT_BLOCK * i : t.RESULT_BLOCK * (i + 1)]

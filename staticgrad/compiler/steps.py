@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import StaticgradError
 from . import table as t
 from .gate import address, numbers
-from .results import room
+from .room import room
 
 if TYPE_CHECKING:
     from .plan import Plan

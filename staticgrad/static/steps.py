@@ -10,6 +10,7 @@ import numpy as np
 from ..compiler.direct import declined, direct
 from ..compiler.gate import Spec
 from ..compiler.program import Program
+from ..compiler.room import room
 from ..compiler.steps import Steps, numbered, places
 from ..errors import FeedError, GraphError, ShapeError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
@@ -156,8 +157,13 @@ class Runner:
         for node in self.reads:
             _bind(node, store)
         missing = [cell for cell in self.writes if cell not in store]
-        fresh = {cell: np.empty(cell.type.shape, cell.type.dtype) for cell in missing}  # variables are static
-        store.update(fresh)
+        size = sum(cell.type.nbytes for cell in missing)  # variables are static
+        fresh = room(
+            lambda: [np.empty(cell.type.shape, cell.type.dtype) for cell in missing],
+            f"the variables need {size:.1e} bytes, and there is no memory for that",
+            "nothing was changed by this run",
+        )
+        store.update(zip(missing, fresh, strict=True))
         return missing
 
     def _forget(self, fresh: list[Cell]) -> None:
