@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import os
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .eager import Tensor, graph_of
 from .errors import ArgumentError, GraphError, StaticgradError
+from .files import replacing
 from .grouping import Group, automatic, boxes, by_kernel, by_module, groups_of
 from .ir import Graph
 from .operators import Symbol
@@ -85,8 +87,9 @@ def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: st
     graph = _graph(what, backward) if plan is None else plan.graph
     groups = _groups(graph, plan, group, text=suffix == ".dot")
     if suffix == ".dot":
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(to_dot(graph, {g.label if n == 0 else f"{g.label} ({n + 1})": g.nodes for n, g in _numbered(groups)}))
+        text = to_dot(graph, {g.label if n == 0 else f"{g.label} ({n + 1})": g.nodes for n, g in _numbered(groups)})
+        with replacing(path) as file:
+            file.write(text.encode())
         return None
     _check_size(graph, groups)
     figure = _figure(graph, groups)
@@ -96,9 +99,12 @@ def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: st
 
     area = figure.get_figwidth() * figure.get_figheight()
     dpi = min(DPI, math.sqrt(PIXELS / area))
+    picture = io.BytesIO()
     # the same graph gives the same file; text stays text
     with matplotlib.rc_context({"svg.hashsalt": "staticgrad", "svg.fonttype": "none"}):
-        figure.savefig(path, dpi=dpi, metadata={"Date": None} if suffix == ".svg" else None)
+        figure.savefig(picture, format=suffix[1:], dpi=dpi, metadata={"Date": None} if suffix == ".svg" else None)
+    with replacing(path) as file:
+        file.write(picture.getvalue())
     return None
 
 

@@ -11,6 +11,7 @@ import linecache
 import os
 import stat
 import sys
+import threading
 from types import FrameType
 from typing import NamedTuple
 
@@ -55,6 +56,13 @@ def _is_source(path: str) -> bool:
     except (OSError, ValueError):
         return not os.path.isabs(path) and ".." not in path and "\0" not in path
     return stat.S_ISREG(found.st_mode) and found.st_size < LARGEST_SOURCE
+class _Caller(threading.local):
+    """`line`: the user's line for which a thread of ours works, which has no frames of the user."""
+
+    line: Where | None = None
+
+
+caller = _Caller()
 
 
 def user_line() -> Where | None:
@@ -65,7 +73,7 @@ def user_line() -> Where | None:
         if not filename.startswith(INTERNAL):
             return Where(filename, frame.f_lineno)
         frame = frame.f_back
-    return None
+    return caller.line
 
 
 class StaticgradError(Exception):
@@ -198,4 +206,4 @@ class VerifyError(StaticgradError, AssertionError):
 
 
 class CompileError(StaticgradError, RuntimeError):
-    """A kernel could not be compiled, or the cache folder can't be trusted."""
+    """A kernel could not be compiled, or a thread of the pool could not be started."""

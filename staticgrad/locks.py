@@ -35,3 +35,33 @@ def _child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_child)
+
+
+# what a fork waits for ----------------------------------------------------------------------------------------------
+
+unforked = threading.RLock()
+"""Held by work that must not be copied half-done, such as a compilation: Numba and LLVM have locks and tables of their own,
+which no child could put in order. A fork waits until it is free."""
+LONGEST = 10.0
+"""Seconds that a fork waits."""
+_waited = threading.local()
+
+
+def _before() -> None:
+    _waited.got = unforked.acquire(timeout=LONGEST)
+
+
+def _after_in_parent() -> None:
+    if _waited.got:
+        unforked.release()
+
+
+def _after_in_child() -> None:
+    if _waited.got:
+        unforked.release()
+    else:
+        unforked._at_fork_reinit()  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

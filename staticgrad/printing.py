@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import Where
+from .files import replacing
 from .ir import Cell, Graph, Literal, Node, Subgraph
 from .types import SHORT, TensorType
 
@@ -271,6 +272,6 @@ def to_graphml(graph: Graph, path: Any = None) -> str:
         data.update({key: FORBIDDEN.sub("\ufffd", value) for key, value in data.items()})
     text = '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(nx.generate_graphml(plain)) + "\n"
     if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        with replacing(path) as file:
+            file.write(text.encode())
     return text

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import struct
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ import numpy as np
 
 from .eager import Tensor
 from .errors import StaticgradError
+from .files import replacing
 from .operators import as_array
 
 DTYPES = {
@@ -151,14 +150,7 @@ def save_file(tensors: Mapping[str, Any], path: Any, metadata: Mapping[str, str]
         end += array.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # the elements begin at a multiple of 8
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(struct.pack("<Q", len(text)) + text)
-            for array in arrays:
-                stream.write(array.tobytes())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replacing(path) as stream:
+        stream.write(struct.pack("<Q", len(text)) + text)
+        for array in arrays:
+            stream.write(array.tobytes())

@@ -118,7 +118,9 @@ def test_version_is_that_of_the_package():
 
 ORDER = [
     "errors",
+    "files",
     "locks",
+    "signals",
     "types",
     "ir",
     "operators",

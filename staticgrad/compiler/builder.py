@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OutOfMemoryError
 from ..ir import Cell, Graph, Layout, Node, Routine
 from . import indexed, jit, pool, products
 from .arena import ALIGN, Memory, bound, lay_out
@@ -18,6 +17,7 @@ from .arguments import BufferRef, KernelSource
 from .blocks import body_class
 from .layout import Layouts, collapse
 from .region_rows import Regions
+from .room import room
 from .rows import PER_RUN, Row, Slot
 from .schedule import Schedule, Unit
 from .space import inlined
@@ -172,13 +172,11 @@ class Builder(Regions):
     def _arena(self) -> None:
         slots = [slot for slot in self.made if slot.kind == "arena"]
         self.memory = Memory(lay_out(slots), bound(slots))
-        try:
-            raw = np.empty(self.memory.arena + ALIGN, np.uint8)
-        except (MemoryError, ValueError):  # ValueError: of more than there are addresses
-            raise OutOfMemoryError(
-                f"the plan's buffers need {self.memory.arena:.1e} bytes, and there is no memory for that",
-                "use smaller batches, or a scan over parts of them",
-            ) from None
+        (raw,) = room(
+            lambda: [np.empty(self.memory.arena + ALIGN, np.uint8)],
+            f"the plan's buffers need {self.memory.arena:.1e} bytes, and there is no memory for that",
+            "use smaller batches, or a scan over parts of them",
+        )
         shift = -raw.ctypes.data % ALIGN
         self.arena = raw[shift : shift + self.memory.arena]
         for slot in slots:

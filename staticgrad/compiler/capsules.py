@@ -13,6 +13,8 @@ from types import ModuleType
 
 import llvmlite.binding as binding
 
+from ..signals import uninterrupted
+
 ROUTINES = ("sgemm", "dgemm")
 
 
@@ -30,7 +32,12 @@ def bind() -> None:
 
 @cache
 def cython_blas() -> ModuleType:
-    """SciPy's module of BLAS capsules, loaded without the rest of scipy.linalg, which costs 0.1 s."""
+    """SciPy's module of BLAS capsules, loaded without the rest of scipy.linalg, which costs 0.1 s. Once: a second time
+    it refuses."""
+    return uninterrupted(_cython_blas)
+
+
+def _cython_blas() -> ModuleType:
     name = "scipy.linalg.cython_blas"
     if name in sys.modules:
         return sys.modules[name]

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from pathlib import Path
 
-from . import jit, objects
+from . import objects
 from .runtime import driver, gate, lanes, loop, turns, worker
 
 ENTRIES = {
@@ -23,8 +23,7 @@ MADE_BY = ("code", "objects", "table", "translate", "words")
 def _addresses() -> dict[str, int]:
     folder = Path(__file__).parent
     files = (*sorted((folder / "runtime").glob("*.py")), *(folder / f"{name}.py" for name in MADE_BY))
-    code, _ = objects.kept_for(jit.cache_dir(), "runtime-", files, _compiled)
-    return objects.loaded([code], ENTRIES)
+    return objects.made_or_kept("runtime", files, _compiled, ENTRIES).addresses
 
 
 def _compiled() -> bytes:

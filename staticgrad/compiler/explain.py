@@ -204,19 +204,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     what else the machine does meets them alike; the median round counts. Host calls are not timed. Raises
     UninitializedError when the plan has not run yet, and so has no variables to run on.
     """
-    with plan.alone():
-        if len(plan.bound) < len(plan.builder.cells):
-            raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
-        saved = [(array, array.copy()) for array in plan.bound.values()]
-        kept = plan.stage([np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds])
-        try:
-            rows = list(zip([0, *_timed(plan)], [0, *_counts(plan)], strict=True))
-            rounds = np.array([[_repeated(plan, *row) for row in rows] for _ in range(max(1, repeats // LEAST))])
-        finally:
-            plan.status[:4] = 0
-            for array, before in saved:
-                array[...] = before
-        del kept
+    rows, rounds = plan.alone(_rounds, plan, repeats)
     often = trips(plan)
     counts = np.maximum([count for _, count in rows[1:]], 1)
     times = np.maximum(np.median((rounds[:, 1:] - rounds[:, :1]) / counts, axis=0), 0.0)
@@ -226,6 +214,22 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
         found.append((row.kind, row.name if n == 1 else f"{row.name}, {n:,d} times", us * n))
     plan.times = {i: us for (_, _, us), i in zip(found, _timed(plan), strict=True)}
     return Profile(found, sum(us for _, _, us in found))
+
+
+def _rounds(plan: Plan, repeats: int) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """The rows to time, each with its runs in one call, and the microseconds that they took, round by round."""
+    if len(plan.bound) < len(plan.builder.cells):
+        raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
+    saved = [(array, array.copy()) for array in plan.bound.values()]
+    kept = plan.stage([np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds])
+    try:
+        rows = list(zip([0, *_timed(plan)], [0, *_counts(plan)], strict=True))
+        return rows, np.array([[_repeated(plan, *row) for row in rows] for _ in range(max(1, repeats // LEAST))])
+    finally:
+        plan.status[:4] = 0
+        for array, before in saved:
+            array[...] = before
+        del kept
 
 
 def _timed(plan: Plan) -> list[int]:

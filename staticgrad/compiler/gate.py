@@ -13,7 +13,7 @@ import numpy as np
 from . import table as t
 
 FASTCALL = 0x80
-NEW_FROM_DESCR, NEW_COPY = 94, 85  # positions in NumPy's table of functions, which are part of its ABI
+NEW_FROM_DESCR, COPY_INTO = 94, 50  # positions in NumPy's table of functions, which are part of its ABI
 TP_NEW = 65  # Python's number of the slot, part of its stable ABI
 
 
@@ -71,10 +71,11 @@ def api() -> np.ndarray:
         t.SAVE_THREAD: _address(python.PyEval_SaveThread),
         t.RESTORE_THREAD: _address(python.PyEval_RestoreThread),
         t.CHECK_SIGNALS: _address(python.PyErr_CheckSignals),
+        t.CLEAR_ERROR: _address(python.PyErr_Clear),
         t.NONE: id(None),
         t.NDARRAY: id(np.ndarray),
         t.NEW_ARRAY: table[NEW_FROM_DESCR],
-        t.COPY_ARRAY: table[NEW_COPY],
+        t.COPY_INTO: table[COPY_INTO],
     }
     return numbers(found[i] for i in range(t.API_BLOCK))
 

@@ -15,12 +15,12 @@ def kernel(element: str) -> int:
     """The address of the kernel for f32 or f64."""
     name = f"gemm_{element}"
     files = (Path(__file__).with_name(f"{file}.py") for file in MADE_BY)
-    code, found = objects.kept_for(jit.cache_dir(), f"{name}-", files, lambda: _compiled(element))
-    if found:
+    made = objects.made_or_kept(name, files, lambda: _compiled(element), [name])
+    if made.found:
         jit.Counters.from_disk += 1
     else:
         jit.Counters.compiled += 1
-    return objects.loaded([code], [name])[name]
+    return made.addresses[name]
 
 
 def _compiled(element: str) -> bytes:

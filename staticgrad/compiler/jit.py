@@ -1,8 +1,7 @@
-"""Source to machine code: content-addressed folders in a private one, each with a source and what Numba made of it.
+"""Source to machine code: what Numba makes of a source is kept in the kernel cache, with the source beside it to be read.
 
-They are named by the hash of the source, of the modules that it imports, of Numba's version and the CPU. Files are
-written whole and renamed into place, so two processes never see half of one; what is damaged is made again. A kernel that
-is found on disk is loaded without Numba. `STATICGRAD_CACHE_DIR` moves the folder.
+Both are named by the hash of the source, of the modules that it imports, of Numba's version and the CPU. A kernel that is
+found on disk is loaded without Numba.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import os
+import linecache
 import re
-import shutil
-import stat
 import sys
 from functools import cache
 from pathlib import Path
@@ -21,7 +18,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import CompileError
-from ..locks import rlock
+from ..locks import rlock, unforked
+from ..signals import uninterrupted
+from . import cache as disk
 from . import objects
 
 HEADER = """\
@@ -41,7 +40,7 @@ SPECIAL = {
 }
 """Modules that few kernels need, by what their text has when it needs them."""
 
-IMPORTED = ("capsules", "code", "jit", "lang", "objects", "spans", "vector", *SPECIAL)
+IMPORTED = ("cache", "capsules", "code", "jit", "lang", "objects", "spans", "vector", *SPECIAL)
 """The modules beside `elementary` that machine code depends on."""
 
 _lock = rlock()
@@ -53,26 +52,6 @@ class Counters:
 
     compiled = 0
     from_disk = 0
-
-
-def cache_dir() -> Path:
-    """The folder of generated kernels, private to this user. Raises CompileError when it can't be one."""
-    root = os.environ.get("STATICGRAD_CACHE_DIR")
-    path = Path(root) if root else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "staticgrad"
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise CompileError(
-            f"the kernel cache {path} can't be made: {error.strerror}", "set STATICGRAD_CACHE_DIR to a folder of yours"
-        ) from None
-    info = path.stat()
-    if info.st_uid != os.getuid():
-        raise CompileError(
-            f"the kernel cache {path} belongs to another user", "set STATICGRAD_CACHE_DIR to a folder of yours"
-        )
-    if stat.S_IMODE(info.st_mode) & 0o077:
-        path.chmod(0o700)
-    return path
 
 
 class Kernel(NamedTuple):
@@ -117,21 +96,27 @@ def without_comments(source: str) -> str:
     return re.sub(r"  # .*", "", source)
 
 
-def path_of(source: str) -> Path:
-    key = hashlib.sha256((toolchain() + without_comments(source)).encode()).hexdigest()[:24]
-    return cache_dir() / f"k{key}"
+def key_of(source: str) -> str:
+    """What the machine code of a source depends on, as a hash."""
+    return hashlib.sha256((toolchain() + without_comments(source)).encode()).hexdigest()
+
+
+def name_of(key: str) -> str:
+    """The name of a kernel's files, without suffix."""
+    return f"k{key[:24]}"
 
 
 def _load(source: str) -> dict[str, Kernel]:
-    folder = path_of(source)
-    try:
-        content, found = objects.kept(folder / f"{folder.name}.o", lambda: _packed(compiled(source)))
-    except Exception as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, CompileError):
-            raise
-        raise CompileError(f"a kernel does not compile: {type(error).__name__}: {error}", *source.splitlines()) from error
-    kernels = _unpacked(content)
+    """Compiled or from disk. Numba and LLVM are not told of signals: they don't survive an exception at any place."""
+    key = key_of(source)
+    name = name_of(key)
+
+    def whole() -> tuple[dict[str, Kernel], bool]:
+        with unforked:
+            content, found = disk.kept(f"{name}.o", key, lambda: _made(source, name))
+            return _unpacked(content), found
+
+    kernels, found = uninterrupted(whole)
     if found:
         Counters.from_disk += len(kernels)
     else:
@@ -139,16 +124,27 @@ def _load(source: str) -> dict[str, Kernel]:
     return kernels
 
 
-def compiled(source: str) -> dict[str, Any]:
-    """The kernels of a source, compiled by Numba, by name. The source goes to a file, which tracebacks show."""
-    folder = path_of(source)
+def _made(source: str, name: str) -> bytes:
+    """The machine code of a source, which is written beside it."""
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise objects.unwritable(folder.parent, error) from None
-    file = folder / f"{folder.name}.py"
-    objects.written(file, source.encode())
-    return {k: v for k, v in vars(_import(file)).items() if type(v).__name__ == "Compiled"}
+        content = _packed(compiled(source, name))
+    except (CompileError, MemoryError):
+        raise
+    except Exception as error:
+        raise CompileError(f"a kernel does not compile: {type(error).__name__}: {error}", *source.splitlines()) from error
+    disk.write(f"{name}.py", source.encode())
+    return content
+
+
+def compiled(source: str, name: str = "kernels") -> dict[str, Any]:
+    """The kernels of a source, compiled by Numba, by name."""
+    module = ModuleType(name)
+    module.__file__ = f"<{name}.py>"
+    lines = source.splitlines(keepends=True)
+    linecache.cache[module.__file__] = len(source), None, lines, module.__file__  # tracebacks show it
+    sys.modules[name] = module  # Numba looks it up there
+    exec(compile(source, module.__file__, "exec"), vars(module))
+    return {k: v for k, v in vars(module).items() if type(v).__name__ == "Compiled"}
 
 
 ENTRY = """\
@@ -192,18 +188,6 @@ def _unpacked(content: bytes) -> dict[str, Kernel]:
             at += size
         kernels[name] = Kernel(name, objects.loaded(parts, [name])[name])
     return kernels
-
-
-def _import(file: Path) -> ModuleType:
-    """Run the file as a module. It is in sys.modules before it runs: Numba looks it up there."""
-    name = file.stem
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 OPEN = {"T": re.compile(r"(?<=_)[fiu]\d+(?=_|$)"), "N": re.compile(r"(?<=_)\d+$")}

@@ -1,30 +1,33 @@
-"""Machine code: made of LLVM code, kept in the kernel cache, loaded into this process. Nothing here needs Numba.
-
-A file of the cache is the SHA-256 of what follows, then object code: damaged files are found before they run.
-"""
+"""Machine code: made of LLVM code, kept in the kernel cache, loaded into this process. Nothing here needs Numba."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from ..errors import CompileError
+from ..locks import unforked
+from ..signals import uninterrupted
+from . import cache as disk
 from . import capsules
-
-DIGEST = 32
 
 _engines: list[Any] = []
 """What holds loaded code: it stays for as long as the process."""
+
+
+class Made(NamedTuple):
+    """Object code, whether it was in the kernel cache, and where its functions are in memory."""
+
+    code: bytes
+    found: bool
+    addresses: dict[str, int]
 
 
 @cache
@@ -72,43 +75,16 @@ def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
     return {name: engine.get_function_address(name) for name in names}
 
 
-def kept_for(folder: Path, kind: str, files: Iterable[Path], make: Callable[[], bytes]) -> tuple[bytes, bool]:
-    """The object code of one kind that the library's own files make, as `kept` has it: named by what is in them."""
+def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], names: Iterable[str]) -> Made:
+    """The functions that the library's own files make: object code of one kind, which depends on what is in them."""
     digest = hashlib.sha256((cpu() + kind).encode())
     for file in files:
         digest.update(file.read_bytes())
-    return kept(folder / f"{kind}{digest.hexdigest()[:24]}.o", make)
+    key = digest.hexdigest()
 
+    def whole() -> Made:
+        with unforked:
+            code, found = disk.kept(f"{kind}-{key[:24]}.o", key, make)
+            return Made(code, found, loaded([code], names))
 
-def kept(file: Path, make: Callable[[], bytes]) -> tuple[bytes, bool]:
-    """The content of a file of the cache, made where it is missing or damaged; whether it was there."""
-    try:
-        content = file.read_bytes()
-        if content[:DIGEST] == hashlib.sha256(content[DIGEST:]).digest():
-            return content[DIGEST:], True
-    except OSError:
-        pass
-    content = make()
-    written(file, hashlib.sha256(content).digest() + content)
-    return content, False
-
-
-def written(file: Path, content: bytes) -> None:
-    """Write a file whole: nobody sees half of it. Raises CompileError when it can't be written, and leaves nothing."""
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.replace(temporary, file)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise unwritable(file.parent, error) from None
-
-
-def unwritable(folder: Path, error: OSError) -> CompileError:
-    return CompileError(
-        f"the kernel cache can't be written: {folder}: {error.strerror}",
-        "make room there, or set STATICGRAD_CACHE_DIR to a folder of yours that can be written",
-    )
+    return uninterrupted(whole)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -23,10 +22,13 @@ from .builder import Builder
 from .gate import Block, Spec, address, block, gate
 from .region_rows import free_stacks
 from .results import Results
+from .room import give_up_spare, room
 from .rows import Row, Slot
 
 if TYPE_CHECKING:
     import networkx as nx
+
+Result = TypeVar("Result")
 
 LONG = 1_000_000
 """Cost units (some 0.02 ns) from which a plan lets other threads run meanwhile, which itself costs 0.1 us."""
@@ -107,6 +109,8 @@ class Plan:
             self.patches.ctypes.data, len(self.patches), self.objects.ctypes.data, self.table.ctypes.data, 0,
             len(self.rows), self.status.ctypes.data, self.hold,
         )  # fmt: skip
+        self.ran = False
+        """A run has come to its end: there is memory for the plan."""
         self.reads_numbers = bool(self.arguments or self.draws)
         self.simple = not self.host_calls
         self.results = Results(self.fetches)
@@ -149,9 +153,11 @@ class Plan:
         if moved and self.results.moving:
             self.results.point()
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """In this context, nobody else runs the plan. Raises GraphError in the middle of a run of this very thread."""
+    def alone(self, work: Callable[..., Result], *args: Any) -> Result:
+        """What `work` returns; nobody else runs the plan meanwhile. Raises GraphError in the middle of a run of this thread.
+
+        No context manager: a signal's handler that raises on the way into one leaves the lock to its traceback.
+        """
         with self.lock:
             if self.busy[0]:
                 raise GraphError(
@@ -161,35 +167,64 @@ class Plan:
                 )
             self.busy[0] += 1
             try:
-                yield
+                return work(*args)
             finally:
                 self.busy[0] -= 1
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """One run: arrays are C-contiguous, of the planned shapes and dtypes. Returns a fresh array per fetch."""
-        with self.alone():
-            self.bind(store)
-            return self.execute(arrays)
+        return self.alone(self._run, arrays, store)
+
+    def _run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
+        self.bind(store)
+        return self.execute(arrays)
 
     def execute(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run on bound state; the results. The caller holds the lock."""
         if self.reads_numbers:
             self.read_numbers()
-        results = self.start(*arrays)
         try:
+            late = self._late(arrays)
+            results = self._start(arrays)
             if results is None:
                 self.fail(int(self.control[t.FAILED]))
             if not self.simple:
                 self.finish([*arrays, *self.results.outputs(results)])
-        except StaticgradError:
+        except (StaticgradError, MemoryError):
             self.give_back()
             raise
         if not self.simple:
-            for i, view in self.results.copies:
-                results[i] = view.copy()
-        for i, slot in self.results.late:
-            results[i] = slot.array(arrays).copy()
+            self.results.fill(results)
+        for i, value in late:
+            results[i] = value
+        self.ran = True
         return results
+
+    def _late(self, arrays: Sequence[np.ndarray]) -> list[tuple[int, np.ndarray]]:
+        """Copies of the results that are views of feeds, with their positions."""
+        late = self.results.late
+        copies = room(lambda: [slot.array(arrays).copy() for _, slot in late], *self._no_memory()) if late else []
+        return [(i, copy) for (i, _), copy in zip(late, copies, strict=True)]
+
+    def _start(self, arrays: Sequence[np.ndarray]) -> Any:
+        """`start`, once more without spare arrays where there is no memory for the results. Raises OutOfMemoryError."""
+        for _ in range(2):
+            self.control[t.FAILED] = -1
+            try:
+                return self.start(*arrays)
+            except MemoryError:
+                if self.control[t.FAILED] != t.NO_ROOM:
+                    raise
+            give_up_spare()
+        raise OutOfMemoryError(*self._no_memory())
+
+    def _no_memory(self) -> tuple[str, ...]:
+        size = sum(slot.nbytes for slot in self.fetches)
+        return (
+            f"the results need {size:.1e} bytes, and there is no memory for that",
+            "nothing was changed by this run",
+            "use smaller batches, or ask for less",
+        )
 
     def read_numbers(self) -> None:
         """The other inputs of a run: hyper-parameters, random state."""
@@ -267,30 +302,32 @@ class Plan:
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """`run` with the generated kernels as plain Python, for debuggers and tests; every other row runs natively."""
+        return self.alone(self._run_unjitted, arrays, store)
+
+    def _run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         from .python import pointers, run_unjitted, turned
 
-        with self.alone():
-            self.bind(store)
-            self.read_numbers()
-            arrays = self.stage(arrays)
-            at, source = 0, ""
-            while at < len(self.rows):
-                row = self.rows[at]
-                if row.kind == "lanes":  # one after the other: they lie behind the row that goes around them
-                    at += 2
-                    continue
-                if row.turn:
-                    at = turned(row, at)
-                    continue
-                if row.kind == "host":
-                    self._host(row, arrays)
-                elif row.kind in ("kernel", "fold"):
-                    source = row.source if row.source else source  # a fold closes the kernel before it
-                    run_unjitted(source, "kernel", pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
-                else:
-                    self.run_row(at)
-                at += 1
-            return [slot.array(arrays).copy() for slot in self.fetches]
+        self.bind(store)
+        self.read_numbers()
+        arrays = self.stage(arrays)
+        at, source = 0, ""
+        while at < len(self.rows):
+            row = self.rows[at]
+            if row.kind == "lanes":  # one after the other: they lie behind the row that goes around them
+                at += 2
+                continue
+            if row.turn:
+                at = turned(row, at)
+                continue
+            if row.kind == "host":
+                self._host(row, arrays)
+            elif row.kind in ("kernel", "fold"):
+                source = row.source if row.source else source  # a fold closes the kernel before it
+                run_unjitted(source, "kernel", pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
+            else:
+                self.run_row(at)
+            at += 1
+        return [slot.array(arrays).copy() for slot in self.fetches]
 
     def _host(self, row: Row, arrays: Sequence[np.ndarray]) -> None:
         """An op without native code: its NumPy meaning, on views of the plan's buffers."""
@@ -303,6 +340,10 @@ class Plan:
                 value = node.op.eval(*operands, **node.attrs)
         except StaticgradError as error:
             raise type(error)(error.summary, *error.details, where=node.where) from None
+        except MemoryError as error:
+            raise OutOfMemoryError(
+                f"{node.op.name}: there is no memory for a result of {node.type.nbytes:.1e} bytes", str(error), where=node.where
+            ) from None
         if isinstance(node.type, (TupleType, StackType)):  # several results, or of a number that the run decides
             kept[node] = value
             return

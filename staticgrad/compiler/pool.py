@@ -15,6 +15,7 @@ import threading
 import numpy as np
 
 from ..errors import CompileError
+from ..signals import uninterrupted
 from . import driver
 from .table import ASLEEP, CALLS, LOCKS, OWNER, POOL_BYTES, SHUN, STOP, TICKET
 
@@ -32,6 +33,12 @@ FUNCTIONS = (
 
 def ensure(threads: int) -> int:
     """The address of the pool, with workers for this many threads. Raises CompileError when one can't be started."""
+    if len(_workers) < threads - 1:
+        uninterrupted(lambda: _start(threads))
+    return address
+
+
+def _start(threads: int) -> None:
     with _lock:
         if len(_workers) < threads - 1:
             library = ctypes.CDLL(None)
@@ -50,7 +57,6 @@ def ensure(threads: int) -> int:
                     _workers.append(worker)
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    return address
 
 
 def _prepare(library: ctypes.CDLL) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..ir import Cell, Graph, Node
 from ..locks import lock
+from ..signals import module
 from ..types import TensorType
 from .prepare import prepare
 from .strict import check_numerics
@@ -45,17 +46,32 @@ class Program:
         return f"<Program of {self.prepared.graph!r}, {len(self.plans)} plans>"
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index."""
+        """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index, OutOfMemoryError when there
+        is no memory for the results. A plan that could not run even once for want of memory is not kept: it has some itself.
+        """
         key = tuple([a.shape for a in arrays])
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plan(*arrays)
-        return plan.run(arrays, store)
+        try:
+            return plan.run(arrays, store)
+        except MemoryError:
+            self.forget(plan)
+            raise
+
+    def forget(self, plan: Plan) -> None:
+        """After a run without memory: don't keep a plan that has never come to its end."""
+        if not plan.ran:
+            self.plans = {key: other for key, other in self.plans.items() if other is not plan}
+
+    def release(self, cell: Cell) -> None:
+        """Let go of a variable's array, which is no longer its value."""
+        for plan in self.plans.values():
+            plan.bound.pop(cell, None)
 
     def plan(self, *arrays: np.ndarray) -> Plan:
         """The plan for arrays of these shapes; made when there is none yet."""
-        from .pipeline import compile_plan
-
+        pipeline = module("staticgrad.compiler.pipeline")
         key = tuple(a.shape for a in arrays)
         with self._lock:
             if key not in self.plans:
@@ -64,5 +80,5 @@ class Program:
                     node: TensorType(array.shape, node.type.dtype)
                     for node, array in zip(ready.feeds, arrays, strict=True)
                 }
-                self.plans[key] = compile_plan(ready, known, strict=self.strict, passes=self.passes)
+                self.plans[key] = pipeline.compile_plan(ready, known, strict=self.strict, passes=self.passes)
             return self.plans[key]

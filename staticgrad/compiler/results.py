@@ -8,6 +8,7 @@ import numpy as np
 
 from . import table as t
 from .gate import Block, address, block, numbers
+from .room import keepers
 from .rows import Slot
 
 LARGE = 1 << 16
@@ -29,19 +30,26 @@ class Results:
         """Some lie in variables, whose memory can be another in each run."""
         self.copies: list[tuple[int, np.ndarray]] = []
         for i, (slot, shape) in enumerate(zip(fetches, self.shapes, strict=True)):
+            if slot.root.kind != "feed":
+                self._made(self.words(i), slot, shape)
             if slot.root.kind == "output":
-                self._direct(self.words(i), slot, shape)
+                self._direct(self.words(i), slot)
         if not self.moving:
             self.point()
         self.block.kept = (self.shapes, self.pools)
+        keepers.add(self)
 
     def words(self, i: int) -> np.ndarray:
         return self.block[t.RESULT_BLOCK * i : t.RESULT_BLOCK * (i + 1)]
 
-    def _direct(self, words: np.ndarray, slot: Slot, shape: np.ndarray) -> None:
-        words[t.DIRECT] = slot.root.index + 1
+    def _made(self, words: np.ndarray, slot: Slot, shape: np.ndarray) -> None:
+        """A new array before each run."""
         words[t.OUT_DTYPE], words[t.OUT_NDIM], words[t.OUT_SHAPE] = id(slot.dtype), len(slot.shape), address(shape)
         words[t.OUT_FLAGS] = np.empty([min(d, 2) for d in slot.shape], slot.dtype).flags.num
+
+    def _direct(self, words: np.ndarray, slot: Slot) -> None:
+        """Written by rows."""
+        words[t.DIRECT] = slot.root.index + 1
         if slot.nbytes >= LARGE:
             pool = np.full(SPARE, None, object)
             self.pools.append(pool)
@@ -54,6 +62,13 @@ class Results:
         ]
         for i, view in self.copies:
             self.words(i)[t.SOURCE] = id(view)
+
+    def fill(self, values: Sequence[np.ndarray | None]) -> None:
+        """Copy what rows don't write to the arrays that were made for it."""
+        for i, view in self.copies:
+            array = values[i]
+            assert array is not None
+            np.copyto(array, view)
 
     def outputs(self, values: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """Of the results, those that rows write."""

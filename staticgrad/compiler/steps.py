@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import StaticgradError
 from . import table as t
 from .gate import address, numbers
+from .room import room
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -30,7 +31,12 @@ class Steps:
     def __init__(self, plan: Plan, feeds: np.ndarray, ids: bool):
         self.plan, self.count, self.done = plan, len(feeds), 0
         self.ids = feeds.shape[1] if ids else 0
-        self.results = [np.empty((self.count, *slot.shape), slot.dtype) for slot in plan.fetches]
+        size = self.count * sum(slot.nbytes for slot in plan.fetches)
+        self.results = room(
+            lambda: [np.empty((self.count, *slot.shape), slot.dtype) for slot in plan.fetches],
+            f"the results of {self.count} steps need {size:.1e} bytes, and there is no memory for that",
+            "no step was run; give fewer of them at once",
+        )
         self.table = np.empty((self.count, feeds.shape[1] + len(plan.builder.outputs)), np.int64)
         self.table[:, : feeds.shape[1]] = feeds
         for slot, whole in zip(plan.fetches, self.results, strict=True):
@@ -73,6 +79,7 @@ class Steps:
                 address(plan.control), address(self.table), self.table.shape[1], self.ids, self.done, last,
                 address(copies), len(plan.results.copies), state, plan.draws, row,
             )  # fmt: skip
+            plan.ran = plan.ran or self.done > 0
             row = int(plan.control[t.FAILED])
             if self.done < last and not plan.paused(row):
                 plan.give_back()

@@ -20,18 +20,21 @@ MAX_BUFFERS = 48
     OBJECTS,  # ids of the ndarrays that are patched in: the feeds, then the results
     TABLE, ROWS,
     STATUS, HOLD,  # see `step` of the driver
-    FAILED,  # the row that reported an error, or -1
+    FAILED,  # the row that reported an error, -1, or NO_ROOM
     RUNS,  # the driver runs the whole plan; else it places arrays only
     RELEASES,  # the plan takes long enough to let other threads run meanwhile
     RESULTS, FETCHED,  # the results, how many
     PLAN_BLOCK,
 ) = range(14)  # fmt: skip
 
+NO_ROOM = -2
+"""There was no memory for the results, and nothing ran."""
+
 # One result of a plan.
 (
-    DIRECT,  # not 0: a new array, which the rows write; 1 + its number among the objects, then
-    SOURCE,  # else an ndarray that is copied after the run; 0 for what Python fills in
-    OUT_DTYPE, OUT_NDIM, OUT_SHAPE, OUT_FLAGS,
+    DIRECT,  # not 0: the rows write the result; 1 + its number among the objects, then
+    SOURCE,  # else an ndarray that is copied after the run
+    OUT_DTYPE, OUT_NDIM, OUT_SHAPE, OUT_FLAGS,  # of the new array; 0 for what Python fills in
     POOL, POOLED, TURN,  # ids of arrays to use again, how many, the one to give up next
     RESULT_BLOCK,
 ) = range(10)  # fmt: skip
@@ -60,8 +63,8 @@ MAX_BUFFERS = 48
 
 # Addresses of functions of Python and NumPy.
 (
-    INCREF, DECREF, SAVE_THREAD, RESTORE_THREAD, CHECK_SIGNALS, NONE, NDARRAY, NEW_ARRAY, COPY_ARRAY, API_BLOCK,
-) = range(10)  # fmt: skip
+    INCREF, DECREF, SAVE_THREAD, RESTORE_THREAD, CHECK_SIGNALS, CLEAR_ERROR, NONE, NDARRAY, NEW_ARRAY, COPY_INTO, API_BLOCK,
+) = range(11)  # fmt: skip
 
 # Python's objects. NumPy's header is part of its ABI: extension modules read these fields by macros.
 HEADER = object.__basicsize__

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..signals import module
 
 _count: int | None = None
 
@@ -41,12 +42,10 @@ def blas_hold() -> np.ndarray | None:
 
     None where SciPy was built with another BLAS, which then keeps its own threads.
     """
-    import threadpoolctl
-
     from .capsules import cython_blas
 
     cython_blas()
-    for library in threadpoolctl.ThreadpoolController().lib_controllers:
+    for library in module("threadpoolctl").ThreadpoolController().lib_controllers:
         if library.internal_api == "openblas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
             prefix, suffix = library._symbol_prefix, library._symbol_suffix
             functions = [

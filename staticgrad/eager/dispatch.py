@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import ref
 
@@ -25,7 +25,10 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         return state.tracer.apply(op, args, attrs)
     mode = modes.now
     if mode.arrays and not isinstance(args[0], Tensor):
-        return op.eval(*arrays_of(op, args), **attrs)
+        try:
+            return op.eval(*arrays_of(op, args), **attrs)
+        except MemoryError as error:
+            raise _no_memory(op, arrays_of(op, args), attrs, error) from None
     tracked = False
     key: list[Any] = [op]
     for arg in args:
@@ -110,10 +113,15 @@ def once_more(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: Ma
         kind = op.infer(*[type_of(a) for a in arrays], **attrs)
         kind.check_size()
         if isinstance(error, MemoryError):
-            raise OutOfMemoryError(f"there is no memory for a result of {kind.nbytes:.1e} bytes", str(error))
+            raise _no_memory(op, arrays, attrs, error)
     except StaticgradError as ours:
         raise located(ours, op, arrays, user_line()) from None
     raise error
+
+
+def _no_memory(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], error: MemoryError) -> OutOfMemoryError:
+    size = op.infer(*[type_of(a) for a in arrays], **attrs).nbytes
+    return OutOfMemoryError(f"there is no memory for a result of {size:.1e} bytes", str(error))
 
 
 def link(out: Tensor, x: Tensor) -> None:

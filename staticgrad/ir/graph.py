@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import Where
+from ..signals import module
 from ..types import TensorType
 from .node import Literal, Node
 from .op import OpDef
@@ -163,8 +164,7 @@ class Graph:
 
         Later nodes are entered into the same DiGraph: take `dag.copy()` to change it, or to keep what it is now.
         """
-        import networkx as nx
-
+        nx = module("networkx")
         with self.lock:
             if self._dag is None:
                 self._dag = nx.DiGraph()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..signals import module
+
 if TYPE_CHECKING:
     import networkx as nx
 
@@ -69,8 +71,7 @@ def descendants(dag: nx.DiGraph[V], nodes: Iterable[V]) -> set[V]:
 
 def has_path(dag: nx.DiGraph[V], source: V, target: V) -> bool:
     """Whether a path of at least no edges leads from source to target."""
-    import networkx as nx
-
+    nx = module("networkx")
     return nx.has_path(dag, source, target)
 
 
@@ -80,8 +81,7 @@ def has_path(dag: nx.DiGraph[V], source: V, target: V) -> bool:
 def ordered(dag: nx.DiGraph[V], key: Callable[[V], Any]) -> list[V]:
     """A topological order: of the nodes that are ready, the one of the lowest key comes first. Raises ValueError for a
     cycle."""
-    import networkx as nx
-
+    nx = module("networkx")
     try:
         return list(nx.lexicographical_topological_sort(dag, key))
     except nx.NetworkXUnfeasible:
@@ -91,9 +91,8 @@ def ordered(dag: nx.DiGraph[V], key: Callable[[V], Any]) -> list[V]:
 
 def digraph(after: Mapping[V, Iterable[V]]) -> nx.DiGraph[V]:
     """The DiGraph in which an edge leads to each key from each of its values."""
-    import networkx as nx
-
-    dag: nx.DiGraph[V] = nx.DiGraph()
+    nx = module("networkx")
+    dag = nx.DiGraph()
     dag.add_nodes_from(after)
     dag.add_edges_from((before, node) for node, befores in after.items() for before in befores)
     return dag
@@ -101,9 +100,8 @@ def digraph(after: Mapping[V, Iterable[V]]) -> nx.DiGraph[V]:
 
 def critical_path(dag: nx.DiGraph[V], weight: Callable[[V], float]) -> list[V]:
     """The path of the largest total weight of its nodes: no schedule can be shorter, on any number of threads."""
-    import networkx as nx
-
-    weighted: nx.DiGraph[V] = nx.DiGraph()
+    nx = module("networkx")
+    weighted = nx.DiGraph()
     weighted.add_nodes_from(dag)
     weighted.add_edges_from((a, b, {"weight": weight(b)}) for a, b in dag.edges)
     source = object()
@@ -127,9 +125,8 @@ def quotient(dag: nx.DiGraph[V], block_of: Mapping[V, Hashable]) -> nx.DiGraph[A
 
     `nx.quotient_graph` compares every pair of blocks; this walks the edges once.
     """
-    import networkx as nx
-
-    result: nx.DiGraph[Any] = nx.DiGraph()
+    nx = module("networkx")
+    result = nx.DiGraph()
     result.add_nodes_from(dict.fromkeys(block_of[n] for n in dag if n in block_of))
     for a, b in dag.edges:
         first, second = block_of.get(a), block_of.get(b)
@@ -140,15 +137,13 @@ def quotient(dag: nx.DiGraph[V], block_of: Mapping[V, Hashable]) -> nx.DiGraph[A
 
 def components(dag: nx.DiGraph[V]) -> list[set[V]]:
     """The strongly connected components; each of an acyclic graph is one node."""
-    import networkx as nx
-
+    nx = module("networkx")
     return list(nx.strongly_connected_components(dag))
 
 
 def dominators(dag: nx.DiGraph[V], root: V) -> dict[V, V]:
     """For each node that the root reaches, the last node through which all paths to it lead; the root has none."""
-    import networkx as nx
-
+    nx = module("networkx")
     found = dict(nx.immediate_dominators(dag, root))
     found.pop(root, None)  # networkx before 3.6 lists it as its own
     return {node: before for node, before in found.items() if before is not None}
@@ -157,7 +152,6 @@ def dominators(dag: nx.DiGraph[V], root: V) -> dict[V, V]:
 def minimum_cut(dag: nx.DiGraph[V], source: V, target: V, capacity: str = "capacity") -> tuple[float, tuple[set[V], set[V]]]:
     """The least capacity whose removal parts target from source, and the nodes on the two sides. An edge without the attribute
     can't be cut."""
-    import networkx as nx
-
+    nx = module("networkx")
     value, (near, far) = nx.minimum_cut(dag, source, target, capacity=capacity)
     return value, (set(near), set(far))

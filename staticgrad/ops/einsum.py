@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, numpy_twin, public
+from ..signals import module
 from .settings import operand
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -104,9 +105,7 @@ def _order(terms: list[str], result: str, values: list[Any]) -> list[tuple[int, 
         return [(0, 1)] * (len(values) - 1)
     if any(None in x.shape for x in values):
         return [(0, 1)] + [(0, len(values) - 2 - k) for k in range(len(values) - 2)]
-    from opt_einsum import contract_path
-
-    path = contract_path(f"{','.join(terms)}->{result}", *(x.shape for x in values), shapes=True)[0]
+    path = module("opt_einsum").contract_path(f"{','.join(terms)}->{result}", *(x.shape for x in values), shapes=True)[0]
     return [(step[0], step[1]) for step in path if len(step) == 2]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import DivisionError, DTypeError
 from ..ir import Expand, Native, Node, OpDef, Pointwise, Range, define
 from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
+from ..signals import module
 from ..types import (
     DTYPES,
     SHORT,
@@ -192,9 +193,7 @@ def _sigmoid_eval(x: np.ndarray) -> np.ndarray:
 
 
 def _erf_eval(x: np.ndarray) -> np.ndarray:
-    from scipy.special import erf
-
-    return erf(x)
+    return module("scipy.special").erf(x)
 
 
 sigmoid = _unary("sigmoid", _sigmoid_eval, "sigmoid_{s}({0})", lambda g, node, out, x: g * (out * (1 - out)),

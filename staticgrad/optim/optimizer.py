@@ -8,12 +8,14 @@ of the compiled step; `minimize` on a symbolic loss makes slots Variables of the
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..eager import Tensor, enable_grad, grad, no_grad
+from ..eager import Tensor, enable_grad, grad
 from ..eager.inplace import check_writeable, replace, tracer
+from ..eager.modes import modes
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
@@ -172,7 +174,9 @@ class Optimizer:
         before = {p: dict(slots) for p, slots in self.state.items()}
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
             trace.undo.append(lambda: setattr(self, "state", before))
-        with no_grad():
+        mode = modes.now
+        recording, mode.grad = mode.grad, False  # no context manager: Ctrl-C on the way out of one leaves it as it is
+        try:
             updates: list[tuple[Any, Any]] = []
             try:
                 for i, pairs in gradients.items():
@@ -185,8 +189,15 @@ class Optimizer:
             except BaseException:
                 self.state = before  # without the slots that were made
                 raise
-            for place, value in updates:
-                replace(place, value, "step")
+            try:
+                _write(updates)
+            except BaseException:
+                if trace is None:
+                    with suppress(Exception):
+                        _write(updates)  # where a signal's handler raised: the whole step all the same
+                raise
+        finally:
+            mode.grad = recording
 
     def _tensors(self, what: str) -> list[Tensor]:
         """The parameters, which have to be eager tensors. Raises GraphError."""
@@ -312,6 +323,11 @@ class Optimizer:
             lines.append(f"Parameter Group {i}")
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _write(updates: list[tuple[Any, Any]]) -> None:
+    for place, value in updates:
+        replace(place, value, "step")
 
 
 def _symbolic() -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from ..compiler.direct import declined, direct
 from ..compiler.gate import Spec
 from ..compiler.program import Program
+from ..compiler.room import room
 from ..compiler.steps import Steps, numbered, places
 from ..errors import FeedError, GraphError, ShapeError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
@@ -127,18 +128,24 @@ class Runner:
             plan = self.program.plan(*arrays) if not self.sources else None
             if plan is None or not Steps.suit(plan):
                 return None
-            fresh = self._prepare() if not self.ready else []
-            steps = Steps(plan, addresses, ids)
             try:
-                with plan.alone():
-                    plan.bind(state.store)
-                    steps.run(before)
+                steps = Steps(plan, addresses, ids)
+            except MemoryError:
+                self.program.forget(plan)
+                raise
+            fresh = self._prepare() if not self.ready else []
+            try:
+                plan.alone(self._run_steps, plan, steps, before)
             except BaseException:
                 if not steps.done:
                     self._forget(fresh)
                 raise
             self.ready = True
             return steps.results
+
+    def _run_steps(self, plan: Plan, steps: Steps, before: int) -> None:
+        plan.bind(self.values.store)
+        steps.run(before)
 
     def _first(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """Run after a look at the state. The lock is held."""
@@ -158,14 +165,20 @@ class Runner:
         store = self.values.store
         for node in self.reads:
             _bind(node, store)
-        fresh = [cell for cell in self.writes if cell not in store]
-        for cell in fresh:
-            store[cell] = np.empty(cell.type.shape, cell.type.dtype)  # variables are static
-        return fresh
+        missing = [cell for cell in self.writes if cell not in store]
+        size = sum(cell.type.nbytes for cell in missing)  # variables are static
+        fresh = room(
+            lambda: [np.empty(cell.type.shape, cell.type.dtype) for cell in missing],
+            f"the variables need {size:.1e} bytes, and there is no memory for that",
+            "nothing was changed by this run",
+        )
+        store.update(zip(missing, fresh, strict=True))
+        return missing
 
     def _forget(self, fresh: list[Cell]) -> None:
         for cell in fresh:
             del self.values.store[cell]
+            self.program.release(cell)
 
     def _add_sources(self, arrays: list[np.ndarray]) -> None:
         for feed, source in self.sources:

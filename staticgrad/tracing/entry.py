@@ -343,8 +343,7 @@ class Entry:
     def bind(self, changes: int) -> None:
         """Point the plan at the tensors' buffers, which may have moved; `changes`: of `Structure`, when all was found to
         hold. Raises TraceError for tensors that share memory."""
-        with self.plan.alone():
-            self.plan.bind(BUFFERS)
+        self.plan.alone(self.plan.bind, BUFFERS)
         written = [cell.tensor for cell in self.written]
         self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
         homes = {id(cell.tensor) for home in self.homes.values() for cell in home.cells}
@@ -357,14 +356,16 @@ class Entry:
 
     def _renew_held(self) -> None:
         """Give gradients that somebody holds to them, and the step others."""
-        self.reads = Structure.reads
-        renewed = False
-        for at, home in self.homes.items():
-            if home.held():
-                self.owners[at], self.own_grads[at] = home.holder, home.renew()
-                renewed = True
-        if renewed:
-            self.bind(self.changes)
+        reads, renewed = Structure.reads, False
+        try:
+            for at, home in self.homes.items():
+                if home.held():
+                    renewed = True
+                    self.owners[at], self.own_grads[at] = home.holder, home.renew()
+        finally:
+            if renewed:  # also those before one for which there was no memory
+                self.bind(self.changes)
+        self.reads = reads
 
     # the run ------------------------------------------------------------------------------------------------------------
 
@@ -374,8 +375,7 @@ class Entry:
             self._check_writeable(given)
         if self.reads != Structure.reads:
             self._renew_held()
-        with self.plan.alone():
-            results = self.plan.execute(arrays)
+        results = self.plan.alone(self.plan.execute, arrays)
         self.finish()
         return self._built(results, given)
 
@@ -396,8 +396,7 @@ class Entry:
         addresses, ids, _ = feeds
         steps = Steps(self.plan, addresses, ids)
         try:
-            with self.plan.alone():
-                steps.run(before)
+            self.plan.alone(steps.run, before)
         finally:
             if steps.done:
                 self.finish()

@@ -49,8 +49,7 @@ class CompiledFunction:
         self.recompiles: list[str] = []
         self.latest: Entry | None = None
         self.recent: tuple[Entry, ...] = ()
-        held = lock()
-        self.acquire, self.release = held.acquire, held.release
+        self.lock = lock()
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and are reached by the function too, by id."""
         self.methods: dict[int, CompiledFunction] = {}
@@ -83,11 +82,9 @@ class CompiledFunction:
             result = entry.short(args)
             if result is not MISS:
                 return result
-        if not self.acquire(False):
-            if self._within():  # called by a signal handler during a call
-                return self._run(args, kwargs)
-            self.acquire()
-        try:
+        if self.lock.locked() and self._within():  # called by a signal handler during a call
+            return self._run(args, kwargs)
+        with self.lock:
             entry = self.latest
             if entry is not None and not kwargs:
                 if entry.grad_mode is mode.grad:
@@ -101,8 +98,6 @@ class CompiledFunction:
                             self.latest = other
                             return result
             return self._call(Call(self._names, args, kwargs, self.bound))
-        finally:
-            self.release()
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments by keyword that follow those by position in the order of the function's parameters, by position."""
@@ -151,7 +146,18 @@ class CompiledFunction:
     def _call(self, call: Call) -> Any:
         """The way for all arguments. The lock is held."""
         entry, call = self._find(call)
-        return entry.run(entry.take(call), call.given)
+        try:
+            return entry.run(entry.take(call), call.given)
+        except MemoryError:
+            self._drop(entry)
+            raise
+
+    def _drop(self, entry: Entry) -> None:
+        """Don't keep a trace whose plan could not run even once for want of memory: it has some itself."""
+        if not entry.plan.ran:
+            self.entries = {key: left for key, known in self.entries.items() if (left := [e for e in known if e is not entry])}
+            self.recent = tuple(other for other in self.recent if other is not entry)
+            self.latest = self.recent[0] if self.recent else None
 
     def _find(self, call: Call) -> tuple[Entry, Call]:
         """The entry for these arguments, traced when there is none; with the call as it is seen then."""
@@ -182,16 +188,18 @@ class CompiledFunction:
         """
         if (frontends.tracing and state.tracer is not None) or modes.now.anomaly:
             return None
-        if not self.acquire(False):
-            if self._within():
-                return None
-            self.acquire()
-        try:
+        if self.lock.locked() and self._within():
+            return None
+        with self.lock:
             entry, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
             feeds = source(entry) if entry.steady else None
-            return None if feeds is None else (entry, *entry.run_steps(feeds, before))
-        finally:
-            self.release()
+            if feeds is None:
+                return None
+            try:
+                return entry, *entry.run_steps(feeds, before)
+            except MemoryError:
+                self._drop(entry)
+                raise
 
     def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Entry:
         """places: of arguments that share memory which the function writes."""
@@ -200,11 +208,9 @@ class CompiledFunction:
         tracer = Tracer(self.name, reach.arrays, places)
         undo = tracer.undo
         try:
-            with tracer.active():
-                args, kwargs = call.symbols(tracer)
-                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics, self.passes)
+            entry = tracer.active(functools.partial(self._entry, call, tracer, reach))
             tracer.close()
-            del tracer, args, kwargs  # before the compiler asks for memory
+            del tracer  # before the compiler asks for memory
             entry.compile(call)
         except BaseException:
             for step in reversed(undo):
@@ -217,6 +223,10 @@ class CompiledFunction:
         if len(self.recompiles) > MOST:
             self._forget()
         return entry
+
+    def _entry(self, call: Call, tracer: Tracer, reach: Reach) -> Entry:
+        args, kwargs = call.symbols(tracer)
+        return Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics, self.passes)
 
     def _forget(self) -> None:
         """Drop the oldest trace of the kind of arguments that has most."""

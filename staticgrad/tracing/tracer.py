@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from ..ops.pointwise import stop_gradient_op
 from ..types import TensorType, check_unmasked, shape_text, type_of
 from .sharing import Member, Place, Window
 from .traced import Alias, Leaf, Lost, Traced
+
+Result = TypeVar("Result")
 
 _count = threading.Lock()
 """Held while `frontends.tracing` is changed."""
@@ -91,20 +93,25 @@ class Tracer:
         self.undo: list[Callable[[], None]] = []
         """What takes back the preparations of a trace that fails."""
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Operations of this thread go to the tracer."""
-        with _count:
-            frontends.tracing += 1
-        outer, state.tracer = state.tracer, self
-        grad = modes.now.grad
+    def active(self, work: Callable[[], Result]) -> Result:
+        """What `work` returns; the operations of this thread go to the tracer meanwhile.
+
+        No context manager: a signal's handler that raises on the way in or out would leave the tracer active.
+        """
+        mode, outer, counted = modes.now, state.tracer, False
+        grad = mode.grad
         try:
-            yield
-        finally:
-            modes.now.grad = grad
-            state.tracer = outer
             with _count:
-                frontends.tracing -= 1
+                frontends.tracing += 1
+                counted = True
+            state.tracer = self
+            return work()
+        finally:
+            mode.grad = grad
+            state.tracer = outer
+            if counted:
+                with _count:
+                    frontends.tracing -= 1
 
     def close(self) -> None:
         """Let go of the values, which refer to the tracer, and of the arrays that were passed."""

@@ -103,8 +103,7 @@ def test_a_bare_argument_is_no_tensor():
 
 def test_a_plan_in_use_declines():
     call, plan = taker()
-    with plan.alone():
-        assert call(X, INDEX, MODE) is None
+    assert plan.alone(call, X, INDEX, MODE) is None
     assert call(X, INDEX, MODE) is not None
 
 

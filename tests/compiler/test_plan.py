@@ -274,8 +274,7 @@ def test_a_call_that_has_to_wait_draws_nothing():
         plan = sess.plan(y, {x: np.ones(3)})
     call = direct(plan, [Spec(np.dtype(np.float32), (3,))])
     before = plan.builder.generator_state.copy()
-    with plan.alone():
-        assert call(np.ones(3, np.float32)) is None
+    assert plan.alone(call, np.ones(3, np.float32)) is None
     assert (plan.builder.generator_state == before).all()
     assert (call(np.ones(3, np.float32))[0] != first).any()
 

@@ -541,6 +541,5 @@ def test_the_generator_of_a_loop_that_another_thread_interferes_with():
     plan = (step(XS[0]), step.plan)[1]
     steps = Steps(plan, np.array([[XS[0].ctypes.data]] * 3), False)
     before = generator.state
-    with plan.alone():
-        steps.run()
+    plan.alone(steps.run)
     assert generator.state == (before[0], before[1] + 3)

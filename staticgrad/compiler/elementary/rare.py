@@ -16,7 +16,7 @@ from typing import Any
 import llvmlite.binding as binding
 from llvmlite import ir
 
-from .. import jit, objects
+from .. import objects
 from .primitives import Real
 
 LANES = (2, 4, 8, 16)
@@ -131,10 +131,10 @@ def _bind(symbol: str, number: Any, limit: float, write: Callable[[Real], Real])
         return objects.compiled(str(module))
 
     made_by = [*sorted(Path(__file__).parent.glob("*.py")), Path(objects.__file__)]
-    code, _ = objects.kept_for(jit.cache_dir(), f"{symbol}-", made_by, make)
-    for name, address in objects.loaded([code], [f"{symbol}_exact", f"{symbol}_each"]).items():
+    made = objects.made_or_kept(symbol, made_by, make, [f"{symbol}_exact", f"{symbol}_each"])
+    for name, address in made.addresses.items():
         binding.add_symbol(name, address)
-        CODE[name] = code
+        CODE[name] = made.code
 
 
 def _loop(each: Any, exact: Any, limit: float) -> None:

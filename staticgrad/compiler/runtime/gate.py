@@ -4,7 +4,7 @@ The blocks that it reads are described in `table.py`.
 """
 
 from .. import table as t
-from ..words import call_0, call_1, call_2, call_3, call_8, call_get, entry, peek, poke
+from ..words import call_0, call_1, call_2, call_3, call_8, call_get, call_with, entry, peek, poke
 from .driver import step
 
 
@@ -124,7 +124,8 @@ def box(gate, api):
 
 
 def made(gate, plan, api):
-    """The results as the caller gets them, with arrays that are to be written and None for others; 0 without memory."""
+    """The results as the caller gets them, with arrays that are to be written and None for others; 0 without memory. All of
+    their memory is there before anything runs: a run does not end in the middle for want of it."""
     whole = 0
     if get(gate, t.MAKE) != 0:
         whole = call_1(get(gate, t.MAKE), get(plan, t.FETCHED))
@@ -132,7 +133,7 @@ def made(gate, plan, api):
             return 0
     for i in range(get(plan, t.FETCHED)):
         result, value = get(plan, t.RESULTS) + 8 * t.RESULT_BLOCK * i, get(api, t.NONE)
-        if get(result, t.DIRECT) != 0:
+        if get(result, t.OUT_DTYPE) != 0:
             value = output(api, result)
         else:
             call_1(get(api, t.INCREF), value)
@@ -168,20 +169,16 @@ def direct(gate, plan, whole):
 
 
 def copied(gate, plan, api, whole):
-    """Copy results that lie in the plan's memory, or in a variable's. Returns 0 without memory."""
+    """Copy results that lie in the plan's memory, or in a variable's. Returns 0 where NumPy raised an error."""
     for i in range(get(plan, t.FETCHED)):
         source = get(get(plan, t.RESULTS) + 8 * t.RESULT_BLOCK * i, t.SOURCE)
         if source == 0:
             continue
-        array = call_2(get(api, t.COPY_ARRAY), source, 0)
-        if array == 0:
-            return 0
+        array = item(gate, whole, i)
         if get(gate, t.BOX) != 0:
-            place = item(gate, whole, i) + get(gate, t.BOX_ARRAY)
-            call_1(get(api, t.DECREF), peek(place))
-            poke(place, array)
-        else:
-            call_3(get(gate, t.PUT), whole, i, array)
+            array = peek(array + get(gate, t.BOX_ARRAY))
+        if call_with(get(api, t.COPY_INTO), array, source) != 0:
+            return 0
     return 1
 
 
@@ -232,18 +229,25 @@ def refused(api, whole):
 def call(self, args, count):
     """A Python function of any arguments, in the form METH_FASTCALL; `self` is the ndarray of its gate.
 
-    Returns new results, or None when the arguments don't fit, a row reports an error, or the plan is in use. What runs Python
-    code - the collector, when objects are made - comes before anything is in place; without RELEASES, threads don't
-    switch between then and the return.
+    Returns new results, or None when the arguments don't fit, there is no memory for the results (which is an error for
+    TRUSTED gates), a row reports an error, or the plan is in use. Results are made for arguments that fit only. That may
+    run Python code - the collector - so the arguments are looked at again, and put in place, behind it; without RELEASES,
+    threads don't switch between then and the return.
     """
     gate = peek(self + t.DATA_OFFSET)
     plan, api = get(gate, t.PLAN), get(gate, t.API)
     trusted = get(gate, t.TRUSTED) != 0
     if count != get(gate, t.TAKES):
         return refused(api, 0)
+    if (not trusted and get(plan, t.BUSY) != 0) or place(gate, plan, args) == 0:
+        return refused(api, 0)
     whole = made(gate, plan, api)
     if whole == 0:
-        return 0
+        if trusted:
+            poke(plan + 8 * t.FAILED, t.NO_ROOM)
+            return 0
+        call_0(get(api, t.CLEAR_ERROR))
+        return refused(api, 0)
     if (not trusted and get(plan, t.BUSY) != 0) or place(gate, plan, args) == 0:
         return refused(api, whole)
     direct(gate, plan, whole)

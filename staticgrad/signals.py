@@ -1,0 +1,76 @@
+"""Work that the handlers of signals don't interrupt.
+
+A handler runs between any two instructions of the main thread, and what it raises - KeyboardInterrupt for Ctrl-C - can
+leave half-made state in libraries that don't expect it, or be taken for an error of theirs: Numba in the middle of a
+compilation, LLVM's locks, modules of which one half is imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from _thread import start_new_thread
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from .errors import caller, user_line
+
+Result = TypeVar("Result")
+
+
+def uninterrupted(work: Callable[[], Result]) -> Result:
+    """The result of `work`, or what it raises. What a handler raises meanwhile is raised once the work has ended.
+
+    Handlers run in the main thread only: there, another thread does the work while this one waits. The work must not
+    wait for locks that the caller holds.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    line = user_line()
+    ended: list[tuple[Any, BaseException | None]] = []
+    over = threading.Lock()
+    over.acquire()
+
+    def run() -> None:
+        try:
+            caller.line = line
+            ended.append((work(), None))
+        except BaseException as error:
+            ended.append((None, error))
+        finally:
+            over.release()
+
+    started = False
+    raised: BaseException | None = None
+    while not ended:
+        try:
+            if not started:
+                started = True  # no handler runs between this line and the start of the thread
+                start_new_thread(run, ())
+            over.acquire()
+        except RuntimeError as error:
+            if str(error) != "can't start new thread":
+                raised = error
+                continue
+            run()
+        except BaseException as error:
+            raised = error
+    try:
+        result, failed = ended.pop()
+        if raised is not None:
+            raise raised
+        if failed is not None:
+            raise failed
+        return result
+    finally:
+        raised = failed = None  # a traceback holds this frame
+
+
+def module(name: str) -> Any:
+    """A module, of which never a half stays imported: that half could not be imported again. Not to be called while a
+    module is imported that the other one imports in turn.
+    """
+    load = partial(importlib.import_module, name)
+    return load() if name in sys.modules else uninterrupted(load)

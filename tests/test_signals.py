@@ -1,0 +1,77 @@
+"""Work that handlers of signals don't interrupt."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+from staticgrad import signals
+from staticgrad.errors import StaticgradError
+from staticgrad.signals import module, uninterrupted
+
+
+def test_the_result_and_the_error_of_the_work_are_those_of_the_call():
+    assert uninterrupted(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        uninterrupted(lambda: 1 // 0)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, TimeoutError, RuntimeError])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_handler_raises_comes_unchanged_after_the_work(raised: type[BaseException], fails: bool):
+    done = []
+
+    def handler(number, frame):
+        raise raised("of the handler")
+
+    def work():
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(0.05)
+        done.append(True)
+        if fails:
+            raise ValueError("of the work")
+
+    former = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(raised, match="of the handler"):
+            uninterrupted(work)
+    finally:
+        signal.signal(signal.SIGUSR1, former)
+    assert done
+
+
+def test_other_threads_do_the_work_themselves():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(uninterrupted(threading.get_ident)))
+    thread.start()
+    ident = thread.ident
+    thread.join()
+    assert found == [ident]
+
+
+def test_where_no_thread_can_be_started_the_work_is_done_all_the_same(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*args):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(signals, "start_new_thread", refuse)
+    assert uninterrupted(lambda: 3) == 3
+
+
+def test_errors_name_the_line_of_the_user():
+    def work():
+        raise StaticgradError("wrong")
+
+    with pytest.raises(StaticgradError) as caught:
+        uninterrupted(work)
+    assert caught.value.where.file == __file__
+
+
+def test_a_module_is_imported_as_a_whole():
+    sys.modules.pop("colorsys", None)
+    assert module("colorsys").__name__ == "colorsys"
+    assert module("colorsys") is sys.modules["colorsys"]
