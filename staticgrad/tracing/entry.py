@@ -21,10 +21,10 @@ from ..operators import Symbol, append
 from ..types import shape_text
 from .arguments import ArrayKey, Call
 from .deferred import DeferredHome, recipe
-from .reach import Reach
 from .results import Results
 from .short import miss, short_way
 from .tracer import Tracer
+from .watch import Watch
 
 ndarray = np.ndarray
 GRAD = attrgetter("_grad")
@@ -74,9 +74,8 @@ class Home:
 class Entry:
     """See the module. It is made while its trace is active; `compile` makes the plan."""
 
-    def __init__(self, call: Call, tracer: Tracer, result: Any, reach: Reach, numerics: str = "fast"):
+    def __init__(self, call: Call, tracer: Tracer, result: Any, watch: Watch, numerics: str = "fast"):
         self.key = call.key
-        self.reach = reach
         self.grad_mode = modes.now.grad
         self.owners: list[Tensor] = []
         self.own_grads: list[Tensor | None] = []
@@ -96,6 +95,10 @@ class Entry:
         """(number of an argument, which fetch is written to its memory, whether into its gradient)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.results = Results(result, self.numbers)
+        self.effects = watch.effects
+        for effect in self.effects:
+            effect.build = self.results.kept(effect.args, watch.old)
+        self.results.seal()
         self.fetches = list(self.results.fetches)
         for fetch in self.fetches:
             tracer.check_active(fetch)
@@ -114,8 +117,11 @@ class Entry:
         self.hooks = [(t._hooks, tuple(t._hooks)) for t in self.captured if t._hooks is not None]
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
+        self.reach = watch.close()
         self.specs = self._specs(call)
         self.short: Callable[[tuple[Any, ...]], Any] = miss
+        self.way: Callable[..., Any] | None = None
+        """The short way, once its text is compiled; see `short_way`."""
         self.free = False
         """The short way needs no lock: it reads what it relies on, runs in one native call, and changes nothing else."""
         self.changes = self.reads = -1
@@ -207,7 +213,7 @@ class Entry:
     def _specs(self, call: Call) -> list[Spec] | None:
         """For the short way: what each argument has to be. None for arguments that take more."""
         parts = call.parts
-        if call.kwargs or len(parts) != len(call.args) or self.uses_given:
+        if call.kwargs or len(parts) != len(call.args) or self.uses_given or any(e.build is not None for e in self.effects):
             return None
         if any(isinstance(part, ArrayKey) and part.requires_grad for part in parts):
             return None
@@ -227,7 +233,7 @@ class Entry:
         """Make the plan, and bind it. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
         self.reach.freeze()
-        self.free = self.plan.atomic and not (self.written or self.owners or self.entry_grads)
+        self.free = self.plan.atomic and not (self.written or self.owners or self.entry_grads or self.effects)
         self.bind(Structure.changes)
 
     def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
@@ -336,6 +342,11 @@ class Entry:
         self.finish()
         return self._built(results, given)
 
+    def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = ()) -> None:
+        """Write what the function writes to Python's state."""
+        for effect in self.effects:
+            effect.run(tensors, given)
+
     @property
     def steady(self) -> bool:
         """A step can follow another without a look at the state: each finds it as the one before."""
@@ -344,7 +355,7 @@ class Entry:
             after.get(id(tensor), None if cell is None else cell.tensor) is (None if cell is None else cell.tensor)
             for tensor, cell in self.entry_grads
         )
-        return same and self.specs is not None and Steps.suit(self.plan)
+        return same and self.specs is not None and not self.effects and Steps.suit(self.plan)
 
     def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
         """Steps on arrays at the addresses of `feeds`: the stacked results, and how many steps there were."""
@@ -378,6 +389,8 @@ class Entry:
         tensors = [wrap(array) for array in arrays]
         if self.uses_given:
             self._write_back(tensors, given)
+        if self.effects:
+            self.replay(tensors, given)
         if self.results.single:
             return tensors[0]
         return self.results.build(tensors, given)

@@ -21,9 +21,9 @@ from .arguments import difference as key_difference
 from .entry import Entry
 from .entry import difference as entry_difference
 from .looping import loop
-from .reach import Reach
 from .short import MISS
 from .tracer import Reached, Tracer
+from .watch import Watch
 
 OFTEN = 64
 """Traces after which a function warns that something in its key changes with every call."""
@@ -191,15 +191,18 @@ class CompiledFunction:
 
     def _trace(self, call: Call) -> Entry:
         why = self._why(call)
-        reach = Reach(self.fn, call.reached())
-        tracer = Tracer(self.name, reach.arrays)
+        watch = Watch(self.name, [(self.name, self.fn), *call.reached()])
+        tracer = Tracer(self.name, watch.arrays, watch)
         undo = tracer.undo
         try:
             with tracer.active():
-                args, kwargs = call.symbols(tracer)
-                entry = Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics)
+                with watch.active():
+                    args, kwargs = call.symbols(tracer)
+                    watch.call(self.fn, (), {})
+                    result = self.fn(*args, **kwargs)
+                entry = Entry(call, tracer, result, watch, self.numerics)
             tracer.close()
-            del tracer, args, kwargs  # before the compiler asks for memory
+            del tracer, args, kwargs, result, watch  # before the compiler asks for memory
             entry.compile(call)
         except BaseException:
             for step in reversed(undo):

@@ -51,42 +51,47 @@ def _place(slot: str) -> int:
 
 def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
     """A function of the arguments of a call, for the memory that the entry is bound to now."""
-    plan, specs, reach = entry.plan, entry.specs, entry.reach
+    plan, specs = entry.plan, entry.specs
     if specs is None:
         return miss
-    changes, names, cells = entry.changes, reach.names, reach.cells
-    more = {reach.current: reach.members, entry.unmoved: entry.hooks or entry.entry_grads}
-    checks = [check for check, needed in more.items() if needed]
     single, plain = entry.results.single, entry.results.single or entry.results.flat
     call = direct(
         plan, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
         container=None if single else tuple,
     )  # fmt: skip
-    homes, finish = entry.homes, entry.finish if entry.touched or entry.owners else None
-    build = entry.results.build
+    if entry.way is None:
+        entry.way = _written(entry)
+    return entry.way(
+        entry.changes,
+        Structure,
+        MISS,
+        entry,
+        call,
+        entry.finish if entry.touched or entry.owners else None,
+        entry.results.build,
+        entry.unmoved if entry.hooks or entry.entry_grads else None,
+    )
 
-    def run(args: tuple[Any, ...]) -> Any:
-        if changes != Structure.changes:
-            return MISS
-        try:
-            for scope, name, value in names:
-                if scope[name] is not value:
-                    return MISS
-            for cell, value in cells:
-                if cell.cell_contents is not value:
-                    return MISS
-        except (KeyError, ValueError):
-            return MISS
-        for check in checks:
-            if not check():
-                return MISS
-        if homes and entry.reads != Structure.reads:
-            return MISS
-        result = call(*args)
-        if result is None:
-            return MISS
-        if finish is not None:
-            finish()
-        return result if plain else build(result, ())
 
-    return run
+def _written(entry: Entry) -> Callable[..., Any]:
+    """The short way as a function of what a binding decides. Its text is that of the guards, and what the entry needs of the
+    rest: nothing is called or looped over in vain."""
+    plain = entry.results.single or entry.results.flat
+    lines = [
+        "def way(changes, Structure, MISS, entry, call, finish, build, unmoved):",
+        " def run(args):",
+        "  if changes != Structure.changes: return MISS",
+        "  try:",
+        f"   if not ({entry.reach.text}): return MISS",
+        "  except Exception: return MISS",
+    ]
+    if entry.hooks or entry.entry_grads:
+        lines.append("  if not unmoved(): return MISS")
+    if entry.homes:
+        lines.append("  if entry.reads != Structure.reads: return MISS")
+    lines += ["  result = call(*args)", "  if result is None: return MISS", "  if finish is not None: finish()"]
+    if entry.effects:
+        lines.append("  entry.replay()")
+    lines += [f"  return {'result' if plain else 'build(result, ())'}", " return run"]
+    exec(compile("\n".join(lines), "<guards>", "exec"), entry.reach.space)
+    return entry.reach.space["way"]
