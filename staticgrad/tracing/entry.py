@@ -99,6 +99,7 @@ class Entry:
         for effect in self.effects:
             effect.build = self.results.kept(effect.args, watch.old)
         self.results.seal()
+        self.results._known.clear()
         self.fetches = list(self.results.fetches)
         for fetch in self.fetches:
             tracer.check_active(fetch)

@@ -19,8 +19,7 @@ word = ctypes.c_size_t.from_address
 WORD = ctypes.sizeof(ctypes.c_size_t)
 NULL: Any = type("NULL", (), {"__repr__": lambda self: "NULL"})()
 """Stands for the empty places that calls have on the stack."""
-_cast = ctypes.cast
-_object = ctypes.py_object
+_object = ctypes.py_object.from_address
 
 
 class Places(NamedTuple):
@@ -130,10 +129,7 @@ class Operands:
 
 
 def _at(address: int) -> Any:
-    found = word(address).value
-    if found & 3:  # Python 3.14 marks references that it borrows
-        found &= ~3
-    return _cast(found, _object).value if found else NULL
+    return _object(address).value if word(address).value else NULL
 
 
 def function_of(frame: FrameType) -> Any:
@@ -163,7 +159,7 @@ def _search(frame: FrameType, left: int, right: int, function: int) -> list[Plac
     start = word(id(frame) + inner).value
     if not start or start % WORD:
         return []
-    words = [word(start + WORD * i).value & ~3 for i in range(16)]
+    words = [word(start + WORD * i).value for i in range(16)]
     pairs = [i for i in range(15) if words[i] == left and words[i + 1] == right]
     functions = [i for i in range(8) if words[i] == function]
     return [Places(inner, WORD * functions[0], WORD * pairs[0])] if pairs and functions else []
@@ -193,7 +189,7 @@ def _agrees(at: Places) -> bool:
         step = code.steps.get(frame.f_lasti) if event == "opcode" else None
         if step is not None and step.op == "BINARY_OP":
             stack = word(id(frame) + at.inner).value + at.locals + WORD * code.locals
-            operands = [word(stack + WORD * (step.depth - 2 + i)).value & ~3 for i in range(2)]
+            operands = [word(stack + WORD * (step.depth - 2 + i)).value for i in range(2)]
             seen.append(operands == [id(left), id(right)])
         return local
 

@@ -32,15 +32,15 @@ class Results:
         self.uses_given = False
         self._known: dict[int, Build] = {}
         self.build = self._walk(result)
-        self._result = result
+        self._form = isinstance(result, Traced), [id(part) for part in result] if type(result) is tuple else None
         self.seal()
 
     def seal(self) -> None:
         """No more values are kept."""
-        result = self._result
-        self.single = isinstance(result, Traced) and len(self.fetches) == 1
+        one, parts = self._form
+        self.single = one and len(self.fetches) == 1
         """The result is one tensor of the run."""
-        self.flat = type(result) is tuple and [id(part) for part in result] == [id(fetch) for fetch in self.fetches]
+        self.flat = parts is not None and parts == [id(fetch) for fetch in self.fetches]
         """It is a tuple of the tensors of the run, in their order."""
 
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:

@@ -14,6 +14,7 @@ import collections
 import dis
 import functools
 import gc
+import itertools
 import os
 import sys
 import sysconfig
@@ -95,7 +96,7 @@ class Watch:
     def active(self) -> Iterator[None]:
         """Look at what this thread does. What it does then is undone at the end: each run does it."""
         places()
-        self._young = gc.get_objects(0)  # kept, so that no new object gets the id of one of these
+        self._young = _youngest()
         enabled, before = gc.isenabled(), sys.gettrace()
         gc.disable()
         sys._getframe().f_trace_opcodes = True  # CPython 3.12 asks for one before it gives any frame's
@@ -105,8 +106,7 @@ class Watch:
             sys.settrace(before)
             if self.error is not None:  # the user's code caught it
                 raise self.error
-            young = set(map(id, self._young))
-            self._fresh = {id(x) for x in gc.get_objects(0)} - young
+            self._fresh = _youngest() - self._young
             self.effects = [effect for effect in self.effects if effect.holder is None or self.old(effect.holder)]
         except BaseException:
             sys.settrace(before)
@@ -160,7 +160,7 @@ class Watch:
             return True
         if not gc.is_tracked(x) or id(x) in self.untracked:
             return False
-        return any(y is x for y in gc.get_objects(0)) and not any(y is x for y in self._young)
+        return id(x) not in self._young and id(x) in _youngest()
 
     def make(self, x: Any) -> None:
         self.made[id(x)] = x
@@ -1234,6 +1234,15 @@ def _kind_of(file: str) -> str:
     if file.startswith(STDLIB):
         return NEVER if file[len(STDLIB) :].startswith(MACHINERY) else OUTSIDE
     return OWN
+
+
+def _youngest() -> set[int]:
+    """The ids of the objects that the garbage collector has not looked at yet.
+
+    One call of C code, in which no other thread runs: nothing may hold a tuple that is half made, as Python refuses to go on
+    with one that somebody else refers to.
+    """
+    return set(map(id, itertools.chain.from_iterable(map(gc.get_objects, (0,)))))
 
 
 def _kind_of_class(kind: type) -> str:
