@@ -25,6 +25,56 @@ from .saving import load, save
 Hyper = Callable[[str], Any]
 
 
+class Slots(dict[Any, Any]):
+    """A dict whose members compiled steps are bound to: changes of them are counted in `Structure`."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.get(key, self) is not value:
+            Structure.changes += 1
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        Structure.changes += 1
+        super().__delitem__(key)
+
+    def clear(self) -> None:
+        Structure.changes += 1
+        super().clear()
+
+    def pop(self, *args: Any) -> Any:
+        Structure.changes += 1
+        return super().pop(*args)
+
+    def popitem(self) -> Any:
+        Structure.changes += 1
+        return super().popitem()
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def __ior__(self, other: Any) -> Slots:  # type: ignore[override,misc]
+        self.update(other)
+        return self
+
+
+class State(Slots):
+    """The slots of each parameter."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value if type(value) is Slots else Slots(value))
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = {} if default is None else default
+        return self[key]
+
+
 class Member(NamedTuple):
     """A parameter that takes part in a step."""
 
@@ -47,7 +97,7 @@ class Optimizer:
     def __init__(self, params: Any, defaults: dict[str, Any]):
         self.defaults = defaults
         self.param_groups: list[ParamGroup] = []
-        self.state: dict[Any, dict[str, Tensor]] = {}
+        self.state: dict[Any, dict[str, Tensor]] = State()
         self.variables: dict[Any, dict[str, Any]] = {}
         """Slots in graphs: by the variable's node, and step counts by (graph, group)."""
         self.implicit = params is None
@@ -164,7 +214,7 @@ class Optimizer:
         """One step for the parameters that have a gradient, by position of the group."""
         before = {p: dict(slots) for p, slots in self.state.items()}
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
-            trace.undo.append(lambda: setattr(self, "state", before))
+            trace.undo.append(lambda: self._restore(before))
         with no_grad():
             updates: list[tuple[Any, Any]] = []
             try:
@@ -176,10 +226,15 @@ class Optimizer:
                     for place, _ in updates:
                         check_writeable(place, "step")
             except BaseException:
-                self.state = before  # without the slots that were made
+                self._restore(before)  # without the slots that were made
                 raise
             for place, value in updates:
                 replace(place, value, "step")
+
+    def _restore(self, before: dict[Any, dict[str, Tensor]]) -> None:
+        self.state.clear()
+        for p, slots in before.items():
+            self.state[p] = Slots(slots)
 
     def _tensors(self, what: str) -> list[Tensor]:
         """The parameters, which have to be eager tensors. Raises GraphError."""
@@ -198,7 +253,7 @@ class Optimizer:
         cohorts: dict[int, tuple[Any, list[Member]]] = {}
         fresh: Tensor | None = None
         for p, g in pairs:
-            slots = self.state.setdefault(p, {})
+            slots = self.state.setdefault(p, Slots())
             for name in names:
                 if name not in slots:
                     slots[name] = Tensor(np.zeros(p.shape, p.dtype))

@@ -90,6 +90,7 @@ KINDS = {
     "bytes": Kind("bytes({h}) == {v}", lambda holder, _: bytes(holder), 8),
     "static": Kind("static({h}, {k}) is {v}", static, 7),
     "call": Kind("{h}(*{k}) is {v}", lambda holder, args: holder(*args), 8),
+    "context": Kind("{h}.get(*{k}) is {v}", lambda holder, args: holder.get(*args), 4),
     "contains": Kind("({k} in {h}) is {v}", lambda holder, key: key in holder, 2),
 }  # fmt: skip
 GONE = {

@@ -16,6 +16,7 @@ import functools
 import gc
 import itertools
 import os
+import random
 import sys
 import sysconfig
 import types
@@ -86,6 +87,7 @@ class Watch:
         self._modules: set[int] = set()
         self._files: dict[str, str] = {}
         self._functions: set[int] = set()
+        self._methods: dict[tuple[int, int], Any] = {}
         self.read("item", vars(sg_types), "_default_float", sg_types.get_default_dtype(), "the default dtype")
         for label, value in roots:
             self.saw(value, label)
@@ -174,27 +176,32 @@ class Watch:
             kind = self._files[file] = _kind_of(file)
         if kind is NEVER:
             if "self" in frame.f_code.co_varnames[:1] and file.startswith(METHODS):
-                self._library_method(frame)
+                name = frame.f_code.co_name
+                if not name.startswith("_") or name == "__call__":
+                    self._method(frame, name)
             return None
+        if file == "<string>" and frame.f_globals.get("__name__", "").startswith(("namedtuple_", "staticgrad.")):
+            return None  # what named tuples and dataclasses generate
         back = frame.f_back
+        if kind is OWN and back is not None and self._files.get(back.f_code.co_filename) is NEVER:
+            self._method(frame)
         if kind is OUTSIDE and (back is None or self._files.get(back.f_code.co_filename) is NEVER or back.f_trace is None):
             return None
         return watch_frame(frame, self._local(frame))
 
-    def _library_method(self, frame: FrameType) -> None:
-        """A method of a module or an optimizer, which somebody may replace in its class."""
-        name = frame.f_code.co_name
-        if name.startswith("_") and name != "__call__":
-            return
-        kind = type(frame.f_locals["self"]) if sys.version_info < (3, 13) else type(Operands(frame, code_of(frame.f_code)).local(0))
+    def _method(self, frame: FrameType, name: str = "") -> None:
+        """A method that code of ours calls, which somebody may replace in its class; its name there, where that is known."""
         function = function_of(frame)
-        if (id(kind), name) not in self._modules_methods and function is not None and getattr(kind, name, None) is function:
-            self._modules_methods.add((id(kind), name))
-            self.read("attribute", kind, name, function, f"{kind.__name__}.{name}")
-
-    @functools.cached_property
-    def _modules_methods(self) -> set[tuple[int, str]]:
-        return set()
+        if function is None or not function.__code__.co_argcount:
+            return
+        kind = type(Operands(frame, code_of(frame.f_code)).local(0))
+        if not kind.__flags__ & 1 << 9 or (id(kind), id(function)) in self._methods:
+            return
+        self._methods[id(kind), id(function)] = kind, function
+        names = [name] if name else [n for base in kind.__mro__ for n, v in vars(base).items() if v is function]
+        for name in names:
+            if static(kind, name) is function:
+                self.static(kind, name)
 
     def _local(self, frame: FrameType) -> Callable[..., Any]:
         """What is called before each instruction of a frame."""
@@ -216,7 +223,7 @@ class Watch:
             step = steps.get(frame.f_lasti)
             if step is None:
                 return local
-            if after is not None:
+            if after is not None and not (PRECALLS and step.op == "CALL"):
                 done, offset = after
                 after = None
                 done(operands.top(step.depth, 1)[0] if offset == frame.f_lasti and step.depth else MISSING)
@@ -970,6 +977,10 @@ class Watch:
         return self.computed(*args, *kwargs.values()) if numpy else self.computed()
 
     def _class_call(self, fn: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if fn.__module__.startswith("numpy.random") or issubclass(fn, random.Random):
+            if not [x for x in (*args, *kwargs.values()) if x is not None]:
+                self._random(fn.__name__)
+            return self.make
         if fn.__flags__ & 1 << 9 and _kind_of_class(fn) is not NEVER:
             if type(fn) is not type:
                 self.dunder(fn, "__call__")
@@ -980,10 +991,6 @@ class Watch:
         if fn is type and len(args) == 1:
             self.dunder(args[0])
             return None
-        if fn in (np.random.RandomState, np.random.SeedSequence) or fn.__module__ in ("_random", "random"):
-            if not args and not kwargs:
-                self._random(fn.__name__)
-            return self.make
         if fn in (super, property, staticmethod, classmethod, functools.partial):
             return None
         for x in (*args, *kwargs.values()):
@@ -1063,12 +1070,14 @@ class Watch:
                 self.consumed(x)
             elif name in ("__reduce_ex__", "__reduce__", "dumps", "__getstate__", "__dir__", "dir"):
                 self.all_attributes(x)
+        if name == "default_rng":
+            return self.make
         return self.computed(*args, *kwargs.values(), getter=name in GETTERS)
 
     def _check_allowed(self, fn: Any, name: str, module: Any, first: Any, args: tuple[Any, ...]) -> None:
         kind = type(first)
         home = kind.__module__
-        if (home.startswith("numpy.random") or home in ("random", "_random")) and id(first) not in self.made:
+        if (home.startswith("numpy.random") or home in ("random", "_random")) and not self.fresh_now(first):
             self._random(f"{'np.random' if home.startswith('numpy') else 'random'}.{name}")
         if name == "default_rng" and (not args or args[0] is None):
             self._random("np.random.default_rng")
@@ -1155,11 +1164,10 @@ class Watch:
             self.item(x, args[0], f"{self.label(x)}[{args[0]!r}]")
             return self.computed(getter=True)
         if type(x).__name__ == "ContextVar":
-            call = x.get
 
             def done(result: Any) -> None:
                 if ("context", id(x)) not in self.moved and result is not MISSING:
-                    self.read("call", call, args, result, x.name)
+                    self.read("context", x, args, result, x.name)
 
             return done
         return NotImplemented
@@ -1200,6 +1208,8 @@ class _Scope:
         self.names: tuple[str, ...] = ()
 
 
+PRECALLS = "PRECALL" in dis.opmap
+"""CPython 3.11 makes a call of two instructions. The operands are in order before the first."""
 METHODS = (PACKAGE_DIR + "nn" + os.sep, PACKAGE_DIR + "optim" + os.sep)
 TRUTHS = {op: "on_truth" for op in dis.opmap if ("IF_TRUE" in op or "IF_FALSE" in op) and not op.startswith("INSTRUMENTED")}
 HANDLERS = {
@@ -1217,7 +1227,7 @@ HANDLERS = {
     "STORE_ATTR": "on_set_attribute", "DELETE_ATTR": "on_delete_attribute", "STORE_SUBSCR": "on_set_item",
     "STORE_SLICE": "on_set_slice", "DELETE_SUBSCR": "on_delete_item", "STORE_GLOBAL": "on_set_global",
     "DELETE_GLOBAL": "on_delete_global", "STORE_DEREF": "on_set_deref", "CALL_KW": "on_call", "CALL_FUNCTION_EX": "on_call",
-    "KW_NAMES": "on_keywords", ("PRECALL" if "PRECALL" in dis.opmap else "CALL"): "on_call",
+    "KW_NAMES": "on_keywords", ("PRECALL" if PRECALLS else "CALL"): "on_call",
 }  # fmt: skip
 
 

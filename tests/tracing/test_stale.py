@@ -755,6 +755,8 @@ def counter_that_is_not_read():
 
 @row
 def global_counter():
+    globals()["COUNT"] = 0
+
     def step(x):
         global COUNT
         COUNT += 1
@@ -896,3 +898,186 @@ def test_state_and_change(make):
     actual, run = history_of(make, sg.compile)
     for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
         same(a, b, f"call {i}, {run.recompiles}")
+
+
+# arguments --------------------------------------------------------------------------------------------------------------
+
+
+class Equal:
+    """Equal to all others of its class."""
+
+    def __init__(self, by: float):
+        self.by = by
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equal)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    by: float
+
+
+@dataclasses.dataclass
+class Thawed:
+    by: float
+
+
+# (function, arguments in turn, traces)
+ARGUMENTS = {
+    "equal objects": (lambda x, o: x * o.by, [Equal(2.0), Equal(3.0)], 2),
+    "equal values in frozen dataclasses": (lambda x, o: x * o.by, [Frozen(2.0), Frozen(2.0), Frozen(3.0)], 2),
+    "numbers of two types in them": (lambda x, o: x / o.by if o.by is True else x, [Frozen(1), Frozen(True), Frozen(1.0)], 3),
+    "objects without a hash": (lambda x, o: x * o.by, [Thawed(2.0), Thawed(3.0)], 2),
+    "frozensets": (lambda x, o: x * 2 if True in [i is True for i in o] else x, [frozenset({1}), frozenset({True})], 2),
+    "NumPy's zeros": (lambda x, o: x * o, [np.float32(0.0), np.float32(-0.0), np.float64(0.0)], 3),
+    "zeros": (lambda x, o: x * o, [0.0, -0.0, 0, False, 0j.real, -0.0], 4),
+    "nan": (lambda x, o: x * o, [float("nan"), float("nan"), np.float32("nan"), np.float32("nan")], 2),
+    "keys of dicts": (lambda x, o: x * 2 if [*o][0] is True else x, [{1: 2.0}, {True: 2.0}], 2),
+    "slices": (lambda x, o: x[o], [slice(0, 1), slice(0, 2), slice(0, 1)], 2),
+    "named by type": (lambda x, o: x * 2 if type(o[0]) is bool else x, [(1,), (True,)], 2),
+    "ranges and dates": (lambda x, o: x * len(str(o)), [range(2), range(2), datetime.date(2024, 1, 1)], 2),
+}
+
+
+@pytest.mark.parametrize(("fn", "values", "traces"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_arguments(fn, values, traces):
+    step = sg.compile(fn)
+    for value in values * 2:
+        same(step(X, value).numpy(), fn(sg.tensor(X), value).numpy(), repr(value))
+    assert len(step.recompiles) == traces
+
+
+def test_an_argument_that_changes():
+    step = sg.compile(lambda x, o: x * o.by)
+    argument = Equal(2.0)
+    for by in (2.0, 3.0, 3.0):
+        argument.by = by
+        np.testing.assert_array_equal(step(X, argument), X * np.float32(by))
+    assert step.recompiles[1:] == ["same arguments, but o.by is 3.0 instead of 2.0"]
+
+
+# what can be neither guarded nor repeated -------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+PYTHON_RNG = random.Random(0)
+NUMBERS = itertools.count()
+
+
+def of_generator():
+    yield 1.0
+    yield 2.0
+
+
+GENERATOR = of_generator()
+RANDOM = "draws a random number inside a compiled function"
+CLOCK = "reads the clock inside a compiled function"
+IO = "reads or writes files inside a compiled function"
+# expression -> text
+REFUSED = {
+    "random.random()": RANDOM, "random.randint(1, 3)": RANDOM, "random.choice([1.0, 2.0])": RANDOM,
+    "random.shuffle([1.0, 2.0])": RANDOM, "PYTHON_RNG.gauss(0, 1)": RANDOM, "random.Random().random()": RANDOM,
+    "random.seed(1)": RANDOM, "np.random.rand()": RANDOM, "np.random.randn(3)": RANDOM, "np.random.seed(0)": RANDOM,
+    "np.random.permutation(3)": RANDOM, "RNG.normal()": RANDOM, "RNG.integers(3)": RANDOM, "RNG.shuffle([1])": RANDOM,
+    "np.random.default_rng().random()": RANDOM, "np.random.RandomState().rand()": RANDOM, "os.urandom(2)": RANDOM,
+    "uuid.uuid4().int": RANDOM, "time.time()": CLOCK, "time.perf_counter()": CLOCK, "time.sleep(0)": CLOCK,
+    "datetime.datetime.now().year": CLOCK, "datetime.date.today().year": CLOCK, "open(os.devnull).read()": IO,
+    "os.listdir('.')": IO, "os.path.exists('.')": IO, "np.load('nothing.npy')": IO, "next(NUMBERS)": "an iterator from outside",
+    "next(GENERATOR)": "an iterator from outside", "[i for i in GENERATOR]": "an iterator from outside",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text):
+    state = random.getstate(), np.random.get_state()[2], RNG.bit_generator.state
+    scope = {**globals()}
+    exec(compile(f"def step(x):\n    y = x * 2\n    return y, {text}\n", __file__ + "x", "exec"), scope)
+    step = sg.compile(scope["step"])
+    with pytest.raises(sg.TraceError, match=REFUSED[text]) as caught:
+        step(X)
+    assert caught.value.where is not None
+    assert (caught.value.where.file, caught.value.where.line) == (__file__ + "x", 3)
+    assert "outside" in str(caught.value)
+    assert step.recompiles == []
+    assert state == (random.getstate(), np.random.get_state()[2], RNG.bit_generator.state)
+
+
+def test_a_refusal_can_not_be_caught():
+    @sg.compile
+    def step(x):
+        try:
+            return x * random.random()
+        except TypeError:
+            return x
+
+    with pytest.raises(sg.TraceError, match=RANDOM):
+        step(X)
+
+
+def test_what_a_failing_trace_wrote_is_undone():
+    p, items, table, n = Point(), [1.0, 2.0], {"a": 1.0}, 0
+
+    @sg.compile
+    def step(x):
+        nonlocal n
+        n += 1
+        p.a, p.new = 5.0, 1
+        items.append(3.0)
+        items.sort(reverse=True)
+        table["b"] = table.pop("a")
+        raise ValueError("of the user")
+
+    with pytest.raises(ValueError, match="of the user"):
+        step(X)
+    assert (n, vars(p), items, table) == (0, {"a": 2.0}, [1.0, 2.0], {"a": 1.0})
+
+
+def test_traces_leave_tracing_and_the_collector_as_they_were():
+    import gc
+    import sys
+
+    def tracer(frame, event, arg):
+        return None
+
+    step = sg.compile(lambda x: x * SCALE)
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        step(X)
+        assert sys.gettrace() is tracer
+    finally:
+        sys.settrace(before)
+    assert gc.isenabled()
+
+
+def test_output_is_repeated(capsys):
+    @sg.compile
+    def step(x):
+        print("shape", x.shape, end="!\n")
+        return x * 2
+
+    for _ in range(3):
+        step(X)
+    assert capsys.readouterr().out == "shape (3,)!\n" * 3
+
+
+def test_a_plain_step_is_traced_once():
+    """Reads that give what they gave are no reason for another trace."""
+    net = Scaled()
+    opt = optim.Adam([sg.tensor(1.0, requires_grad=True)])
+    p, d = Point(0), {"n": 0}
+
+    @sg.compile
+    def step(x, by=2.0):
+        p.a += 1
+        d["n"] += 1
+        opt.zero_grad()
+        return net(x) * by + [len(net.many) for _ in range(2)][0]
+
+    for _ in range(4):
+        step(X)
+    assert (p.a, d["n"]) == (4, 4)
+    assert step.recompiles == ["first call"]
