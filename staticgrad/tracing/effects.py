@@ -23,14 +23,19 @@ MOVING = frozenset(
 class Effect:
     """A write to `holder`. kind: "attribute", "item", "cell", "method" (named `key`), "no attribute", "print", "count"."""
 
-    __slots__ = ("args", "build", "holder", "key", "kind", "kwargs")
+    __slots__ = ("args", "build", "done", "holder", "key", "kind", "kwargs")
 
     def __init__(self, kind: str, holder: Any, key: Any, args: Sequence[Any], kwargs: Mapping[str, Any] = {}):
         self.kind, self.holder, self.key, self.args, self.kwargs = kind, holder, key, args, kwargs
+        self.done = kind == "print"
+        """The trace did it already, which its first run need not do again."""
         self.build: Callable[[Any, Any], Any] | None = None
         """(tensors of the run, arguments) -> what is written, where that is made anew by each run."""
 
     def run(self, tensors: Any, given: Any) -> None:
+        if self.done:
+            self.done = False
+            return
         args = self.args if self.build is None else self.build(tensors, given)
         kind, holder, key = self.kind, self.holder, self.key
         if kind == "count":

@@ -343,6 +343,10 @@ class Entry:
         self.finish()
         return self._built(results, given)
 
+    def moves(self, read: Any) -> bool:
+        """Whether a run itself changes what was read."""
+        return read is not None and any(effect.holder is read.holder for effect in self.effects)
+
     def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = ()) -> None:
         """Write what the function writes to Python's state."""
         for effect in self.effects:

@@ -27,6 +27,8 @@ from .watch import Watch
 
 OFTEN = 64
 """Traces after which a function warns that something in its key changes with every call."""
+MOVING = 16
+"""Traces of that kind after which it warns."""
 RECENT = 4
 """Traces whose short way is tried."""
 MOST = 256
@@ -45,6 +47,8 @@ class CompiledFunction:
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.entries: dict[tuple[Any, ...], list[Entry]] = {}
         self.recompiles: list[str] = []
+        self.moving = 0
+        """Traces that were made because a run itself had changed what the trace before had read."""
         self.latest: Entry | None = None
         self.recent: tuple[Entry, ...] = ()
         held = lock()
@@ -191,6 +195,7 @@ class CompiledFunction:
 
     def _trace(self, call: Call) -> Entry:
         why = self._why(call)
+        moved = self.latest is not None and self.latest.moves(self.latest.reach.changed())
         watch = Watch(self.name, [(self.name, self.fn), *call.reached()])
         tracer = Tracer(self.name, watch.arrays, watch)
         undo = tracer.undo
@@ -209,6 +214,15 @@ class CompiledFunction:
                 step()
             raise
         self.recompiles.append(why)
+        if moved:
+            self.moving += 1
+            if self.moving == MOVING:
+                warnings.warn(
+                    f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
+                    "it in a tensor, which is read and written without a trace, or don't compute with it",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
         if len(self.recompiles) == OFTEN:
             warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
         self.entries.setdefault(call.key, []).insert(0, entry)

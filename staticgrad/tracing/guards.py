@@ -91,6 +91,9 @@ KINDS = {
     "static": Kind("static({h}, {k}) is {v}", static, 7),
     "call": Kind("{h}(*{k}) is {v}", lambda holder, args: holder(*args), 8),
     "context": Kind("{h}.get(*{k}) is {v}", lambda holder, args: holder.get(*args), 4),
+    "type of attribute": Kind("type({h}.{n}) is {v}", lambda holder, name: type(_attribute(holder, name)), 1),
+    "type of item": Kind("type({h}[{k}]) is {v}", lambda holder, key: type(_item(holder, key)), 2),
+    "type of cell": Kind("type({h}.cell_contents) is {v}", lambda cell, _: type(_cell(cell, None)), 2),
     "contains": Kind("({k} in {h}) is {v}", lambda holder, key: key in holder, 2),
 }  # fmt: skip
 GONE = {
@@ -248,6 +251,10 @@ class Guards:
         if not self.current() or any(read.difference() is not None for read in self.counted):
             return False
         return dict(self._facts()) == self.snapshot
+
+    def changed(self) -> Read | None:
+        """The first read that gives another value."""
+        return next((read for read in (*self.reads, *self.counted) if read.difference() is not None), None)
 
     def difference(self) -> str | None:
         """What has changed since the trace, in words; None for nothing."""

@@ -15,6 +15,7 @@ import dis
 import functools
 import gc
 import itertools
+import operator
 import os
 import random
 import sys
@@ -130,7 +131,7 @@ class Watch:
         return Guards([read for read in reads if id(read) not in known], counted, structured, skipped)
 
     def _skipped(self, structured: list[tuple[str, Any]]) -> frozenset[str]:
-        changed = {(id(e.holder), e.key) for e in self.effects if e.kind == "attribute"}
+        changed = {(id(e.holder), e.key[1] if e.kind == "count" else e.key) for e in self.effects if e.kind in ("attribute", "count")}
         found = set()
         for label, value in structured:
             for path, module in value.named_modules() if hasattr(value, "named_modules") else ():
@@ -219,6 +220,8 @@ class Watch:
         def local(frame: FrameType, event: str, arg: Any) -> Any:
             nonlocal after
             if event != "opcode":
+                if event == "return":
+                    scope.frame = None  # which keeps this function, and would stay alive with its locals
                 return local
             step = steps.get(frame.f_lasti)
             if step is None:
@@ -559,7 +562,24 @@ class Watch:
 
     # instructions -----------------------------------------------------------------------------------------------------
 
+    def counts(self, scope: Any, step: Step, kind: str, holder: Any, key: Any, value: Any, label: str) -> bool:
+        """Whether `value` is only read to be moved on by a number, as in `x.n += 1`: each run does that with the number that is
+        there, of which just the type matters."""
+        found = type(value) in (int, float) and _counted(scope.code.steps, step)
+        if not found:
+            return False
+        scope.count = found
+        place = (kind, id(holder), _place(key))
+        if place not in self.before and place[1:] not in self.moved:
+            self.read(f"type of {kind}", holder, key, type(value), f"the type of {label}")
+        if place not in self.before and not (kind == "item" and place[2] in self._written_items.get(id(holder), ())):
+            self.moved.add(place)
+        return True
+
     def on_global(self, scope: Any, step: Step) -> None:
+        space = scope.frame.f_globals
+        if step.value in space and self.counts(scope, step, "item", space, step.value, space[step.value], step.value):
+            return
         self.variable(scope.frame.f_globals, step.value, scope.frame.f_builtins)
 
     def on_name(self, scope: Any, step: Step) -> None:
@@ -583,14 +603,16 @@ class Watch:
             value = cell.cell_contents
         except ValueError:
             value = MISSING
-        self.read("cell", cell, None, value, scope.code.names[step.arg])
+        if not self.counts(scope, step, "cell", cell, None, value, scope.code.names[step.arg]):
+            self.read("cell", cell, None, value, scope.code.names[step.arg])
 
-    def on_attribute(self, scope: Any, step: Step) -> Any:
+    def on_attribute(self, scope: Any, step: Step) -> None:
         (x,) = scope.operands.top(step.depth, 1)
+        if step.op == "LOAD_ATTR" and _is_settled(x, step.value):
+            value = object.__getattribute__(x, step.value)
+            if self.counts(scope, step, "attribute", x, step.value, value, f"{self.label(x)}.{step.value}"):
+                return
         self.attribute(x, step.value)
-        if isinstance(x, functools.partial) or isinstance(x, np.ndarray):
-            return None
-        return None
 
     def on_super(self, scope: Any, step: Step) -> None:
         _, this, x = scope.operands.top(step.depth, 3)
@@ -598,6 +620,9 @@ class Watch:
 
     def on_item(self, scope: Any, step: Step) -> Any:
         holder, key = scope.operands.top(step.depth, 2)
+        if type(holder) is dict and _simple(key) and key in holder:
+            if self.counts(scope, step, "item", holder, key, holder[key], f"{self.label(holder)}[{key!r}]"):
+                return None
         return self.subscript(holder, key)
 
     def on_slice(self, scope: Any, step: Step) -> Any:
@@ -805,9 +830,12 @@ class Watch:
 
     def on_set_attribute(self, scope: Any, step: Step) -> None:
         value, x = scope.operands.top(step.depth, 2)
-        self.set_attribute(x, step.value, value)
+        count, scope.count = scope.count, None
+        if count is None:
+            self.moved.discard(("attribute", id(x), step.value))
+        self.set_attribute(x, step.value, value, count)
 
-    def set_attribute(self, x: Any, name: str, value: Any) -> None:
+    def set_attribute(self, x: Any, name: str, value: Any, count: Any = None) -> None:
         if isinstance(x, (Symbol, Tensor)) and static(type(x), name) is not MISSING:
             return
         how = static(type(x), "__setattr__")
@@ -834,7 +862,7 @@ class Watch:
             except AttributeError:
                 old = MISSING
         self.remember("attribute", x, name, old)
-        self.effects.append(Effect("attribute", x, name, (value,)))
+        self._wrote("attribute", x, name, value, count)
 
     def on_delete_attribute(self, scope: Any, step: Step) -> None:
         (x,) = scope.operands.top(step.depth, 1)
@@ -846,13 +874,22 @@ class Watch:
 
     def on_set_item(self, scope: Any, step: Step) -> None:
         value, holder, key = scope.operands.top(step.depth, 3)
-        self.set_item(holder, key, value)
+        count, scope.count = scope.count, None
+        if count is None:
+            self.moved.discard(("item", id(holder), _place(key)))
+        self.set_item(holder, key, value, count)
 
     def on_set_slice(self, scope: Any, step: Step) -> None:
         value, holder, start, stop = scope.operands.top(step.depth, 4)
         self.set_item(holder, slice(start, stop), value)
 
-    def set_item(self, holder: Any, key: Any, value: Any) -> None:
+    def _wrote(self, kind: str, holder: Any, key: Any, value: Any, count: Any) -> None:
+        if count is None:
+            self.effects.append(Effect(kind, holder, key, (value,)))
+        else:
+            self.effects.append(Effect("count", holder, (kind, key), count))
+
+    def set_item(self, holder: Any, key: Any, value: Any, count: Any = None) -> None:
         if isinstance(holder, (Symbol, Tensor)):
             return
         if isinstance(static(type(holder), "__setitem__"), types.FunctionType):
@@ -869,7 +906,7 @@ class Watch:
                 self._written_items[id(holder)].add(_place(key))
         elif isinstance(value, CONTAINERS):
             self.content(value)
-        self.effects.append(Effect("item", holder, key, (value,)))
+        self._wrote("item", holder, key, value, count)
 
     def on_delete_item(self, scope: Any, step: Step) -> None:
         holder, key = scope.operands.top(step.depth, 2)
@@ -881,8 +918,11 @@ class Watch:
     def on_set_global(self, scope: Any, step: Step) -> None:
         (value,) = scope.operands.top(step.depth, 1)
         space = scope.frame.f_globals
+        count, scope.count = scope.count, None
+        if count is None:
+            self.moved.discard(("item", id(space), step.value))
         self.remember("item", space, step.value, space.get(step.value, MISSING))
-        self.effects.append(Effect("item", space, step.value, (value,)))
+        self._wrote("item", space, step.value, value, count)
 
     def on_delete_global(self, scope: Any, step: Step) -> None:
         space = scope.frame.f_globals
@@ -898,8 +938,11 @@ class Watch:
             old = cell.cell_contents
         except ValueError:
             old = MISSING
+        count, scope.count = scope.count, None
+        if count is None:
+            self.moved.discard(("cell", id(cell), _place(None)))
         self.remember("cell", cell, _place(None), old)
-        self.effects.append(Effect("cell", cell, scope.code.names[step.arg], (value,)))
+        self._wrote("cell", cell, None, value, count)
 
     # calls ------------------------------------------------------------------------------------------------------------
 
@@ -1079,6 +1122,8 @@ class Watch:
         home = kind.__module__
         if (home.startswith("numpy.random") or home in ("random", "_random")) and not self.fresh_now(first):
             self._random(f"{'np.random' if home.startswith('numpy') else 'random'}.{name}")
+        if str(module).startswith("numpy.random") and not home.startswith("numpy.random") and name != "default_rng":
+            self._random(f"np.random.{name}")
         if name == "default_rng" and (not args or args[0] is None):
             self._random("np.random.default_rng")
         if module in ("_random", "_secrets"):
@@ -1201,11 +1246,14 @@ class Watch:
 class _Scope:
     """A frame, what is known of its code, and where its operands are."""
 
-    __slots__ = ("code", "frame", "names", "operands")
+    __slots__ = ("code", "count", "frame", "names", "operands")
 
     def __init__(self, frame: FrameType, code: Any, operands: Operands):
-        self.frame, self.code, self.operands = frame, code, operands
+        self.frame: Any = frame
+        self.code, self.operands = code, operands
         self.names: tuple[str, ...] = ()
+        self.count: tuple[Any, Any] | None = None
+        """(operation, number) of a statement like `x.n += 1` that is under way."""
 
 
 PRECALLS = "PRECALL" in dis.opmap
@@ -1259,6 +1307,42 @@ def _kind_of_class(kind: type) -> str:
     module = sys.modules.get(kind.__module__)
     file = getattr(module, "__file__", None)
     return OWN if file is None else _kind_of(file)
+
+
+OPERATIONS = {"+=": operator.add, "-=": operator.sub, "*=": operator.mul}
+
+
+def _counted(steps: dict[int, Step], step: Step) -> tuple[Any, Any] | None:
+    """(operation, number) where the instructions behind a load move the value on by a number and store it where it was."""
+    number = steps.get(step.next)
+    if number is None or number.op != "LOAD_CONST" or type(number.value) not in (int, float):
+        return None
+    binary = steps.get(number.next)
+    operation = OPERATIONS.get(dis._nb_ops[binary.arg][1]) if binary is not None and binary.op == "BINARY_OP" else None  # type: ignore[attr-defined]
+    store = steps.get(binary.next) if binary is not None else None
+    while store is not None and store.op == "SWAP":
+        store = steps.get(store.next)
+    wanted = STORES.get(step.op)
+    if operation is None or store is None or store.op != wanted or (step.op != "BINARY_SUBSCR" and store.value != step.value):
+        return None
+    return operation, number.value
+
+
+STORES = {"LOAD_ATTR": "STORE_ATTR", "LOAD_GLOBAL": "STORE_GLOBAL", "LOAD_DEREF": "STORE_DEREF", "BINARY_SUBSCR": "STORE_SUBSCR"}
+
+
+def _is_settled(x: Any, name: str) -> bool:
+    """Whether an object itself has the attribute, in plain places."""
+    if not type(x).__flags__ & 1 << 9 or isinstance(x, (type, types.ModuleType, Symbol, Tensor)):
+        return isinstance(x, types.SimpleNamespace) and name in vars(x)
+    if type(x).__getattribute__ is not object.__getattribute__:
+        return False
+    if isinstance(static(type(x), "__setattr__"), types.FunctionType) and not hasattr(type(x), "named_modules"):
+        return False
+    found = static(type(x), name)
+    if isinstance(found, types.MemberDescriptorType):
+        return getattr(x, name, MISSING) is not MISSING
+    return not hasattr(type(found), "__set__") and name in getattr(x, "__dict__", ())
 
 
 def _place(key: Any) -> Any:

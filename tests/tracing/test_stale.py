@@ -930,15 +930,15 @@ class Thawed:
 ARGUMENTS = {
     "equal objects": (lambda x, o: x * o.by, [Equal(2.0), Equal(3.0)], 2),
     "equal values in frozen dataclasses": (lambda x, o: x * o.by, [Frozen(2.0), Frozen(2.0), Frozen(3.0)], 2),
-    "numbers of two types in them": (lambda x, o: x / o.by if o.by is True else x, [Frozen(1), Frozen(True), Frozen(1.0)], 3),
+    "numbers of two types in them": (lambda x, o: x / o.by if o.by is True else x * 3, [Frozen(1), Frozen(True), Frozen(1.0)], 3),
     "objects without a hash": (lambda x, o: x * o.by, [Thawed(2.0), Thawed(3.0)], 2),
-    "frozensets": (lambda x, o: x * 2 if True in [i is True for i in o] else x, [frozenset({1}), frozenset({True})], 2),
+    "frozensets": (lambda x, o: x * 2 if True in [i is True for i in o] else x * 3, [frozenset({1}), frozenset({True})], 2),
     "NumPy's zeros": (lambda x, o: x * o, [np.float32(0.0), np.float32(-0.0), np.float64(0.0)], 3),
     "zeros": (lambda x, o: x * o, [0.0, -0.0, 0, False, 0j.real, -0.0], 4),
     "nan": (lambda x, o: x * o, [float("nan"), float("nan"), np.float32("nan"), np.float32("nan")], 2),
-    "keys of dicts": (lambda x, o: x * 2 if [*o][0] is True else x, [{1: 2.0}, {True: 2.0}], 2),
+    "keys of dicts": (lambda x, o: x * 2 if [*o][0] is True else x * 3, [{1: 2.0}, {True: 2.0}], 2),
     "slices": (lambda x, o: x[o], [slice(0, 1), slice(0, 2), slice(0, 1)], 2),
-    "named by type": (lambda x, o: x * 2 if type(o[0]) is bool else x, [(1,), (True,)], 2),
+    "named by type": (lambda x, o: x * 2 if type(o[0]) is bool else x * 3, [(1,), (True,)], 2),
     "ranges and dates": (lambda x, o: x * len(str(o)), [range(2), range(2), datetime.date(2024, 1, 1)], 2),
 }
 
