@@ -104,6 +104,16 @@ class Optimizer:
         for group in [{"params": []}] if params is None else as_groups(params):
             self.add_param_group(group)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Compiled steps rely on the members: `state`, `param_groups`, methods that are replaced."""
+        if vars(self).get(name, self) is not value:
+            Structure.changes += 1
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        Structure.changes += 1
+        object.__delattr__(self, name)
+
     # the rule, in subclasses ------------------------------------------------------------------------------------------
 
     def check(self, group: ParamGroup) -> None:
@@ -183,6 +193,8 @@ class Optimizer:
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(path, fact) for all that a traced step depends on beside numbers: equal structures run one compiled step."""
         facts: list[tuple[str, Hashable]] = [("optimizer", (type(self).__name__, id(self)))]
+        facts += [(name, value) for name, value in vars(self).items() if callable(value) and hasattr(type(self), name)]
+        facts.append(("state", id(self.state)))
         for i, group in enumerate(self.param_groups):
             facts += [(f"param_groups[{i}].{key}", form) for key, form in group.structure()]
         for i, p in enumerate(self.parameters()):

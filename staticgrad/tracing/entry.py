@@ -121,8 +121,6 @@ class Entry:
         self.reach = watch.close()
         self.specs = self._specs(call)
         self.short: Callable[[tuple[Any, ...]], Any] = miss
-        self.way: Callable[..., Any] | None = None
-        """The short way, once its text is compiled; see `short_way`."""
         self.free = False
         """The short way needs no lock: it reads what it relies on, runs in one native call, and changes nothing else."""
         self.changes = self.reads = -1

@@ -8,6 +8,8 @@ Members and settings of modules and optimizers count their changes in `Structure
 from __future__ import annotations
 
 import itertools
+import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from keyword import iskeyword
 from operator import is_
@@ -151,6 +153,16 @@ class Read:
         return None
 
 
+def _module(read: Read) -> Any:
+    """The module of which a read looked up a variable in its namespace: Python has a short way for `module.name`."""
+    if read.kind != "item" or not isinstance(read.key, str) or not read.key.isidentifier() or iskeyword(read.key):
+        return None
+    if type(read.holder) is not dict or read.value is MISSING:
+        return None
+    module = sys.modules.get(dict.get(read.holder, "__name__", ""))
+    return module if type(module) is types.ModuleType and vars(module) is read.holder else None
+
+
 def _all_same(old: Sequence[Any], now: Sequence[Any]) -> bool:
     return len(old) == len(now) and all(map(same, old, now))
 
@@ -193,9 +205,24 @@ class Guards:
             "MISSING": MISSING, "is_": is_, "chain": itertools.chain, "contents": contents, "static": static,
             "attribute": _attribute, "cell": _cell, "look_up": dict.get,
         }  # fmt: skip
+        self._codes: dict[str, types.CodeType] = {}
+        self.cells: dict[str, types.CellType] = {}
+        """Variables of functions around, by the names that the expression has for them."""
         self.text = self._text()
-        exec(compile(f"def check():\n return {self.text}\n", "<guards>", "exec"), self.space)
-        self._check: Callable[[], bool] = self.space["check"]
+        self._check: Callable[[], bool] = self.function(f" return {self.text}\n")
+
+    def function(self, body: str, head: str = "", **variables: Any) -> Any:
+        """A function with a body in which the expression may occur: `text`. Its free variables are those of the user's
+        functions themselves, and `variables`, by name; head: its parameters."""
+        cells = {**self.cells, **{name: types.CellType(value) for name, value in variables.items()}}
+        known = self._codes.get(body)
+        if known is None:
+            scope: dict[str, Any] = {}
+            around = ", ".join(cells)
+            inner = "".join(f"  {line}\n" for line in body.splitlines())
+            exec(compile(f"def around({around}):\n def run({head}):\n{inner} return run\n", "<guards>", "exec"), scope)
+            known = self._codes[body] = next(c for c in scope["around"].__code__.co_consts if isinstance(c, types.CodeType))
+        return types.FunctionType(known, self.space, "run", None, tuple(cells[name] for name in known.co_freevars))
 
     def _text(self) -> str:
         """The expression; `space` gets the objects that it names."""
@@ -210,7 +237,17 @@ class Guards:
             return name
 
         for i, read in enumerate(self.reads):
+            if read.kind == "cell" and read.value is not MISSING:
+                self.cells[f"c{i}"] = read.holder
+                self.space[f"v{i}"] = read.value
+                terms[f"c{i} is v{i}"] = None
+                continue
             text = KINDS[read.kind].text
+            module = _module(read)
+            if module is not None:
+                self.space[f"v{i}"] = read.value
+                terms[f"{named(module, 'm')}.{read.key} is v{i}"] = None
+                continue
             if read.value is MISSING or ("{n}" in text and (not read.key.isidentifier() or iskeyword(read.key))):
                 text = GONE.get(read.kind, text)
             holder = named(read.holder, "h")

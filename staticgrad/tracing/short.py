@@ -50,7 +50,10 @@ def _place(slot: str) -> int:
 
 
 def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
-    """A function of the arguments of a call, for the memory that the entry is bound to now."""
+    """A function of the arguments of a call, for the memory that the entry is bound to now.
+
+    Its text is that of the guards, and what the entry needs of the rest: nothing is called or looped over in vain.
+    """
     plan, specs = entry.plan, entry.specs
     if specs is None:
         return miss
@@ -59,39 +62,26 @@ def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
         plan, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
         container=None if single else tuple,
     )  # fmt: skip
-    if entry.way is None:
-        entry.way = _written(entry)
-    return entry.way(
-        entry.changes,
-        Structure,
-        MISS,
-        entry,
-        call,
-        entry.finish if entry.touched or entry.owners else None,
-        entry.results.build,
-        entry.unmoved if entry.hooks or entry.entry_grads else None,
-    )
-
-
-def _written(entry: Entry) -> Callable[..., Any]:
-    """The short way as a function of what a binding decides. Its text is that of the guards, and what the entry needs of the
-    rest: nothing is called or looped over in vain."""
-    plain = entry.results.single or entry.results.flat
+    unmoved = entry.unmoved if entry.hooks or entry.entry_grads else None
+    finish = entry.finish if entry.touched or entry.owners else None
+    build = entry.results.build
     lines = [
-        "def way(changes, Structure, MISS, entry, call, finish, build, unmoved):",
-        " def run(args):",
-        "  if changes != Structure.changes: return MISS",
-        "  try:",
-        f"   if not ({entry.reach.text}): return MISS",
-        "  except Exception: return MISS",
+        "if changes != Structure.changes: return MISS",
+        "try:",
+        f" if not ({entry.reach.text}): return MISS",
+        "except Exception: return MISS",
     ]
-    if entry.hooks or entry.entry_grads:
-        lines.append("  if not unmoved(): return MISS")
+    if unmoved is not None:
+        lines.append("if not unmoved(): return MISS")
     if entry.homes:
-        lines.append("  if entry.reads != Structure.reads: return MISS")
-    lines += ["  result = call(*args)", "  if result is None: return MISS", "  if finish is not None: finish()"]
+        lines.append("if entry.reads != Structure.reads: return MISS")
+    lines += ["result = call(*args)", "if result is None: return MISS"]
+    if finish is not None:
+        lines.append("finish()")
     if entry.effects:
-        lines.append("  entry.replay()")
-    lines += [f"  return {'result' if plain else 'build(result, ())'}", " return run"]
-    exec(compile("\n".join(lines), "<guards>", "exec"), entry.reach.space)
-    return entry.reach.space["way"]
+        lines.append("entry.replay()")
+    lines.append(f"return {'result' if plain else 'build(result, ())'}")
+    return entry.reach.function(
+        "\n".join(lines), "args",
+        changes=entry.changes, Structure=Structure, MISS=MISS, entry=entry, call=call, finish=finish, build=build, unmoved=unmoved,
+    )  # fmt: skip

@@ -178,7 +178,7 @@ class Watch:
         if kind is NEVER:
             if "self" in frame.f_code.co_varnames[:1] and file.startswith(METHODS):
                 name = frame.f_code.co_name
-                if not name.startswith("_") or name == "__call__":
+                if name in RULES:
                     self._method(frame, name)
             return None
         if file == "<string>" and frame.f_globals.get("__name__", "").startswith(("namedtuple_", "staticgrad.")):
@@ -196,13 +196,13 @@ class Watch:
         if function is None or not function.__code__.co_argcount:
             return
         kind = type(Operands(frame, code_of(frame.f_code)).local(0))
-        if not kind.__flags__ & 1 << 9 or (id(kind), id(function)) in self._methods:
+        if not kind.__flags__ & 1 << 9 or (id(kind), id(function)) in self._methods or (name and (not hasattr(kind, "structure") or issubclass(kind, dict))):
             return
         self._methods[id(kind), id(function)] = kind, function
         names = [name] if name else [n for base in kind.__mro__ for n, v in vars(base).items() if v is function]
         for name in names:
             if static(kind, name) is function:
-                self.static(kind, name)
+                self.static(kind if name != "__call__" else _home(kind, name), name)
 
     def _local(self, frame: FrameType) -> Callable[..., Any]:
         """What is called before each instruction of a frame."""
@@ -285,8 +285,6 @@ class Watch:
                 self.structured.append((label, value))
                 for i, p in enumerate(value.parameters()):
                     self.labels.setdefault(id(p), (f"{label}.parameters[{i}]", p))
-                self.read("attribute", value, "state", value.state, f"{label}.state")
-                self.read("attribute", value, "param_groups", value.param_groups, f"{label}.param_groups")
                 self.read("length", value.param_groups, None, len(value.param_groups), f"{label}.param_groups")
             elif hasattr(value, "named_modules") and id(value) not in self._modules:
                 self.structured.append((label, value))
@@ -417,7 +415,8 @@ class Watch:
         kind = type(x)
         if not kind.__flags__ & 1 << 9 or isinstance(x, (Symbol, Tensor)) or kind.__module__.startswith("numpy"):
             return
-        self.read("type", x, None, kind, f"the class of {self.label(x)}")
+        if not hasattr(kind, "named_modules"):  # a module counts a change of its class
+            self.read("type", x, None, kind, f"the class of {self.label(x)}")
         for name in names:
             self.static(kind, name)
 
@@ -513,7 +512,7 @@ class Watch:
                 return
             self.read("attribute", x, name, MISSING, label)
         elif isinstance(value, types.MethodType) and found is not MISSING and value.__func__ in (found, _inner(found)):
-            if hasattr(type(x), "named_modules"):
+            if hasattr(type(x), "structure"):  # it counts a method of its own
                 self.static(type(x), name)
             else:
                 self.read("method", x, name, value.__func__, label)
@@ -958,7 +957,8 @@ class Watch:
             fn, args = rest[0], rest[1]
             kwargs = rest[2] if more else {}
             self.content(args)
-            self.content(kwargs)
+            if more:
+                self.content(kwargs)
             if not isinstance(args, (tuple, list)) or not isinstance(kwargs, dict):
                 return None
             return self.call(fn, tuple(args), dict(kwargs))
@@ -1194,7 +1194,7 @@ class Watch:
         self.length(x)
 
     def call_isinstance(self, x: Any, kinds: Any) -> Any:
-        if not isinstance(x, (Symbol, Tensor, type)) and type(x).__flags__ & 1 << 9:
+        if not isinstance(x, (Symbol, Tensor, type)) and type(x).__flags__ & 1 << 9 and not hasattr(x, "named_modules"):
             self.read("type", x, None, type(x), f"the class of {self.label(x)}")
 
     def call_iter(self, x: Any, *more: Any) -> Any:
@@ -1258,6 +1258,8 @@ class _Scope:
 
 PRECALLS = "PRECALL" in dis.opmap
 """CPython 3.11 makes a call of two instructions. The operands are in order before the first."""
+RULES = frozenset("__call__ forward step zero_grad slots counts scalars rule updates".split())
+"""Methods by which modules and optimizers are defined, which somebody may replace in our classes."""
 METHODS = (PACKAGE_DIR + "nn" + os.sep, PACKAGE_DIR + "optim" + os.sep)
 TRUTHS = {op: "on_truth" for op in dis.opmap if ("IF_TRUE" in op or "IF_FALSE" in op) and not op.startswith("INSTRUMENTED")}
 HANDLERS = {
@@ -1347,6 +1349,11 @@ def _is_settled(x: Any, name: str) -> bool:
 
 def _place(key: Any) -> Any:
     return key if isinstance(key, str) else plain_key(key)
+
+
+def _home(kind: type, name: str) -> type:
+    """The class in whose body a name is found."""
+    return next(base for base in kind.__mro__ if name in vars(base))
 
 
 def _behind(view: Any) -> Any:
