@@ -417,6 +417,8 @@ class Watch:
             return
         if not hasattr(kind, "named_modules"):  # a module counts a change of its class
             self.read("type", x, None, kind, f"the class of {self.label(x)}")
+        elif names == ("__call__",):
+            kind = _home(kind, "__call__")
         for name in names:
             self.static(kind, name)
 
@@ -1258,8 +1260,8 @@ class _Scope:
 
 PRECALLS = "PRECALL" in dis.opmap
 """CPython 3.11 makes a call of two instructions. The operands are in order before the first."""
-RULES = frozenset("__call__ forward step zero_grad slots counts scalars rule updates".split())
-"""Methods by which modules and optimizers are defined, which somebody may replace in our classes."""
+RULES = frozenset("__call__ forward step zero_grad rule updates".split())
+"""Methods of modules and optimizers that somebody may replace in our own classes."""
 METHODS = (PACKAGE_DIR + "nn" + os.sep, PACKAGE_DIR + "optim" + os.sep)
 TRUTHS = {op: "on_truth" for op in dis.opmap if ("IF_TRUE" in op or "IF_FALSE" in op) and not op.startswith("INSTRUMENTED")}
 HANDLERS = {
