@@ -30,8 +30,8 @@ class ArrayKey(NamedTuple):
 
 
 class Value:
-    """An argument that is part of the key: by what it is, where it can't change; by its identity otherwise, whatever its `__eq__`
-    says."""
+    """An argument that is part of the key: by what it is, where it can't change; by its identity otherwise, whatever its
+    `__eq__` says."""
 
     __slots__ = ("key", "value")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 
 from .guards import MISSING
 
-BLIND = frozenset("append appendleft extend extendleft add update clear discard __setitem__ __ior__ __iadd__".split())
+BLIND = frozenset([
+    "append", "appendleft", "extend", "extendleft", "add", "update", "clear", "discard", "__setitem__", "__ior__",
+    "__iadd__",
+])
 """Methods that change a container whatever is in it."""
 MOVING = frozenset(
-    "pop popleft popitem insert remove sort reverse rotate setdefault move_to_end intersection_update difference_update "
-    "symmetric_difference_update __delitem__ __iand__ __isub__ __ixor__ __imul__ subtract".split()
+    ["pop", "popleft", "popitem", "insert", "remove", "sort", "reverse", "rotate", "setdefault", "move_to_end", "intersection_update", "difference_update", "symmetric_difference_update", "__delitem__", "__iand__", "__isub__", "__ixor__", "__imul__", "subtract"]
 )
 """Methods whose effect depends on what is there."""
 
@@ -67,7 +70,7 @@ def count(holder: Any, where: tuple[str, Any], args: Sequence[Any]) -> None:
 
 
 def put(holder: Any, name: str, value: Any) -> None:
-    """Set an attribute as the user's statement does; on modules without a count of the change where no code of ours reads it."""
+    """Set an attribute as the user's statement does; on modules without a count where no code of ours reads it."""
     if isinstance(holder, type):
         setattr(holder, name, value)
     elif hasattr(type(holder), "named_modules") and holder._roles.get(name) is None and name != "training":
@@ -109,10 +112,8 @@ def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
         if value is not MISSING:
             (setattr if isinstance(holder, type) else object.__setattr__)(holder, key, value)
         else:
-            try:
+            with contextlib.suppress(AttributeError):
                 (delattr if isinstance(holder, type) else object.__delattr__)(holder, key)
-            except AttributeError:
-                pass
     elif kind == "cell":
         if value is MISSING:
             del holder.cell_contents

@@ -14,8 +14,7 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import is_
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np

@@ -46,7 +46,7 @@ class Results:
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
         """As the result, for what the function keeps in Python's state. old: whether an object was there before the trace;
         None where every run keeps the same objects."""
-        if all(not isinstance(x, Symbol) and (type(x).__hash__ is not None and _plain(x) or old(x)) for x in args):
+        if all(not isinstance(x, Symbol) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args):
             return None
         self._old = old
         try:

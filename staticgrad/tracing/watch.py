@@ -54,13 +54,14 @@ DUNDERS = {
 }  # fmt: skip
 COMPARED = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
 CLOCKS = frozenset(
-    "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns thread_time thread_time_ns "
-    "localtime gmtime ctime asctime strftime sleep clock_gettime clock_gettime_ns".split()
+    ["time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime", "ctime", "asctime", "strftime", "sleep", "clock_gettime", "clock_gettime_ns"]
 )
-HARMLESS_OS = frozenset("fspath cpu_count getpid".split())
-FILES = frozenset("load loadtxt genfromtxt fromfile memmap save savez savetxt open_memmap".split())
-PURE = frozenset("id callable repr hash print super issubclass __build_class__ locals globals".split())
-GETTERS = frozenset("getattr get next pop popleft popitem setdefault __getitem__ __getattribute__ __next__".split())
+HARMLESS_OS = frozenset(["fspath", "cpu_count", "getpid"])
+FILES = frozenset(["load", "loadtxt", "genfromtxt", "fromfile", "memmap", "save", "savez", "savetxt", "open_memmap"])
+PURE = frozenset(["id", "callable", "repr", "hash", "print", "super", "issubclass", "__build_class__", "locals", "globals"])
+GETTERS = frozenset([
+    "getattr", "get", "next", "pop", "popleft", "popitem", "setdefault", "__getitem__", "__getattribute__", "__next__",
+])
 
 
 class Watch:
@@ -1260,7 +1261,7 @@ class _Scope:
 
 PRECALLS = "PRECALL" in dis.opmap
 """CPython 3.11 makes a call of two instructions. The operands are in order before the first."""
-RULES = frozenset("__call__ forward step zero_grad rule updates".split())
+RULES = frozenset(["__call__", "forward", "step", "zero_grad", "rule", "updates"])
 """Methods of modules and optimizers that somebody may replace in our own classes."""
 METHODS = (PACKAGE_DIR + "nn" + os.sep, PACKAGE_DIR + "optim" + os.sep)
 TRUTHS = {op: "on_truth" for op in dis.opmap if ("IF_TRUE" in op or "IF_FALSE" in op) and not op.startswith("INSTRUMENTED")}

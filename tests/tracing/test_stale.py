@@ -18,9 +18,7 @@ import itertools
 import os
 import random
 import threading
-import time
 import types
-import uuid
 from typing import Any
 
 import numpy as np
@@ -371,7 +369,7 @@ def item_of_a_long_list():
 
 @row
 def long_dict():
-    items = {i: 1.0 for i in range(80)}
+    items = dict.fromkeys(range(80), 1.0)
     return lambda x: x * items[70] + sum(items.values()), [*putter(items, 70, 5.0), *putter(items, 99, 5.0)]
 
 
@@ -406,7 +404,7 @@ def order_of_a_dict():
 @row
 def dict_get_and_in():
     items = {"a": 1.0}
-    return lambda x: x * items.get("b", 7.0) + ("c" in items) + ("c" not in items.keys()), [
+    return lambda x: x * items.get("b", 7.0) + ("c" in items) + ("c" not in items), [
         *putter(items, "b", 2.0), *putter(items, "c", 2.0), lambda: items.pop("b"),
     ]  # fmt: skip
 
