@@ -58,7 +58,7 @@ class Slots(dict[Any, Any]):
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 
-    def __ior__(self, other: Any) -> Slots:  # type: ignore[override,misc]
+    def __ior__(self, other: Any) -> Slots:  # type: ignore[misc]
         self.update(other)
         return self
 

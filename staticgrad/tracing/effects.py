@@ -12,13 +12,44 @@ import numpy as np
 
 from .guards import MISSING
 
-BLIND = frozenset([
-    "append", "appendleft", "extend", "extendleft", "add", "update", "clear", "discard", "__setitem__", "__ior__",
-    "__iadd__",
-])
+BLIND = frozenset(
+    [
+        "append",
+        "appendleft",
+        "extend",
+        "extendleft",
+        "add",
+        "update",
+        "clear",
+        "discard",
+        "__setitem__",
+        "__ior__",
+        "__iadd__",
+    ]
+)
 """Methods that change a container whatever is in it."""
 MOVING = frozenset(
-    ["pop", "popleft", "popitem", "insert", "remove", "sort", "reverse", "rotate", "setdefault", "move_to_end", "intersection_update", "difference_update", "symmetric_difference_update", "__delitem__", "__iand__", "__isub__", "__ixor__", "__imul__", "subtract"]
+    [
+        "pop",
+        "popleft",
+        "popitem",
+        "insert",
+        "remove",
+        "sort",
+        "reverse",
+        "rotate",
+        "setdefault",
+        "move_to_end",
+        "intersection_update",
+        "difference_update",
+        "symmetric_difference_update",
+        "__delitem__",
+        "__iand__",
+        "__isub__",
+        "__ixor__",
+        "__imul__",
+        "subtract",
+    ]
 )
 """Methods whose effect depends on what is there."""
 
@@ -138,5 +169,3 @@ def _refill(holder: Any, value: Any) -> None:
     else:
         holder.clear()
         holder.update(value) if isinstance(holder, set) else holder.extend(value)
-
-

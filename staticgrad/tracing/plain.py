@@ -60,7 +60,7 @@ def key(value: Any) -> Hashable:
         return Same(value)
     if kind in PRINTED or (isinstance(value, PRINTED) and kind.__module__ in ("datetime", "pathlib", "pathlib._local")):
         return kind, repr(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and kind.__dataclass_params__.frozen:
         names = [field.name for field in dataclasses.fields(value)]
         if getattr(value, "__dict__", names).__len__() == len(names) and all(hasattr(value, name) for name in names):
             return kind, *(key(getattr(value, name)) for name in names)

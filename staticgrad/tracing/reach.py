@@ -1,8 +1,6 @@
-"""What a function reads from outside: globals, closure cells, attributes, and the modules and optimizers behind them.
+"""The modules, optimizers and tensors that a function mentions, found without running it: in globals, closure cells, attributes.
 
-A trace is right as long as all of that is as it was. What can change without a notice - the binding of a name, an attribute
-of a plain object, the members of a list - is compared at every call. Modules, optimizers and tensors count their changes in
-`Structure`; they are compared when it moved.
+`sg.compare` needs them before the first run. What a compiled function relies on is seen while it is traced (`watch.py`).
 """
 
 from __future__ import annotations
@@ -62,12 +60,6 @@ class Reach:
                 self._look(label, holder)
         self.modules = [(label, x) for label, x in self.structured if not hasattr(x, "param_groups")]
         self.optimizers = [(label, x) for label, x in self.structured if hasattr(x, "param_groups")]
-        self.snapshot = dict(_facts(self.modules))
-
-    def freeze(self) -> None:
-        """Remember the optimizers as they are after the trace, which makes their slots, and lists that it wrote into."""
-        self.members[:] = [(container, tuple(container)) for container, _ in self.members]
-        self.snapshot.update(_facts(self.optimizers))
 
     # following ------------------------------------------------------------------------------------------------------
 

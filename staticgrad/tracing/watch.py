@@ -46,7 +46,7 @@ SILENT = ("numpy", "scipy", "numba", "llvmlite", "networkx", "opt_einsum", "thre
 """Packages whose frames are not looked at."""
 MACHINERY = ("importlib", "threading.py", "warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py")
 CONTAINERS = (list, dict, set, frozenset, tuple, collections.deque, bytearray, types.MappingProxyType)
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 ITERATORS = "__next__"
 DUNDERS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul", "&": "and",
@@ -54,14 +54,44 @@ DUNDERS = {
 }  # fmt: skip
 COMPARED = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
 CLOCKS = frozenset(
-    ["time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime", "ctime", "asctime", "strftime", "sleep", "clock_gettime", "clock_gettime_ns"]
+    [
+        "time",
+        "time_ns",
+        "monotonic",
+        "monotonic_ns",
+        "perf_counter",
+        "perf_counter_ns",
+        "process_time",
+        "process_time_ns",
+        "thread_time",
+        "thread_time_ns",
+        "localtime",
+        "gmtime",
+        "ctime",
+        "asctime",
+        "strftime",
+        "sleep",
+        "clock_gettime",
+        "clock_gettime_ns",
+    ]
 )
 HARMLESS_OS = frozenset(["fspath", "cpu_count", "getpid"])
 FILES = frozenset(["load", "loadtxt", "genfromtxt", "fromfile", "memmap", "save", "savez", "savetxt", "open_memmap"])
 PURE = frozenset(["id", "callable", "repr", "hash", "print", "super", "issubclass", "__build_class__", "locals", "globals"])
-GETTERS = frozenset([
-    "getattr", "get", "next", "pop", "popleft", "popitem", "setdefault", "__getitem__", "__getattribute__", "__next__",
-])
+GETTERS = frozenset(
+    [
+        "getattr",
+        "get",
+        "next",
+        "pop",
+        "popleft",
+        "popitem",
+        "setdefault",
+        "__getitem__",
+        "__getattribute__",
+        "__next__",
+    ]
+)
 
 
 class Watch:
@@ -132,7 +162,9 @@ class Watch:
         return Guards([read for read in reads if id(read) not in known], counted, structured, skipped)
 
     def _skipped(self, structured: list[tuple[str, Any]]) -> frozenset[str]:
-        changed = {(id(e.holder), e.key[1] if e.kind == "count" else e.key) for e in self.effects if e.kind in ("attribute", "count")}
+        changed = {
+            (id(e.holder), e.key[1] if e.kind == "count" else e.key) for e in self.effects if e.kind in ("attribute", "count")
+        }
         found = set()
         for label, value in structured:
             for path, module in value.named_modules() if hasattr(value, "named_modules") else ():
@@ -197,7 +229,11 @@ class Watch:
         if function is None or not function.__code__.co_argcount:
             return
         kind = type(Operands(frame, code_of(frame.f_code)).local(0))
-        if not kind.__flags__ & 1 << 9 or (id(kind), id(function)) in self._methods or (name and (not hasattr(kind, "structure") or issubclass(kind, dict))):
+        if (
+            not kind.__flags__ & 1 << 9
+            or (id(kind), id(function)) in self._methods
+            or (name and (not hasattr(kind, "structure") or issubclass(kind, dict)))
+        ):
             return
         self._methods[id(kind), id(function)] = kind, function
         names = [name] if name else [n for base in kind.__mro__ for n, v in vars(base).items() if v is function]
@@ -353,7 +389,7 @@ class Watch:
     def length(self, holder: Any) -> None:
         if isinstance(holder, VIEWS):
             holder = _behind(holder)
-        if isinstance(holder, tuple) or isinstance(holder, (str, bytes, range, frozenset, Tensor, Symbol)):
+        if isinstance(holder, (tuple, str, bytes, range, frozenset, Tensor, Symbol)):
             return
         if ("copy", id(holder), None) in self.before or isinstance(holder, np.ndarray):
             self.content(holder, self.label(holder))
@@ -397,7 +433,7 @@ class Watch:
             if isinstance(member, Symbol):
                 continue
             self.saw(member, f"{label}[{name!r}]")
-            if deep and (isinstance(member, CONTAINERS) or isinstance(member, np.ndarray)):
+            if deep and (isinstance(member, (CONTAINERS, np.ndarray))):
                 self.content(member, f"{label}[{name!r}]", deep, arrays)
 
     def array(self, array: np.ndarray) -> None:
@@ -491,7 +527,9 @@ class Watch:
                     self.read("item", space, name, MISSING, label)
             return
         if not kind.__flags__ & 1 << 9 and found is not MISSING:
-            if not isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
+            if not isinstance(
+                found, (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+            ):
                 self._value(x, name, label)
             return
         self._value(x, name, label, found)
@@ -502,7 +540,7 @@ class Watch:
             value = object.__getattribute__(x, name)
         except AttributeError:
             try:  # of a type with ways of its own: types.ModuleType, threading.local
-                value = type(x).__getattribute__(x, name) if not type(x).__flags__ & 1 << 9 or not _is_python(x) else MISSING
+                value = getattr(x, name) if not type(x).__flags__ & 1 << 9 or not _is_python(x) else MISSING
             except AttributeError:
                 value = MISSING
         if value is MISSING:
@@ -676,15 +714,16 @@ class Watch:
             if isinstance(result, (Symbol, Tensor)):
                 return
             if isinstance(result, np.ndarray):
-                if any(result is x or (result.base is not None and (result.base is x or result.base is x.base)) for x in arrays):
+                if any(
+                    result is x or (result.base is not None and (result.base is x or result.base is x.base)) for x in arrays
+                ):
                     self.arrays[id(result)] = result
                     self.labels.setdefault(id(result), (self.label(arrays[0]), result))
                     return
                 if not getter:
                     self.make(result)
-            elif isinstance(result, dict) or hasattr(type(result), "__next__"):
-                if not getter:
-                    self.make(result)
+            elif (isinstance(result, dict) or hasattr(type(result), "__next__")) and not getter:
+                self.make(result)
             for x in arrays:
                 self.array(x)
 
@@ -696,7 +735,7 @@ class Watch:
             self.dunder(holder, "__contains__")
         elif isinstance(holder, (dict, set)) and _simple(item) and ("copy", id(holder), None) not in self.before:
             self.read("contains", holder, item, item in holder, f"{item!r} in {self.label(holder)}")
-        elif isinstance(holder, VIEWS) or isinstance(holder, CONTAINERS) or isinstance(holder, np.ndarray):
+        elif isinstance(holder, (VIEWS, CONTAINERS, np.ndarray)):
             self.content(holder)
         else:
             self.dunder(holder, "__contains__", "__iter__", "__getitem__")
@@ -746,7 +785,7 @@ class Watch:
 
     def on_truth(self, scope: Any, step: Step) -> None:
         (x,) = scope.operands.top(step.depth, 1)
-        if isinstance(x, CONTAINERS) or isinstance(x, np.ndarray):
+        if isinstance(x, (CONTAINERS, np.ndarray)):
             self.length(x)
         elif x is not None and not isinstance(x, (bool, int, float, str)):
             self.dunder(x, "__bool__", "__len__")
@@ -849,7 +888,7 @@ class Watch:
             self.dunder(x, name)
             if not isinstance(found, types.GetSetDescriptorType):
                 return
-        if isinstance(x, types.ModuleType) or (isinstance(x, type)):
+        if isinstance(x, (types.ModuleType, type)):
             space = vars(x)
             self.spaces.setdefault(id(space), (space, x))
             old = space.get(name, MISSING)
@@ -995,11 +1034,11 @@ class Watch:
             return self._python_call(fn, args, kwargs)
         if isinstance(fn, type):
             return self._class_call(fn, args, kwargs)
-        if isinstance(fn, functools._lru_cache_wrapper):  # type: ignore[attr-defined]
+        if isinstance(fn, functools._lru_cache_wrapper):
             return self._cached_call(fn, args, kwargs)
         name = getattr(fn, "__name__", "")
         if not isinstance(name, str) or not _is_native(fn):
-            if hasattr(type(fn), "__call__"):
+            if static(type(fn), "__call__") is not MISSING:
                 self.dunder(fn, "__call__")
             for x in (*args, *kwargs.values()):
                 self.content(x, deep=True, arrays=False)
@@ -1072,9 +1111,7 @@ class Watch:
         owner = getattr(fn, "__self__", None)
         bound = owner is not None and not isinstance(owner, types.ModuleType)
         if bound and not isinstance(owner, type):
-            args, kind = (owner, *args), type(owner)
-        else:
-            kind = type(args[0]) if args else type(None)
+            args = (owner, *args)
         module = owner.__name__ if isinstance(owner, types.ModuleType) else getattr(fn, "__module__", None)
         first = args[0] if args else None
         self._check_allowed(fn, name, module, first, args)
@@ -1083,22 +1120,32 @@ class Watch:
                 self.content(x, deep=True, arrays=False)
             return self.computed()
         special = getattr(self, f"call_{name.strip('_')}", None)
-        if special is not None and (module == "builtins" or bound or isinstance(fn, (types.WrapperDescriptorType, types.MethodDescriptorType))):
+        if special is not None and (
+            module == "builtins" or bound or isinstance(fn, (types.WrapperDescriptorType, types.MethodDescriptorType))
+        ):
             result = special(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        if name in BLIND or name in MOVING:
-            if isinstance(first, (list, dict, set, collections.deque, bytearray)):
-                for x in args[1:]:
-                    if isinstance(x, CONTAINERS) and name not in ("append", "appendleft", "add"):
-                        self.content(x)
-                    if hasattr(type(x), "__next__") and name in ("extend", "update", "extendleft"):
-                        self.consumed(x)
-                self.mutate(first, name, args[1:], name in BLIND, kwargs)
-                return None if name in BLIND else self.computed(getter=True)
+        if (name in BLIND or name in MOVING) and isinstance(first, (list, dict, set, collections.deque, bytearray)):
+            for x in args[1:]:
+                if isinstance(x, CONTAINERS) and name not in ("append", "appendleft", "add"):
+                    self.content(x)
+                if hasattr(type(x), "__next__") and name in ("extend", "update", "extendleft"):
+                    self.consumed(x)
+            self.mutate(first, name, args[1:], name in BLIND, kwargs)
+            return None if name in BLIND else self.computed(getter=True)
         if name in PURE and module == "builtins":
             return None
-        writes = isinstance(first, np.ndarray) and name in ("sort", "fill", "put", "partition", "resize", "itemset", "setfield", "setflags")
+        writes = isinstance(first, np.ndarray) and name in (
+            "sort",
+            "fill",
+            "put",
+            "partition",
+            "resize",
+            "itemset",
+            "setfield",
+            "setflags",
+        )
         out = kwargs.get("out")
         for x in (first if writes else None, *(out if isinstance(out, tuple) else (out,))):
             if isinstance(x, np.ndarray) and id(x) in self.arrays:
@@ -1133,7 +1180,11 @@ class Watch:
             self._random(name)
         if module == "time" and name in CLOCKS:
             self._clock(f"time.{name}")
-        if name in ("now", "today", "utcnow") and isinstance(getattr(fn, "__self__", None), type) and fn.__self__.__module__ == "datetime":
+        if (
+            name in ("now", "today", "utcnow")
+            and isinstance(getattr(fn, "__self__", None), type)
+            and fn.__self__.__module__ == "datetime"
+        ):
             self._clock(f"{fn.__self__.__name__}.{name}")
         if module in ("posix", "nt") and name in ("urandom", "getrandom"):
             self._random(f"os.{name}")
@@ -1333,7 +1384,12 @@ def _counted(steps: dict[int, Step], step: Step) -> tuple[Any, Any] | None:
     return operation, number.value
 
 
-STORES = {"LOAD_ATTR": "STORE_ATTR", "LOAD_GLOBAL": "STORE_GLOBAL", "LOAD_DEREF": "STORE_DEREF", "BINARY_SUBSCR": "STORE_SUBSCR"}
+STORES = {
+    "LOAD_ATTR": "STORE_ATTR",
+    "LOAD_GLOBAL": "STORE_GLOBAL",
+    "LOAD_DEREF": "STORE_DEREF",
+    "BINARY_SUBSCR": "STORE_SUBSCR",
+}
 
 
 def _is_settled(x: Any, name: str) -> bool:
@@ -1394,6 +1450,8 @@ def _counted_class(kind: type) -> bool:
 
 def _counts(read: Read) -> bool:
     """Whether `Structure` counts changes: of tensors and modules that are members of a module."""
-    return read.kind == "attribute" and hasattr(type(read.holder), "named_modules") and (
-        isinstance(read.value, Tensor) or hasattr(type(read.value), "named_modules")
+    return (
+        read.kind == "attribute"
+        and hasattr(type(read.holder), "named_modules")
+        and (isinstance(read.value, Tensor) or hasattr(type(read.value), "named_modules"))
     )

@@ -507,7 +507,7 @@ def test_values_that_leave_the_trace():
 
 
 def test_values_that_leave_the_trace_unseen():
-    """By a way that is no write of Python's: a closure that is not there before, a weak reference, another thread."""
+    """Another thread keeps it: a write that is not the traced function's own."""
     kept = []
 
     def keep(value):

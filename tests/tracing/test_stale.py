@@ -159,7 +159,9 @@ class Derived(Scaled):
 
 def fresh(kind: type) -> Any:
     """A class of its own, which a row may change."""
-    return type(kind)(kind.__name__, kind.__bases__, {k: v for k, v in vars(kind).items() if k not in ("__dict__", "__weakref__")})
+    return type(kind)(
+        kind.__name__, kind.__bases__, {k: v for k, v in vars(kind).items() if k not in ("__dict__", "__weakref__")}
+    )
 
 
 ROWS: dict[str, Any] = {}
@@ -556,7 +558,9 @@ def cached_function():
 @row
 def callbacks():
     box = [2.0]
-    return lambda x: functools.reduce(lambda a, b: a * box[0] + b, map(lambda i: i * box[0], [1.0, 2.0]), x), putter(box, 0, 3.0)
+    return lambda x: functools.reduce(lambda a, b: a * box[0] + b, (i * box[0] for i in [1.0, 2.0]), x), putter(
+        box, 0, 3.0
+    )
 
 
 @row
@@ -630,7 +634,10 @@ def numbers_of_an_array():
 @row
 def functions_of_an_array():
     a = np.array([[1.0, 2.0]], np.float32)
-    return lambda x: x * np.mean(a) + float(np.sum(a * 2)) + a.T[0, 0] + a[0].max(), [*putter(a, (0, 0), 3.0), lambda: a.fill(2.0)]
+    return lambda x: x * np.mean(a) + float(np.sum(a * 2)) + a.T[0, 0] + a[0].max(), [
+        *putter(a, (0, 0), 3.0),
+        lambda: a.fill(2.0),
+    ]
 
 
 @row
@@ -928,7 +935,11 @@ class Thawed:
 ARGUMENTS = {
     "equal objects": (lambda x, o: x * o.by, [Equal(2.0), Equal(3.0)], 2),
     "equal values in frozen dataclasses": (lambda x, o: x * o.by, [Frozen(2.0), Frozen(2.0), Frozen(3.0)], 2),
-    "numbers of two types in them": (lambda x, o: x / o.by if o.by is True else x * 3, [Frozen(1), Frozen(True), Frozen(1.0)], 3),
+    "numbers of two types in them": (
+        lambda x, o: x / o.by if o.by is True else x * 3,
+        [Frozen(1), Frozen(True), Frozen(1.0)],
+        3,
+    ),
     "objects without a hash": (lambda x, o: x * o.by, [Thawed(2.0), Thawed(3.0)], 2),
     "frozensets": (lambda x, o: x * 2 if True in [i is True for i in o] else x * 3, [frozenset({1}), frozenset({True})], 2),
     "NumPy's zeros": (lambda x, o: x * o, [np.float32(0.0), np.float32(-0.0), np.float64(0.0)], 3),
