@@ -308,13 +308,18 @@ def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast") -> 
     The same text runs eagerly without the decorator. Array arguments are run-time values; a new shape repeats the Python
     passes but compiles no kernel. Other arguments, and flags of the modules and optimizers that the function uses, are part
     of the key; learning rates and the like are read at every call. Results are tensors without a tape: call `backward`
-    inside. Python itself - prints, lists, NumPy on plain arrays - runs only while tracing.
+    inside.
+
+    Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
+    arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists
+    that it appends to, prints - each run writes again, tensors included. Reading a number that the function itself changes
+    makes a trace per call (`x.n += 1` alone doesn't): keep it in a tensor.
 
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
 
     A call raises what the operations raise, and TraceError where Python asks for a value that exists only when the step
-    runs; nothing is changed then. Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled
-    function, others wait.
+    runs, for random numbers that are not ours, for the clock, or for files; nothing is changed then.
+    Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled function, others wait.
     """
     check_numerics(numerics)
     if fn is None:

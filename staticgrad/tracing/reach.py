@@ -1,4 +1,4 @@
-"""The modules, optimizers and tensors that a function mentions, found without running it: in globals, closure cells, attributes.
+"""The modules, optimizers and tensors that a function mentions, found without running it: in globals, cells, attributes.
 
 `sg.compare` needs them before the first run. What a compiled function relies on is seen while it is traced (`watch.py`).
 """

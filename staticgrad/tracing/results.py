@@ -78,7 +78,8 @@ class Results:
             if hasattr(part, "_fields"):
                 return lambda tensors, given: kind(*[p(tensors, given) for p in parts])
             return lambda tensors, given: kind([p(tensors, given) for p in parts])
-        if self._old is not None and isinstance(part, (set, collections.deque)) and not any(isinstance(x, Symbol) for x in part):
+        changeable = self._old is not None and isinstance(part, (set, collections.deque))
+        if changeable and not any(isinstance(x, Symbol) for x in part):
             return lambda tensors, given: copy.copy(part)
         if isinstance(part, collections.deque):
             members, most = [self._walk(p) for p in part], part.maxlen
@@ -97,8 +98,9 @@ class Results:
             return lambda tensors, given: _record(blank, {k: p(tensors, given) for k, p in fields.items()})
         held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
         if any(isinstance(value, Traced) for value in held):
+            does = "keeps" if self._old is not None else "returns"
             raise TraceError(
-                f"a compiled function {'keeps' if self._old is not None else 'returns'} a {type(part).__name__} that holds what it computed, and has no value",
+                f"a compiled function {does} a {type(part).__name__} that holds what it computed, and has no value",
                 "return tensors, and tuples, lists, dicts or dataclasses of them",
             )
         return lambda tensors, given: part
@@ -120,7 +122,8 @@ def _plain(value: Any) -> bool:
 def _is_record(value: Any) -> bool:
     """An object that is nothing but its attributes: each run makes another."""
     kind = type(value)
-    return bool(kind.__flags__ & 1 << 9) and hasattr(value, "__dict__") and not callable(value) and kind.__new__ is object.__new__
+    own = bool(kind.__flags__ & 1 << 9) and hasattr(value, "__dict__")
+    return own and not callable(value) and kind.__new__ is object.__new__
 
 
 def _once(build: Build) -> Build:

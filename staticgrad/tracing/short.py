@@ -82,6 +82,6 @@ def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
         lines.append("entry.replay()")
     lines.append(f"return {'result' if plain else 'build(result, ())'}")
     return entry.reach.function(
-        "\n".join(lines), "args",
-        changes=entry.changes, Structure=Structure, MISS=MISS, entry=entry, call=call, finish=finish, build=build, unmoved=unmoved,
+        "\n".join(lines), "args", changes=entry.changes, Structure=Structure, MISS=MISS, entry=entry, call=call,
+        finish=finish, build=build, unmoved=unmoved,
     )  # fmt: skip

@@ -490,10 +490,10 @@ class Watch:
             self._of_class(x, name, label)
             return
         if name == "__dict__":
-            space = getattr(x, "__dict__", None)
-            if isinstance(space, dict):
-                self.spaces[id(space)] = space, x
-                self.labels.setdefault(id(space), (label, space))
+            members = getattr(x, "__dict__", None)
+            if isinstance(members, dict):
+                self.spaces[id(members)] = members, x
+                self.labels.setdefault(id(members), (label, members))
             return
         if name == "__class__":
             self.read("type", x, None, kind, label)
@@ -517,8 +517,8 @@ class Watch:
         if isinstance(x, Tensor) and found is not MISSING:
             return
         if described and isinstance(static(type(found), "__get__"), types.FunctionType):  # as cached_property has it
-            space = getattr(x, "__dict__", None)
-            if isinstance(space, dict) and name in space:
+            own = getattr(x, "__dict__", None)
+            if isinstance(own, dict) and name in own:
                 self._value(x, name, label)
             else:
                 self.dunder(x, name)
@@ -660,9 +660,9 @@ class Watch:
 
     def on_item(self, scope: Any, step: Step) -> Any:
         holder, key = scope.operands.top(step.depth, 2)
-        if type(holder) is dict and _simple(key) and key in holder:
-            if self.counts(scope, step, "item", holder, key, holder[key], f"{self.label(holder)}[{key!r}]"):
-                return None
+        known = type(holder) is dict and _simple(key) and key in holder
+        if known and self.counts(scope, step, "item", holder, key, holder[key], f"{self.label(holder)}[{key!r}]"):
+            return None
         return self.subscript(holder, key)
 
     def on_slice(self, scope: Any, step: Step) -> Any:
@@ -1192,9 +1192,9 @@ class Watch:
             self._io(f"{'os' if module in ('posix', 'nt') else module.strip('_')}.{name}")
         if module in ("io", "_io") or (module == "builtins" and name == "input"):
             self._io(name)
-        if home == "_io" and name not in ("isatty", "fileno", "flush") and first not in (sys.stdout, sys.stderr):
-            if not self.fresh_now(first):
-                self._io(f"{kind.__name__}.{name}")
+        console = name in ("isatty", "fileno", "flush") or first is sys.stdout or first is sys.stderr
+        if home == "_io" and not console and not self.fresh_now(first):
+            self._io(f"{kind.__name__}.{name}")
 
     def _clock(self, what: str) -> NoReturn:
         self.refuse(

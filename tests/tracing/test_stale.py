@@ -18,7 +18,9 @@ import itertools
 import os
 import random
 import threading
+import time  # noqa: F401  (the refused expressions name it)
 import types
+import uuid  # noqa: F401  (likewise)
 from typing import Any
 
 import numpy as np
@@ -1090,3 +1092,27 @@ def test_a_plain_step_is_traced_once():
         step(X)
     assert (p.a, d["n"]) == (4, 4)
     assert step.recompiles == ["first call"]
+
+
+def test_classes_of_modules_are_no_modules():
+    """What a function mentions is found without a run, too: `sg.compare` asks for it."""
+    from staticgrad.tracing.reach import Reach
+
+    net = Scaled()
+    reach = Reach(lambda x: net(x) if isinstance(net, Scaled) else Scaled)
+    assert [module for _, module in reach.modules] == [net]
+
+
+def test_a_number_that_the_step_reads_and_moves_is_warned_of(monkeypatch):
+    monkeypatch.setattr("staticgrad.tracing.function.MOVING", 2)
+    p = Point(0)
+
+    @sg.compile
+    def step(x):
+        p.a += 1
+        return x * p.a
+
+    step(X)
+    step(X)
+    with pytest.warns(RuntimeWarning, match=r"reads state that it changes itself .*p\.a is 2 instead of 1.*keep it in a tensor"):
+        step(X)
