@@ -135,7 +135,7 @@ class Reach:
     def _look(self, label: str, holder: Any) -> None:
         """The attributes of an object that the code mentions, and the methods among them."""
         own = vars(holder)
-        structured = hasattr(holder, "named_modules")
+        structured = not isinstance(holder, type) and hasattr(holder, "named_modules")
         for name in sorted(self._attributes & own.keys()):
             counted = structured and (name in own["_roles"] or isinstance(own[name], (*PLAIN, Tensor)))
             if not counted:

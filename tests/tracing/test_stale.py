@@ -1114,5 +1114,5 @@ def test_a_number_that_the_step_reads_and_moves_is_warned_of(monkeypatch):
 
     step(X)
     step(X)
-    with pytest.warns(RuntimeWarning, match=r"reads state that it changes itself .*p\.a is 2 instead of 1.*keep it in a tensor"):
+    with pytest.warns(RuntimeWarning, match=r"reads state that it changes itself .*p\.a is 2 instead of 1.*in a tensor"):
         step(X)
