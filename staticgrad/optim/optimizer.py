@@ -64,10 +64,14 @@ class Slots(dict[Any, Any]):
 
 
 class State(Slots):
-    """The slots of each parameter."""
+    """The slots of each parameter. None at all are no change."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value if type(value) is Slots else Slots(value))
+        slots = value if type(value) is Slots else Slots(value)
+        if slots or self.get(key):
+            super().__setitem__(key, slots)
+        else:
+            dict.__setitem__(self, key, slots)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         if key not in self:
@@ -106,7 +110,10 @@ class Optimizer:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Compiled steps rely on the members: `state`, `param_groups`, methods that are replaced."""
-        if vars(self).get(name, self) is not value:
+        if name == "state" and type(value) is not State:
+            value, given = State(), value
+            value.update(given)
+        if not isinstance(getattr(type(self), name, None), property) and vars(self).get(name, self) is not value:
             Structure.changes += 1
         object.__setattr__(self, name, value)
 
