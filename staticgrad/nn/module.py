@@ -86,7 +86,8 @@ class Module:
             )
         role, wanted = own["_roles"].get(name), _role_of(value)
         if wanted is None and role is None:
-            if isinstance(value, (*PLAIN, Tensor)) and (name not in own or not _same(own[name], value)):
+            counted = isinstance(value, (*PLAIN, Tensor)) or hasattr(type(self), name)  # a method of its own
+            if counted and (name not in own or not _same(own[name], value)):
                 Structure.changes += 1
             object.__setattr__(self, name, value)
             return
@@ -117,7 +118,7 @@ class Module:
         Structure.changes += 1
 
     def __delattr__(self, name: str) -> None:
-        if self._roles.pop(name, None) is not None:
+        if self._roles.pop(name, None) is not None or hasattr(type(self), name) or isinstance(vars(self).get(name), PLAIN):
             Structure.changes += 1
         object.__delattr__(self, name)
 
@@ -221,6 +222,8 @@ class Module:
                     facts.append((_joined(path, name), (id(value), value.shape, str(value.dtype), value.requires_grad)))
                 elif isinstance(value, PLAIN) and _hashable(value):
                     facts.append((_joined(path, name), value))
+                elif hasattr(type(module), name) and callable(value):  # instead of a method of the class
+                    facts.append((_joined(path, name), value if _hashable(value) else id(value)))
         return tuple(facts)
 
     # changing all of it -----------------------------------------------------------------------------------------------
@@ -330,7 +333,7 @@ def _joined(prefix: str, name: str) -> str:
 def _same(old: Any, new: Any) -> bool:
     if old is new:
         return True
-    return type(old) is type(new) and not isinstance(new, Tensor) and _hashable(new) and _hashable(old) and old == new
+    return type(old) is type(new) and isinstance(new, PLAIN) and _hashable(new) and _hashable(old) and repr(old) == repr(new)
 
 
 def _hashable(value: Any) -> bool:

@@ -27,6 +27,60 @@ from .saving import load, save
 Hyper = Callable[[str], Any]
 
 
+class Slots(dict[Any, Any]):
+    """A dict whose members compiled steps are bound to: changes of them are counted in `Structure`."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.get(key, self) is not value:
+            Structure.changes += 1
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        Structure.changes += 1
+        super().__delitem__(key)
+
+    def clear(self) -> None:
+        Structure.changes += 1
+        super().clear()
+
+    def pop(self, *args: Any) -> Any:
+        Structure.changes += 1
+        return super().pop(*args)
+
+    def popitem(self) -> Any:
+        Structure.changes += 1
+        return super().popitem()
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def __ior__(self, other: Any) -> Slots:  # type: ignore[misc]
+        self.update(other)
+        return self
+
+
+class State(Slots):
+    """The slots of each parameter. None at all are no change."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        slots = value if type(value) is Slots else Slots(value)
+        if slots or self.get(key):
+            super().__setitem__(key, slots)
+        else:
+            dict.__setitem__(self, key, slots)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = {} if default is None else default
+        return self[key]
+
+
 class Member(NamedTuple):
     """A parameter that takes part in a step."""
 
@@ -49,12 +103,25 @@ class Optimizer:
     def __init__(self, params: Any, defaults: dict[str, Any]):
         self.defaults = defaults
         self.param_groups: list[ParamGroup] = []
-        self.state: dict[Any, dict[str, Tensor]] = {}
+        self.state: dict[Any, dict[str, Tensor]] = State()
         self.variables: dict[Any, dict[str, Any]] = {}
         """Slots in graphs: by the variable's node, and step counts by (graph, group)."""
         self.implicit = params is None
         for group in [{"params": []}] if params is None else as_groups(params):
             self.add_param_group(group)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Compiled steps rely on the members: `state`, `param_groups`, methods that are replaced."""
+        if name == "state" and type(value) is not State:
+            value, given = State(), value
+            value.update(given)
+        if not isinstance(getattr(type(self), name, None), property) and vars(self).get(name, self) is not value:
+            Structure.changes += 1
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        Structure.changes += 1
+        object.__delattr__(self, name)
 
     # the rule, in subclasses ------------------------------------------------------------------------------------------
 
@@ -142,6 +209,8 @@ class Optimizer:
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(path, fact) for all that a traced step depends on beside numbers: equal structures run one compiled step."""
         facts: list[tuple[str, Hashable]] = [("optimizer", (type(self).__name__, id(self)))]
+        facts += [(name, value) for name, value in vars(self).items() if callable(value) and hasattr(type(self), name)]
+        facts.append(("state", id(self.state)))
         for i, group in enumerate(self.param_groups):
             facts += [(f"param_groups[{i}].{key}", form) for key, form in group.structure()]
         for i, p in enumerate(self.parameters()):
@@ -173,7 +242,7 @@ class Optimizer:
         """One step for the parameters that have a gradient, by position of the group."""
         before = {p: dict(slots) for p, slots in self.state.items()}
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
-            trace.undo.append(lambda: setattr(self, "state", before))
+            trace.undo.append(lambda: self._restore(before))
         mode = modes.now
         recording, mode.grad = mode.grad, False  # no context manager: Ctrl-C on the way out of one leaves it as it is
         try:
@@ -187,7 +256,7 @@ class Optimizer:
                     for place, _ in updates:
                         check_writeable(place, "step")
             except BaseException:
-                self.state = before  # without the slots that were made
+                self._restore(before)  # without the slots that were made
                 raise
             try:
                 _write(updates)
@@ -198,6 +267,11 @@ class Optimizer:
                 raise
         finally:
             mode.grad = recording
+
+    def _restore(self, before: dict[Any, dict[str, Tensor]]) -> None:
+        self.state.clear()
+        for p, slots in before.items():
+            self.state[p] = Slots(slots)
 
     def _tensors(self, what: str) -> list[Tensor]:
         """The parameters, which have to be eager tensors. Raises GraphError."""
@@ -216,7 +290,7 @@ class Optimizer:
         cohorts: dict[int, tuple[Any, list[Member]]] = {}
         fresh: Tensor | None = None
         for p, g in pairs:
-            slots = self.state.setdefault(p, {})
+            slots = self.state.setdefault(p, Slots())
             for name in names:
                 if name not in slots:
                     slots[name] = Tensor(np.zeros(p.shape, p.dtype))

@@ -13,6 +13,7 @@ from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..operators import Symbol, as_array
 from ..types import SUPPORTED, check_unmasked, shape_text
+from .plain import key as plain_key
 from .tracer import Tracer
 
 ndarray = np.ndarray
@@ -28,6 +29,26 @@ class ArrayKey(NamedTuple):
     hooks: tuple[int, ...] = ()
     same: int = -1
     parameter: bool = False
+
+
+class Value:
+    """An argument that is part of the key: by what it is, where it can't change; by its identity otherwise, whatever its
+    `__eq__` says."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any):
+        self.value = value
+        self.key = plain_key(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Value) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
 
 
 class Call:
@@ -71,16 +92,12 @@ class Call:
             for part in arg:
                 self._add(part)
         elif isinstance(arg, dict):
-            self.parts.append((type(arg), tuple(arg)))
+            self.parts.append((type(arg), tuple(map(Value, arg))))
             for part in arg.values():
                 self._add(part)
-        elif isinstance(arg, slice):
-            self.parts.append((slice, arg.start, arg.stop, arg.step))
-        elif isinstance(arg, float):
-            self.parts.append((type(arg), repr(float(arg))))  # tells 0.0 from -0.0, and nan is nan
         else:
             self.others.append((len(self.parts), arg))
-            self.parts.append((type(arg), arg))
+            self.parts.append(Value(arg))
 
     def _array(self, given: Any, array: np.ndarray) -> None:
         self.sources.append(array)
@@ -165,7 +182,7 @@ def unhashable(call: Call, function: str) -> TraceError:
         try:
             hash(part)
         except TypeError:
-            kind = part[0].__name__ if isinstance(part, tuple) else type(part).__name__
+            kind = type(part.value if isinstance(part, Value) else part).__name__
             return TraceError(
                 f"{function}: argument {label} is a {kind}, which is neither an array nor hashable: it can't be part of the "
                 "cache key",
@@ -209,8 +226,6 @@ def _value(part: Any) -> str:
         return f"an array {shape_text(part.shape)} {_dtype(part.dtype)}"
     if isinstance(part, tuple) and part[0] == "tensor":
         return "a tensor that the function reaches itself"
-    if isinstance(part, tuple) and len(part) == 2 and part[0] is float:
-        return part[1]
     if isinstance(part, tuple) and len(part) == 2 and part[0] in (list, tuple, dict):
         return f"a {part[0].__name__} of {part[1]}"
     return repr(part[1]) if isinstance(part, tuple) and len(part) == 2 else repr(part)

@@ -22,11 +22,11 @@ from ..operators import Symbol, append
 from ..types import shape_text
 from .arguments import ArrayKey, Call
 from .deferred import DeferredHome, recipe
-from .reach import Reach
 from .results import Results
 from .sharing import bounds, check, pattern
 from .short import miss, short_way
 from .tracer import Tracer
+from .watch import Watch
 
 ndarray = np.ndarray
 GRAD = attrgetter("_grad")
@@ -81,12 +81,11 @@ class Entry:
         call: Call,
         tracer: Tracer,
         result: Any,
-        reach: Reach,
+        watch: Watch,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
     ):
         self.key = call.key
-        self.reach = reach
         self.grad_mode = modes.now.grad
         self.owners: list[Tensor] = []
         self.own_grads: list[Tensor | None] = []
@@ -106,6 +105,11 @@ class Entry:
         """(number of an argument, which fetch is written to its memory, whether into its gradient)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.results = Results(result, self.numbers)
+        self.effects = watch.effects
+        for effect in self.effects:
+            effect.build = self.results.kept(effect.args, watch.old)
+        self.results.seal()
+        self.results._known.clear()
         self.fetches = list(self.results.fetches)
         for fetch in self.fetches:
             tracer.check_active(fetch)
@@ -132,6 +136,7 @@ class Entry:
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
         """Which arguments are row-major, where the trace relies on it."""
+        self.reach = watch.close()
         self.specs = self._specs(call)
         self.short: Callable[[tuple[Any, ...]], Any] = miss
         self.free = False
@@ -227,6 +232,8 @@ class Entry:
         parts = call.parts
         if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.windowed:
             return None
+        if any(effect.build is not None for effect in self.effects):
+            return None
         if self.ordered is not None and not all(self.ordered):
             return None
         if any(isinstance(part, ArrayKey) and (part.requires_grad or part.parameter) for part in parts):
@@ -247,7 +254,7 @@ class Entry:
         """Make the plan, and bind it. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
         self.reach.freeze()
-        self.free = self.plan.atomic and not (self.written or self.owners or self.entry_grads)
+        self.free = self.plan.atomic and not (self.written or self.owners or self.entry_grads or self.effects)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
 
@@ -379,6 +386,15 @@ class Entry:
         self.finish()
         return self._built(results, given)
 
+    def moves(self, read: Any) -> bool:
+        """Whether a run itself changes what was read."""
+        return read is not None and any(effect.holder is read.holder for effect in self.effects)
+
+    def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = ()) -> None:
+        """Write what the function writes to Python's state."""
+        for effect in self.effects:
+            effect.run(tensors, given)
+
     @property
     def steady(self) -> bool:
         """A step can follow another without a look at the state: each finds it as the one before."""
@@ -387,7 +403,7 @@ class Entry:
             after.get(id(tensor), None if cell is None else cell.tensor) is (None if cell is None else cell.tensor)
             for tensor, cell in self.entry_grads
         )
-        return same and self.specs is not None and Steps.suit(self.plan)
+        return same and self.specs is not None and not self.effects and Steps.suit(self.plan)
 
     def run_steps(self, feeds: Any, before: int) -> tuple[list[ndarray], int]:
         """Steps on arrays at the addresses of `feeds`: the stacked results, and how many steps there were."""
@@ -420,6 +436,8 @@ class Entry:
         tensors = [wrap(array) for array in arrays]
         if self.uses_given:
             self._write_back(tensors, given)
+        if self.effects:
+            self.replay(tensors, given)
         if self.results.single:
             return tensors[0]
         return self.results.build(tensors, given)

@@ -22,13 +22,15 @@ from .arguments import difference as key_difference
 from .entry import Entry
 from .entry import difference as entry_difference
 from .looping import loop
-from .reach import Reach
 from .sharing import Place, Shared
 from .short import MISS
 from .tracer import Reached, Tracer
+from .watch import Watch
 
 OFTEN = 64
 """Traces after which a function warns that something in its key changes with every call."""
+MOVING = 16
+"""Traces of that kind after which it warns."""
 RECENT = 4
 """Traces whose short way is tried."""
 MOST = 256
@@ -47,6 +49,8 @@ class CompiledFunction:
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.entries: dict[tuple[Any, ...], list[Entry]] = {}
         self.recompiles: list[str] = []
+        self.moving = 0
+        """Traces that were made because a run itself had changed what the trace before had read."""
         self.latest: Entry | None = None
         self.recent: tuple[Entry, ...] = ()
         self.lock = lock()
@@ -204,19 +208,29 @@ class CompiledFunction:
     def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Entry:
         """places: of arguments that share memory which the function writes."""
         why = self._why(call)
-        reach = Reach(self.fn, call.reached())
-        tracer = Tracer(self.name, reach.arrays, places)
+        moved = self.latest is not None and self.latest.moves(self.latest.reach.changed())
+        watch = Watch(self.name, [(self.name, self.fn), *call.reached()])
+        tracer = Tracer(self.name, watch.arrays, places, watch)
         undo = tracer.undo
         try:
-            entry = tracer.active(functools.partial(self._entry, call, tracer, reach))
+            entry = tracer.active(functools.partial(self._entry, call, tracer, watch))
             tracer.close()
-            del tracer  # before the compiler asks for memory
+            del tracer, watch  # before the compiler asks for memory
             entry.compile(call)
         except BaseException:
             for step in reversed(undo):
                 step()
             raise
         self.recompiles.append(why)
+        if moved:
+            self.moving += 1
+            if self.moving == MOVING:
+                warnings.warn(
+                    f"{self.name} has been traced {MOVING} times because it reads state that it changes itself ({why}): keep "
+                    "it in a tensor, which is read and written without a trace, or don't compute with it",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
         if len(self.recompiles) == OFTEN:
             warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
         self.entries.setdefault(call.key, []).insert(0, entry)
@@ -224,9 +238,17 @@ class CompiledFunction:
             self._forget()
         return entry
 
-    def _entry(self, call: Call, tracer: Tracer, reach: Reach) -> Entry:
-        args, kwargs = call.symbols(tracer)
-        return Entry(call, tracer, self.fn(*args, **kwargs), reach, self.numerics, self.passes)
+    def _entry(self, call: Call, tracer: Tracer, watch: Watch) -> Entry:
+        def traced() -> Any:
+            args, kwargs = call.symbols(tracer)
+            watch.call(self.fn, (), {})
+            return self.fn(*args, **kwargs)
+
+        try:
+            return Entry(call, tracer, watch.active(traced), watch, self.numerics, self.passes)
+        except BaseException:
+            watch.rewind()
+            raise
 
     def _forget(self) -> None:
         """Drop the oldest trace of the kind of arguments that has most."""
@@ -314,14 +336,19 @@ def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", pas
     The same text runs eagerly without the decorator. Array arguments are run-time values; a new shape repeats the Python
     passes but compiles no kernel. Other arguments, and flags of the modules and optimizers that the function uses, are part
     of the key; learning rates and the like are read at every call. Results are tensors without a tape: call `backward`
-    inside. Python itself - prints, lists, NumPy on plain arrays - runs only while tracing.
+    inside.
+
+    Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
+    arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists
+    that it appends to, prints - each run writes again, tensors included. Reading a number that the function itself changes
+    makes a trace per call (`x.n += 1` alone doesn't): keep it in a tensor.
 
     numerics: "fast", within the error bounds of docs/numerics.md; or "strict", the bits of eager mode at about its speed.
     passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names; `sg.rewrite` makes most of them.
 
     A call raises what the operations raise, and TraceError where Python asks for a value that exists only when the step
-    runs; nothing is changed then. Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled
-    function, others wait.
+    runs, for random numbers that are not ours, for the clock, or for files; nothing is changed then.
+    Under `detect_anomaly` the function runs eagerly. One thread at a time runs a compiled function, others wait.
     """
     check_numerics(numerics)
     check_passes(passes)

@@ -1,8 +1,6 @@
-"""What a function reads from outside: globals, closure cells, attributes, and the modules and optimizers behind them.
+"""The modules, optimizers and tensors that a function mentions, found without running it: in globals, cells, attributes.
 
-A trace is right as long as all of that is as it was. What can change without a notice - the binding of a name, an attribute
-of a plain object, the members of a list - is compared at every call. Modules, optimizers and tensors count their changes in
-`Structure`; they are compared when it moved.
+`sg.compare` needs them before the first run. What a compiled function relies on is seen while it is traced (`watch.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import is_
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,12 +60,6 @@ class Reach:
                 self._look(label, holder)
         self.modules = [(label, x) for label, x in self.structured if not hasattr(x, "param_groups")]
         self.optimizers = [(label, x) for label, x in self.structured if hasattr(x, "param_groups")]
-        self.snapshot = dict(_facts(self.modules))
-
-    def freeze(self) -> None:
-        """Remember the optimizers as they are after the trace, which makes their slots, and lists that it wrote into."""
-        self.members[:] = [(container, tuple(container)) for container, _ in self.members]
-        self.snapshot.update(_facts(self.optimizers))
 
     # following ------------------------------------------------------------------------------------------------------
 
@@ -91,9 +82,9 @@ class Reach:
             self._members(label, value)
         elif isinstance(value, Tensor):
             self.tensors.append((label, value))
-        elif hasattr(value, "structure") and hasattr(value, "param_groups"):
+        elif not isinstance(value, type) and hasattr(value, "structure") and hasattr(value, "param_groups"):
             self.structured.append((label, value))
-        elif hasattr(value, "structure") and hasattr(value, "named_modules"):
+        elif not isinstance(value, type) and hasattr(value, "structure") and hasattr(value, "named_modules"):
             self.structured.append((label, value))
             for path, module in value.named_modules():
                 self._seen.add(id(module))
@@ -144,7 +135,7 @@ class Reach:
     def _look(self, label: str, holder: Any) -> None:
         """The attributes of an object that the code mentions, and the methods among them."""
         own = vars(holder)
-        structured = hasattr(holder, "named_modules")
+        structured = not isinstance(holder, type) and hasattr(holder, "named_modules")
         for name in sorted(self._attributes & own.keys()):
             counted = structured and (name in own["_roles"] or isinstance(own[name], (*PLAIN, Tensor)))
             if not counted:
@@ -158,92 +149,6 @@ class Reach:
             found = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
             if isinstance(found, types.FunctionType):
                 self._visit(f"{label}.{name}", found)
-
-    # comparing ------------------------------------------------------------------------------------------------------
-
-    def current(self) -> bool:
-        """Whether names, attributes and members are the same objects. It runs at every call."""
-        try:
-            for scope, name, value in self.names:
-                if scope[name] is not value:
-                    return self._equal()
-            for cell, value in self.cells:
-                if cell.cell_contents is not value:
-                    return self._equal()
-        except (KeyError, ValueError):
-            return False
-        for container, members in self.members:
-            if len(container) != len(members) or not all(map(is_, container, members)):
-                return self._equal()
-        return True
-
-    def _equal(self) -> bool:
-        """As `current`, for plain values that are equal but not the same object; these are remembered instead."""
-        if self._changed() is not None:
-            return False
-        self.names[:] = [(scope, name, scope[name]) for scope, name, _ in self.names]
-        self.cells[:] = [(cell, cell.cell_contents) for cell, _ in self.cells]
-        self.members[:] = [(container, tuple(container)) for container, _ in self.members]
-        return True
-
-    def _changed(self) -> str | None:
-        """What is another thing than it was, in words."""
-        for label, (scope, name, old) in zip(self.labels[0], self.names, strict=True):
-            if name not in scope:
-                return f"{label} is gone"
-            if not _same(old, scope[name]):
-                return _difference(label, old, scope[name])
-        for label, (cell, old) in zip(self.labels[1], self.cells, strict=True):
-            if _is_empty(cell):
-                return f"{label} is gone"
-            if not _same(old, cell.cell_contents):
-                return _difference(label, old, cell.cell_contents)
-        for label, (container, old) in zip(self.labels[2], self.members, strict=True):
-            now = tuple(container)
-            if len(now) != len(old):
-                return f"{label} has {len(now)} members instead of {len(old)}"
-            for i, (a, b) in enumerate(zip(old, now, strict=True)):
-                if not _same(a, b):
-                    return _difference(f"{label}[{i}]", a, b)
-        return None
-
-    def holds(self) -> bool:
-        """Whether the structures are as they were, too."""
-        return self.current() and dict(_facts(self.structured)) == self.snapshot
-
-    def difference(self) -> str | None:
-        """What has changed since the trace, in words; None for nothing."""
-        changed = self._changed()
-        if changed is not None:
-            return changed
-        now = dict(_facts(self.structured))
-        for label, fact in now.items():
-            if label not in self.snapshot:
-                return f"{label} is new"
-            if self.snapshot[label] != fact:
-                return _difference(label, self.snapshot[label], fact)
-        return next((f"{label} is gone" for label in self.snapshot if label not in now), None)
-
-
-def _facts(structured: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    for label, value in structured:
-        for path, fact in value.structure():
-            yield (f"{label}.{path}" if path else label), fact
-
-
-def _same(old: Any, now: Any) -> bool:
-    return now is old or (isinstance(old, PLAIN) and type(now) is type(old) and bool(now == old) and repr(now) == repr(old))
-
-
-def _difference(label: str, old: Any, now: Any) -> str:
-    if isinstance(old, (*PLAIN, tuple)) and isinstance(now, (*PLAIN, tuple)) and _short(old) != _short(now):
-        return f"{label} is {_short(now)} instead of {_short(old)}"
-    return f"{label} is another {type(now).__name__}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _is_empty(cell: types.CellType) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -31,22 +32,58 @@ class Results:
         self.uses_given = False
         self._known: dict[int, Build] = {}
         self.build = self._walk(result)
-        self.single = isinstance(result, Traced) and len(self.fetches) == 1
+        self._form = isinstance(result, Traced), [id(part) for part in result] if type(result) is tuple else None
+        self.seal()
+
+    def seal(self) -> None:
+        """No more values are kept."""
+        one, parts = self._form
+        self.single = one and len(self.fetches) == 1
         """The result is one tensor of the run."""
-        self.flat = type(result) is tuple and [id(part) for part in result] == [id(fetch) for fetch in self.fetches]
+        self.flat = parts is not None and parts == [id(fetch) for fetch in self.fetches]
         """It is a tuple of the tensors of the run, in their order."""
 
+    def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
+        """As the result, for what the function keeps in Python's state. old: whether an object was there before the trace;
+        None where every run keeps the same objects."""
+        if all(not isinstance(x, Symbol) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args):
+            return None
+        self._old = old
+        try:
+            return self._walk(tuple(args))
+        finally:
+            self._old = None
+
+    _old: Callable[[Any], bool] | None = None
+
     def _walk(self, part: Any) -> Build:
+        if self._old is not None and not isinstance(part, (Symbol, tuple)) and (_plain(part) or self._old(part)):
+            return lambda tensors, given: part
         if isinstance(part, Symbol):
             if id(part) not in self._known:
                 self._known[id(part)] = self._tensor(part)
             return self._known[id(part)]
+        if self._old is not None:
+            if id(part) in self._known:
+                return self._known[id(part)]
+            if isinstance(part, (list, dict, set)):
+                self._known[id(part)] = _once(self._parts(part))
+                return self._known[id(part)]
+        return self._parts(part)
+
+    def _parts(self, part: Any) -> Build:
         if isinstance(part, (list, tuple)):
             parts = [self._walk(p) for p in part]
             kind = type(part)
             if hasattr(part, "_fields"):
                 return lambda tensors, given: kind(*[p(tensors, given) for p in parts])
             return lambda tensors, given: kind([p(tensors, given) for p in parts])
+        changeable = self._old is not None and isinstance(part, (set, collections.deque))
+        if changeable and not any(isinstance(x, Symbol) for x in part):
+            return lambda tensors, given: copy.copy(part)
+        if isinstance(part, collections.deque):
+            members, most = [self._walk(p) for p in part], part.maxlen
+            return lambda tensors, given: collections.deque([p(tensors, given) for p in members], most)
         if isinstance(part, dict):
             fields = {k: self._walk(p) for k, p in part.items()}
             form = _dict(part, dict.fromkeys(part))
@@ -55,10 +92,15 @@ class Results:
             fields = {f.name: self._walk(getattr(part, f.name)) for f in dataclasses.fields(part)}
             blank = _record(part, dict.fromkeys(fields))
             return lambda tensors, given: _record(blank, {k: p(tensors, given) for k, p in fields.items()})
+        if self._old is not None and _is_record(part):
+            fields = {name: self._walk(value) for name, value in vars(part).items()}
+            blank = _record(part, dict.fromkeys(fields))
+            return lambda tensors, given: _record(blank, {k: p(tensors, given) for k, p in fields.items()})
         held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
         if any(isinstance(value, Traced) for value in held):
+            does = "keeps" if self._old is not None else "returns"
             raise TraceError(
-                f"a compiled function returns a {type(part).__name__} that holds what it computed, and has no value",
+                f"a compiled function {does} a {type(part).__name__} that holds what it computed, and has no value",
                 "return tensors, and tuples, lists, dicts or dataclasses of them",
             )
         return lambda tensors, given: part
@@ -71,6 +113,29 @@ class Results:
         position = len(self.fetches)
         self.fetches.append(x)
         return lambda tensors, given: tensors[position]
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex, str, bytes, type(None), type, Tensor, np.generic, np.ndarray))
+
+
+def _is_record(value: Any) -> bool:
+    """An object that is nothing but its attributes: each run makes another."""
+    kind = type(value)
+    own = bool(kind.__flags__ & 1 << 9) and hasattr(value, "__dict__")
+    return own and not callable(value) and kind.__new__ is object.__new__
+
+
+def _once(build: Build) -> Build:
+    """One object per run, however often it is kept."""
+    last: list[Any] = [None, None]
+
+    def made(tensors: Sequence[Tensor], given: Sequence[Any]) -> Any:
+        if last[0] is not tensors:
+            last[:] = tensors, build(tensors, given)
+        return last[1]
+
+    return made
 
 
 def _dict(like: dict[Any, Any], items: dict[Any, Any]) -> dict[Any, Any]:

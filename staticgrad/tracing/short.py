@@ -50,43 +50,38 @@ def _place(slot: str) -> int:
 
 
 def short_way(entry: Entry) -> Callable[[tuple[Any, ...]], Any]:
-    """A function of the arguments of a call, for the memory that the entry is bound to now."""
-    plan, specs, reach = entry.plan, entry.specs, entry.reach
+    """A function of the arguments of a call, for the memory that the entry is bound to now.
+
+    Its text is that of the guards, and what the entry needs of the rest: nothing is called or looped over in vain.
+    """
+    plan, specs = entry.plan, entry.specs
     if specs is None:
         return miss
-    changes, names, cells = entry.changes, reach.names, reach.cells
-    more = {reach.current: reach.members, entry.unmoved: entry.hooks or entry.entry_grads}
-    checks = [check for check, needed in more.items() if needed]
     single, plain = entry.results.single, entry.results.single or entry.results.flat
     call = direct(
         plan, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
         container=None if single else tuple,
     )  # fmt: skip
-    homes, finish = entry.homes, entry.finish if entry.touched or entry.owners else None
+    unmoved = entry.unmoved if entry.hooks or entry.entry_grads else None
+    finish = entry.finish if entry.touched or entry.owners else None
     build = entry.results.build
-
-    def run(args: tuple[Any, ...]) -> Any:
-        if changes != Structure.changes:
-            return MISS
-        try:
-            for scope, name, value in names:
-                if scope[name] is not value:
-                    return MISS
-            for cell, value in cells:
-                if cell.cell_contents is not value:
-                    return MISS
-        except (KeyError, ValueError):
-            return MISS
-        for check in checks:
-            if not check():
-                return MISS
-        if homes and entry.reads != Structure.reads:
-            return MISS
-        result = call(*args)
-        if result is None:
-            return MISS
-        if finish is not None:
-            finish()
-        return result if plain else build(result, ())
-
-    return run
+    lines = [
+        "if changes != Structure.changes: return MISS",
+        "try:",
+        f" if not ({entry.reach.text}): return MISS",
+        "except Exception: return MISS",
+    ]
+    if unmoved is not None:
+        lines.append("if not unmoved(): return MISS")
+    if entry.homes:
+        lines.append("if entry.reads != Structure.reads: return MISS")
+    lines += ["result = call(*args)", "if result is None: return MISS"]
+    if finish is not None:
+        lines.append("finish()")
+    if entry.effects:
+        lines.append("entry.replay()")
+    lines.append(f"return {'result' if plain else 'build(result, ())'}")
+    return entry.reach.function(
+        "\n".join(lines), "args", changes=entry.changes, Structure=Structure, MISS=MISS, entry=entry, call=call,
+        finish=finish, build=build, unmoved=unmoved,
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""What a function writes to Python's state: done by each run, in the order of the trace."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .guards import MISSING
+
+BLIND = frozenset(
+    [
+        "append",
+        "appendleft",
+        "extend",
+        "extendleft",
+        "add",
+        "update",
+        "clear",
+        "discard",
+        "__setitem__",
+        "__ior__",
+        "__iadd__",
+    ]
+)
+"""Methods that change a container whatever is in it."""
+MOVING = frozenset(
+    [
+        "pop",
+        "popleft",
+        "popitem",
+        "insert",
+        "remove",
+        "sort",
+        "reverse",
+        "rotate",
+        "setdefault",
+        "move_to_end",
+        "intersection_update",
+        "difference_update",
+        "symmetric_difference_update",
+        "__delitem__",
+        "__iand__",
+        "__isub__",
+        "__ixor__",
+        "__imul__",
+        "subtract",
+    ]
+)
+"""Methods whose effect depends on what is there."""
+
+
+class Effect:
+    """A write to `holder`. kind: "attribute", "item", "cell", "method" (named `key`), "no attribute", "print", "count"."""
+
+    __slots__ = ("args", "build", "done", "holder", "key", "kind", "kwargs")
+
+    def __init__(self, kind: str, holder: Any, key: Any, args: Sequence[Any], kwargs: Mapping[str, Any] = {}):
+        self.kind, self.holder, self.key, self.args, self.kwargs = kind, holder, key, args, kwargs
+        self.done = kind == "print"
+        """The trace did it already, which its first run need not do again."""
+        self.build: Callable[[Any, Any], Any] | None = None
+        """(tensors of the run, arguments) -> what is written, where that is made anew by each run."""
+
+    def run(self, tensors: Any, given: Any) -> None:
+        if self.done:
+            self.done = False
+            return
+        args = self.args if self.build is None else self.build(tensors, given)
+        kind, holder, key = self.kind, self.holder, self.key
+        if kind == "count":
+            count(holder, key, args)
+        elif kind == "attribute":
+            put(holder, key, args[0])
+        elif kind == "item":
+            holder[key] = args[0]
+        elif kind == "cell":
+            holder.cell_contents = args[0]
+        elif kind == "method":
+            getattr(holder, key)(*args, **self.kwargs)
+        elif kind == "no attribute":
+            delattr(holder, key)
+        else:
+            print(*args, **self.kwargs)
+
+
+def count(holder: Any, where: tuple[str, Any], args: Sequence[Any]) -> None:
+    """`holder.name += 1` and its like, for a number that only this step moves."""
+    kind, key = where
+    operation, value = args
+    if kind == "attribute":
+        put(holder, key, operation(getattr(holder, key), value))
+    elif kind == "cell":
+        holder.cell_contents = operation(holder.cell_contents, value)
+    else:
+        holder[key] = operation(holder[key], value)
+
+
+def put(holder: Any, name: str, value: Any) -> None:
+    """Set an attribute as the user's statement does; on modules without a count where no code of ours reads it."""
+    if isinstance(holder, type):
+        setattr(holder, name, value)
+    elif hasattr(type(holder), "named_modules") and holder._roles.get(name) is None and name != "training":
+        from .watch import _counted_class
+
+        if _counted_class(type(holder)):
+            setattr(holder, name, value)
+        else:
+            object.__setattr__(holder, name, value)
+    elif isinstance(getattr(type(holder), "__setattr__", None), types.FunctionType):
+        object.__setattr__(holder, name, value)
+    else:
+        setattr(holder, name, value)
+
+
+def snapshot(holder: Any) -> Any:
+    """The contents of a container."""
+    if isinstance(holder, np.ndarray):
+        return holder.copy()
+    if isinstance(holder, dict):
+        return dict(dict.items(holder))
+    if isinstance(holder, (list, set, bytearray)):
+        return [*holder] if isinstance(holder, list) else set(holder) if isinstance(holder, set) else bytes(holder)
+    return list(holder)
+
+
+def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
+    """Put back what was in a place before the first write."""
+    if kind == "copy":
+        _refill(holder, value)
+    elif kind == "item":
+        if isinstance(holder, types.MappingProxyType):
+            return
+        if value is MISSING:
+            holder.pop(key, None)
+        else:
+            holder[key] = value
+    elif kind == "attribute":
+        if value is not MISSING:
+            (setattr if isinstance(holder, type) else object.__setattr__)(holder, key, value)
+        else:
+            with contextlib.suppress(AttributeError):
+                (delattr if isinstance(holder, type) else object.__delattr__)(holder, key)
+    elif kind == "cell":
+        if value is MISSING:
+            del holder.cell_contents
+        else:
+            holder.cell_contents = value
+    elif kind == "context" and value is not MISSING:
+        holder.set(value)
+
+
+def _refill(holder: Any, value: Any) -> None:
+    if isinstance(holder, np.ndarray):
+        holder[...] = value
+    elif isinstance(holder, collections.OrderedDict):
+        collections.OrderedDict.clear(holder)
+        for k, v in value.items():
+            collections.OrderedDict.__setitem__(holder, k, v)
+    elif isinstance(holder, dict):
+        dict.clear(holder)
+        dict.update(holder, value)
+    elif isinstance(holder, (list, bytearray)):
+        holder[:] = value
+    else:
+        holder.clear()
+        holder.update(value) if isinstance(holder, set) else holder.extend(value)

@@ -1,0 +1,203 @@
+"""What Python's interpreter is about to do: the operands on a frame's value stack before each instruction.
+
+CPython gives a trace function the frame before every instruction, but not the objects that the instruction takes. They lie
+behind the frame's locals; how deep the stack is there follows from the code. Where the locals lie is found once, by looking
+for known objects.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dis
+import sys
+import weakref
+from functools import cache
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
+
+word = ctypes.c_size_t.from_address
+WORD = ctypes.sizeof(ctypes.c_size_t)
+NULL: Any = type("NULL", (), {"__repr__": lambda self: "NULL"})()
+"""Stands for the empty places that calls have on the stack."""
+_object = ctypes.py_object.from_address
+
+
+class Places(NamedTuple):
+    """Bytes from the start of a frame object to its interpreter frame, and from there to the function and the locals."""
+
+    inner: int
+    function: int
+    locals: int
+
+
+class Step(NamedTuple):
+    """An instruction."""
+
+    op: str
+    arg: int
+    value: Any
+    """The name, constant or comparison that `arg` stands for."""
+    depth: int
+    """Objects on the stack before it."""
+    next: int
+    """Offset of the instruction behind it."""
+
+
+class Code:
+    """What has to be known of a code object: its instructions by offset."""
+
+    __slots__ = ("__weakref__", "free", "locals", "names", "steps")
+
+    def __init__(self, code: CodeType):
+        self.names = (*code.co_varnames, *(x for x in code.co_cellvars if x not in code.co_varnames), *code.co_freevars)
+        self.locals = len(self.names)
+        self.free = self.locals - len(code.co_freevars)
+        self.steps = _steps(code)
+
+
+_known: weakref.WeakKeyDictionary[CodeType, Code] = weakref.WeakKeyDictionary()
+
+
+def code_of(code: CodeType) -> Code:
+    found = _known.get(code)
+    if found is None:
+        found = _known[code] = Code(code)
+    return found
+
+
+def _steps(code: CodeType) -> dict[int, Step]:
+    """The instructions that can be reached, with the depth of the stack before each."""
+    instructions = list(dis.get_instructions(code))
+    at = {instruction.offset: i for i, instruction in enumerate(instructions)}
+    returns = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "INTERPRETER_EXIT"}
+    resumed = code.co_flags & 0x2A0  # generators begin with what is sent to them on the stack
+    first = 1 if resumed and dis.stack_effect(dis.opmap["RETURN_GENERATOR"], None, jump=False) == 0 else 0
+    depths: dict[int, int] = {}
+    work = [(0, first)]
+    handlers = [(e.start, e.end, e.target, e.depth + e.lasti + 1) for e in dis.Bytecode(code).exception_entries]  # type: ignore[attr-defined]
+    work += [(target, depth) for *_, target, depth in handlers]
+    while work:
+        offset, depth = work.pop()
+        i = at[offset]
+        while i < len(instructions) and instructions[i].offset not in depths:
+            instruction = instructions[i]
+            depths[instruction.offset] = depth
+            op, arg = instruction.opcode, instruction.arg
+            name = instruction.opname
+            if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
+                work.append((instruction.argval, depth + dis.stack_effect(op, arg, jump=True)))
+            if name in returns or name.startswith(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE")):
+                break
+            depth += dis.stack_effect(op, arg, jump=False)
+            i += 1
+    steps: dict[int, Step] = {}
+    prefixes: list[int] = []
+    for i, instruction in enumerate(instructions):
+        if instruction.offset not in depths:
+            continue
+        if instruction.opname == "EXTENDED_ARG":
+            prefixes.append(instruction.offset)
+            continue
+        behind = instructions[i + 1].offset if i + 1 < len(instructions) else -1
+        arg = 0 if instruction.arg is None else instruction.arg
+        depth = depths[instruction.offset]
+        steps[instruction.offset] = Step(instruction.opname, arg, instruction.argval, depth, behind)
+        for offset in prefixes:
+            steps[offset] = Step("EXTENDED_ARG", 0, None, depth, behind)
+        prefixes = []
+    return steps
+
+
+class Operands:
+    """The locals and the value stack of a frame."""
+
+    __slots__ = ("base", "stack")
+
+    def __init__(self, frame: FrameType, code: Code):
+        at = places()
+        self.base = word(id(frame) + at.inner).value + at.locals
+        self.stack = self.base + WORD * code.locals
+
+    def top(self, depth: int, count: int) -> list[Any]:
+        """The uppermost `count` objects, the topmost last."""
+        first = self.stack + WORD * (depth - count)
+        return [_at(first + WORD * i) for i in range(count)]
+
+    def local(self, number: int) -> Any:
+        """The object at a place of the locals: a cell for variables of functions around."""
+        return _at(self.base + WORD * number)
+
+
+def _at(address: int) -> Any:
+    return _object(address).value if word(address).value else NULL
+
+
+def function_of(frame: FrameType) -> Any:
+    """The function that a frame runs."""
+    at = places()
+    found = _at(word(id(frame) + at.inner).value + at.function)
+    return found if isinstance(found, FunctionType) else None
+
+
+@cache
+def places() -> Places:
+    """Where this Python keeps them. Raises ImportError where they are not found."""
+    found: list[Places] = []
+
+    def probe(left: Any, right: Any) -> None:
+        found.extend(_search(sys._getframe(), id(left), id(right), id(probe)))
+
+    probe(object(), object())
+    if not found or not _agrees(found[0]):
+        raise ImportError("this Python keeps the operands of its instructions elsewhere: sg.compile needs CPython 3.11 to 3.13")
+    return found[0]
+
+
+def _search(frame: FrameType, left: int, right: int, function: int) -> list[Places]:
+    """Places for a frame whose first two locals, and whose function, have these ids."""
+    inner = 3 * WORD
+    start = word(id(frame) + inner).value
+    if not start or start % WORD:
+        return []
+    words = [word(start + WORD * i).value for i in range(16)]
+    pairs = [i for i in range(15) if words[i] == left and words[i + 1] == right]
+    functions = [i for i in range(8) if words[i] == function]
+    return [Places(inner, WORD * functions[0], WORD * pairs[0])] if pairs and functions else []
+
+
+def watch(frame: FrameType, local: Any) -> Any:
+    """Have `local` called before each instruction of a frame that begins."""
+    frame.f_trace = local
+    frame.f_trace_opcodes = True
+    return local
+
+
+def _agrees(at: Places) -> bool:
+    """Whether the operands of an addition are where they are said to be."""
+    left, right = object(), object()
+    seen: list[bool] = []
+
+    def add(a: Any, b: Any) -> Any:
+        try:
+            return [a, a + b]
+        except TypeError:
+            return None
+
+    code = code_of(add.__code__)
+
+    def local(frame: FrameType, event: str, arg: Any) -> Any:
+        step = code.steps.get(frame.f_lasti) if event == "opcode" else None
+        if step is not None and step.op == "BINARY_OP":
+            stack = word(id(frame) + at.inner).value + at.locals + WORD * code.locals
+            operands = [word(stack + WORD * (step.depth - 2 + i)).value for i in range(2)]
+            seen.append(operands == [id(left), id(right)])
+        return local
+
+    before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True
+    sys.settrace(lambda frame, event, arg: watch(frame, local) if frame.f_code is add.__code__ else None)
+    try:
+        add(left, right)
+    finally:
+        sys.settrace(before)
+    return seen == [True]

@@ -1,0 +1,308 @@
+"""What a trace read of Python's state, and whether it is as it was.
+
+A `Read` is one look at one object: an attribute, an item, a variable, a length. A trace is right as long as each of them gives
+what it gave. All of them together are one generated expression, which every call evaluates: mostly `holder.name is value`.
+Members and settings of modules and optimizers count their changes in `Structure`; they are compared when it moved.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from keyword import iskeyword
+from operator import is_
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .plain import key as plain_key
+from .plain import same
+
+MISSING: Any = type("MISSING", (), {"__repr__": lambda self: "MISSING", "__bool__": lambda self: False})()
+
+
+class Kind(NamedTuple):
+    """A way to look at an object."""
+
+    text: str
+    """The expression that holds while nothing has changed: {h} the object, {k} the key, {v} the value; {n} is a name."""
+    now: Callable[[Any, Any], Any]
+    """(object, key) -> the value now, or MISSING."""
+    cost: int
+
+
+def _item(holder: Any, key: Any) -> Any:
+    try:
+        return dict.get(holder, key, MISSING) if isinstance(holder, dict) else holder[key]
+    except (IndexError, KeyError):
+        return MISSING
+
+
+def _attribute(holder: Any, name: str) -> Any:
+    try:
+        return getattr(holder, name)
+    except AttributeError:
+        return MISSING
+
+
+def _method(holder: Any, name: str) -> Any:
+    return getattr(_attribute(holder, name), "__func__", MISSING)
+
+
+def _cell(cell: Any, _: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _pairs(holder: Any, _: Any) -> Any:
+    return (*dict.keys(holder), *dict.values(holder))
+
+
+def contents(array: np.ndarray) -> Any:
+    """What tells arrays apart: shape, dtype and bytes."""
+    return array.shape, array.dtype.str, array.tobytes() if not array.dtype.hasobject else tuple(map(plain_key, array.flat))
+
+
+def static(kind: type, name: str) -> Any:
+    """What a class has under a name, in its own body or those of its bases, without calling descriptors."""
+    for base in type.mro(kind) if kind is type else kind.__mro__:
+        space = type.__dict__["__dict__"].__get__(base)
+        if name in space:
+            return space[name]
+    return MISSING
+
+
+KINDS = {
+    "item": Kind("{h}[{k}] is {v}", _item, 1),
+    "lookup": Kind("look_up({h}, {k}, MISSING) is {v}", _item, 2),
+    "attribute": Kind("{h}.{n} is {v}", _attribute, 0),
+    "method": Kind("{h}.{n}.__func__ is {v}", _method, 3),
+    "cell": Kind("{h}.cell_contents is {v}", _cell, 1),
+    "type": Kind("type({h}) is {v}", lambda holder, _: type(holder), 1),
+    "length": Kind("len({h}) == {v}", lambda holder, _: len(holder), 1),
+    "members": Kind("len({h}) == {v}.__len__() and all(map(is_, {h}, {v}))", lambda holder, _: tuple(holder), 5),
+    "pairs": Kind(
+        "len({h}) * 2 == {v}.__len__() and all(map(is_, chain({h}.keys(), {h}.values()), {v}))", _pairs, 6,
+    ),
+    "contents": Kind("contents({h}) == {v}", lambda holder, _: contents(holder), 9),
+    "bytes": Kind("bytes({h}) == {v}", lambda holder, _: bytes(holder), 8),
+    "static": Kind("static({h}, {k}) is {v}", static, 7),
+    "call": Kind("{h}(*{k}) is {v}", lambda holder, args: holder(*args), 8),
+    "context": Kind("{h}.get(*{k}) is {v}", lambda holder, args: holder.get(*args), 4),
+    "type of attribute": Kind("type({h}.{n}) is {v}", lambda holder, name: type(_attribute(holder, name)), 1),
+    "type of item": Kind("type({h}[{k}]) is {v}", lambda holder, key: type(_item(holder, key)), 2),
+    "type of cell": Kind("type({h}.cell_contents) is {v}", lambda cell, _: type(_cell(cell, None)), 2),
+    "contains": Kind("({k} in {h}) is {v}", lambda holder, key: key in holder, 2),
+}  # fmt: skip
+GONE = {
+    "item": "{k} not in {h}", "lookup": "{k} not in {h}", "attribute": "attribute({h}, {k}) is {v}",
+    "cell": "cell({h}, None) is {v}",
+}  # fmt: skip
+"""The expressions for what was not there."""
+
+
+class Read:
+    """A look at `holder`; `value` is what it gave."""
+
+    __slots__ = ("holder", "key", "kind", "label", "value")
+
+    def __init__(self, kind: str, holder: Any, key: Any, value: Any, label: str):
+        self.kind, self.holder, self.key, self.value, self.label = kind, holder, key, value, label
+
+    def now(self) -> Any:
+        try:
+            return KINDS[self.kind].now(self.holder, self.key)
+        except Exception:
+            return MISSING
+
+    def difference(self) -> str | None:
+        """What is another thing than it was, in words; None for nothing."""
+        old, now = self.value, self.now()
+        if now is old:
+            return None
+        if now is MISSING:
+            return f"{self.label} is gone"
+        if old is MISSING:
+            return f"{self.label} is new"
+        if self.kind == "members" and isinstance(now, tuple):
+            return self._of_members(old, now)
+        if self.kind == "pairs":
+            n, m = len(old) // 2, len(now) // 2
+            if not _all_same(old[:n], now[:m]):
+                return f"{self.label} has other keys" if n == m else f"{self.label} has {m} members instead of {n}"
+            for k, a, b in zip(old, old[n:], now[m:], strict=False):
+                if not same(a, b):
+                    return worded(f"{self.label}[{k!r}]", a, b)
+            return None
+        if self.kind == "contents" and old != now:
+            return f"{self.label} has other values"
+        if self.kind == "length":
+            return None if old == now else f"{self.label} has {now} members instead of {old}"
+        return None if same(old, now) else worded(self.label, old, now)
+
+    def _of_members(self, old: tuple[Any, ...], now: tuple[Any, ...]) -> str | None:
+        if len(now) != len(old):
+            return f"{self.label} has {len(now)} members instead of {len(old)}"
+        for i, (a, b) in enumerate(zip(old, now, strict=True)):
+            if not same(a, b):
+                return worded(f"{self.label}[{i}]", a, b)
+        return None
+
+
+def _module(read: Read) -> Any:
+    """The module of which a read looked up a variable in its namespace: Python has a short way for `module.name`."""
+    if read.kind != "item" or not isinstance(read.key, str) or not read.key.isidentifier() or iskeyword(read.key):
+        return None
+    if type(read.holder) is not dict or read.value is MISSING:
+        return None
+    module = sys.modules.get(dict.get(read.holder, "__name__", ""))
+    return module if type(module) is types.ModuleType and vars(module) is read.holder else None
+
+
+def _all_same(old: Sequence[Any], now: Sequence[Any]) -> bool:
+    return len(old) == len(now) and all(map(same, old, now))
+
+
+def worded(label: str, old: Any, now: Any) -> str:
+    """That something has another value, in words."""
+    if _plain(old) and _plain(now) and _short(old) != _short(now):
+        return f"{label} is {_short(now)} instead of {_short(old)}"
+    return f"{label} is another {type(now).__name__}"
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, tuple, frozenset))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Guards:
+    """All that a trace relies on beside its arguments and the tensors that it reached.
+
+    reads: compared at every call; counted: members of modules, compared when `Structure` has counted a change. structured:
+    modules and optimizers by label; skipped: labels of their facts that a run itself changes.
+    """
+
+    def __init__(
+        self,
+        reads: Sequence[Read],
+        counted: Sequence[Read] = (),
+        structured: Sequence[tuple[str, Any]] = (),
+        skipped: frozenset[str] = frozenset(),
+    ):
+        self.reads = sorted(reads, key=lambda read: KINDS[read.kind].cost)
+        self.counted = list(counted)
+        self.structured, self.skipped = list(structured), skipped
+        self.snapshot = dict(self._facts())
+        self.space: dict[str, Any] = {
+            "MISSING": MISSING, "is_": is_, "chain": itertools.chain, "contents": contents, "static": static,
+            "attribute": _attribute, "cell": _cell, "look_up": dict.get,
+        }  # fmt: skip
+        self._codes: dict[str, types.CodeType] = {}
+        self.cells: dict[str, types.CellType] = {}
+        """Variables of functions around, by the names that the expression has for them."""
+        self.text = self._text()
+        self._check: Callable[[], bool] = self.function(f" return {self.text}\n")
+
+    def function(self, body: str, head: str = "", **variables: Any) -> Any:
+        """A function with a body in which the expression may occur: `text`. Its free variables are those of the user's
+        functions themselves, and `variables`, by name; head: its parameters."""
+        cells = {**self.cells, **{name: types.CellType(value) for name, value in variables.items()}}
+        known = self._codes.get(body)
+        if known is None:
+            scope: dict[str, Any] = {}
+            around = ", ".join(cells)
+            inner = "".join(f"  {line}\n" for line in body.splitlines())
+            exec(compile(f"def around({around}):\n def run({head}):\n{inner} return run\n", "<guards>", "exec"), scope)
+            known = self._codes[body] = next(c for c in scope["around"].__code__.co_consts if isinstance(c, types.CodeType))
+        return types.FunctionType(known, self.space, "run", None, tuple(cells[name] for name in known.co_freevars))
+
+    def _text(self) -> str:
+        """The expression; `space` gets the objects that it names."""
+        names: dict[int, str] = {}
+        terms: dict[str, None] = {}
+
+        def named(value: Any, letter: str) -> str:
+            name = names.get(id(value))
+            if name is None:
+                name = names[id(value)] = f"{letter}{len(names)}"
+                self.space[name] = value
+            return name
+
+        for i, read in enumerate(self.reads):
+            if read.kind == "cell" and read.value is not MISSING:
+                self.cells[f"c{i}"] = read.holder
+                self.space[f"v{i}"] = read.value
+                terms[f"c{i} is v{i}"] = None
+                continue
+            text = KINDS[read.kind].text
+            module = _module(read)
+            if module is not None:
+                self.space[f"v{i}"] = read.value
+                terms[f"{named(module, 'm')}.{read.key} is v{i}"] = None
+                continue
+            if read.value is MISSING or ("{n}" in text and (not read.key.isidentifier() or iskeyword(read.key))):
+                text = GONE.get(read.kind, text)
+            holder = named(read.holder, "h")
+            self.space[f"v{i}"] = read.value
+            term = text.format(
+                h=holder, k=named(read.key, "k") if "{k}" in text else "", v=f"v{i}", n=read.key if "{n}" in text else ""
+            )
+            terms[term] = None
+        return " and ".join(terms) if terms else "True"
+
+    def freeze(self) -> None:
+        """Remember modules and optimizers as they are after the trace, which makes the slots of these."""
+        self.snapshot = dict(self._facts())
+
+    def _facts(self) -> Iterator[tuple[str, Any]]:
+        for label, value in self.structured:
+            for path, fact in value.structure():
+                full = f"{label}.{path}" if path else label
+                if full not in self.skipped:
+                    yield full, fact
+
+    def current(self) -> bool:
+        """Whether everything read gives the same objects; equal values that are others are remembered instead."""
+        try:
+            if self._check():
+                return True
+        except Exception:  # what was looked at is gone
+            pass
+        for read in self.reads:
+            if read.difference() is not None:
+                return False
+        for i, read in enumerate(self.reads):
+            read.value = self.space[f"v{i}"] = read.now()
+        return True
+
+    def holds(self) -> bool:
+        """Whether modules and optimizers are as they were, too."""
+        if not self.current() or any(read.difference() is not None for read in self.counted):
+            return False
+        return dict(self._facts()) == self.snapshot
+
+    def changed(self) -> Read | None:
+        """The first read that gives another value."""
+        return next((read for read in (*self.reads, *self.counted) if read.difference() is not None), None)
+
+    def difference(self) -> str | None:
+        """What has changed since the trace, in words; None for nothing."""
+        for read in (*self.reads, *self.counted):
+            changed = read.difference()
+            if changed is not None:
+                return changed
+        now = dict(self._facts())
+        for label, fact in now.items():
+            if label not in self.snapshot:
+                return f"{label} is new"
+            if self.snapshot[label] != fact:
+                return worded(label, self.snapshot[label], fact)
+        return next((f"{label} is gone" for label in self.snapshot if label not in now), None)

@@ -1,0 +1,72 @@
+"""Values that are known by what they are, and objects that are known by which they are."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import pathlib
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+ATOMS = (bool, int, str, bytes, type(None), type(...), type(NotImplemented))
+PRINTED = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction, pathlib.PurePath)
+"""Values of the standard library that are told apart by their type and text."""
+
+
+class Same:
+    """An object by its identity, whatever its `__eq__` says."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        if type(self.value).__hash__ is None and not type(self.value).__flags__ & 1 << 9:
+            hash(self.value)  # a set, a bytearray: raises TypeError
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def key(value: Any) -> Hashable:
+    """Equal for values that no program can tell apart, but by `is`: 1, 1.0 and True are three, and so are 0.0 and -0.0; nan is
+    nan. Objects that can change are `Same`."""
+    kind = type(value)
+    if kind in ATOMS:
+        return kind, value
+    if kind in (float, complex):
+        return kind, repr(value)
+    if isinstance(value, np.generic):
+        return kind, value.dtype.str, value.tobytes()
+    if isinstance(value, np.dtype):
+        return np.dtype, value.str, value
+    if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        return kind, *map(key, value)
+    if kind is frozenset:
+        return kind, frozenset(map(key, value))
+    if kind in (slice, range):
+        return kind, key(value.start), key(value.stop), key(value.step)
+    if isinstance(value, enum.Enum):
+        return Same(value)
+    if kind in PRINTED or (isinstance(value, PRINTED) and kind.__module__ in ("datetime", "pathlib", "pathlib._local")):
+        return kind, repr(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and kind.__dataclass_params__.frozen:
+        names = [field.name for field in dataclasses.fields(value)]
+        if getattr(value, "__dict__", names).__len__() == len(names) and all(hasattr(value, name) for name in names):
+            return kind, *(key(getattr(value, name)) for name in names)
+    return Same(value)
+
+
+def same(old: Any, now: Any) -> bool:
+    """Whether two values are one object, or can't be told apart."""
+    return now is old or (type(now) is type(old) and key(now) == key(old))

@@ -1,0 +1,1118 @@
+"""Kinds of Python state x ways to change it: after each change a compiled function gives what the eager one gives.
+
+A row makes a step and its changes from nothing; it runs once eagerly and once compiled, with two calls after every change. What
+the step returns, and the state that it writes, has to be the same each time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextvars
+import copy
+import dataclasses
+import datetime
+import enum
+import functools
+import itertools
+import os
+import random
+import threading
+import time  # noqa: F401  (the refused expressions name it)
+import types
+import uuid  # noqa: F401  (likewise)
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad import functional as F
+from staticgrad import nn, optim
+
+X = np.arange(1, 4, dtype=np.float32)
+SCALE = 2.0
+COUNT = 0
+OTHER = types.ModuleType("other")
+OTHER.scale = 2.0
+
+
+def setter(holder: Any, name: str, *values: Any) -> list[Any]:
+    return [lambda value=value: setattr(holder, name, value) for value in values]
+
+
+def putter(holder: Any, key: Any, *values: Any) -> list[Any]:
+    return [lambda value=value: holder.__setitem__(key, value) for value in values]
+
+
+class Point:
+    kind = 2.0
+
+    def __init__(self, a: float = 2.0):
+        self.a = a
+
+    def scale(self, x: Any) -> Any:
+        return x * self.a
+
+    @property
+    def double(self) -> float:
+        return 2 * self.a
+
+    @staticmethod
+    def fixed(x: Any) -> Any:
+        return x * 2
+
+    @classmethod
+    def of_class(cls, x: Any) -> Any:
+        return x * cls.kind
+
+    @functools.cached_property
+    def cached(self) -> float:
+        return 3 * self.a
+
+
+class Slots:
+    __slots__ = ("a",)
+
+    def __init__(self, a: float):
+        self.a = a
+
+
+@dataclasses.dataclass(slots=True)
+class Record:
+    a: float
+    b: tuple[int, ...] = (1, 2)
+
+
+class Items:
+    def __init__(self, *items: float):
+        self.items = list(items)
+
+    def __getitem__(self, i: int) -> float:
+        return self.items[i]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __contains__(self, x: float) -> bool:
+        return x in self.items
+
+    def __iter__(self) -> Any:
+        return iter(self.items)
+
+    def __rmul__(self, x: Any) -> Any:
+        return x * self.items[0]
+
+    def __bool__(self) -> bool:
+        return self.items[0] > 0
+
+    def __call__(self, x: Any) -> Any:
+        return x + self.items[0]
+
+    def __enter__(self) -> float:
+        return self.items[0]
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+class Dynamic:
+    def __init__(self) -> None:
+        self.table = {"a": 2.0}
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "table":
+            raise AttributeError(name)
+        return self.table[name]
+
+
+class Meta(type):
+    level = 2.0
+
+    @property
+    def now(cls) -> float:
+        return cls.level
+
+
+class Kind(enum.Enum):
+    A = 2.0
+    B = 3.0
+
+
+class Scaled(nn.Module):
+    factor = 2.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by = 2.0
+        self.many = [1.0, 2.0]
+
+    def forward(self, x: Any) -> Any:
+        return self.part(x) * self.by * self.factor * len(self.many)
+
+    def part(self, x: Any) -> Any:
+        return x + 1
+
+
+class Derived(Scaled):
+    def forward(self, x: Any) -> Any:
+        return super().forward(x) + 1
+
+
+def fresh(kind: type) -> Any:
+    """A class of its own, which a row may change."""
+    return type(kind)(
+        kind.__name__, kind.__bases__, {k: v for k, v in vars(kind).items() if k not in ("__dict__", "__weakref__")}
+    )
+
+
+ROWS: dict[str, Any] = {}
+
+
+def row(make: Any) -> Any:
+    ROWS[make.__name__.strip("_")] = make
+    return make
+
+
+# attributes -------------------------------------------------------------------------------------------------------------
+
+
+@row
+def simple_namespace():
+    s = types.SimpleNamespace(a=2.0)
+    return lambda x: x * s.a, setter(s, "a", 3.0, 3, True, -0.0, 0.0)
+
+
+@row
+def argparse_namespace():
+    s = argparse.Namespace(a=2.0)
+    return lambda x: x * s.a, setter(s, "a", 3.0)
+
+
+@row
+def slots():
+    s = Slots(2.0)
+    return lambda x: x * s.a, setter(s, "a", 3.0)
+
+
+@row
+def slotted_dataclass():
+    s = Record(2.0)
+    return lambda x: x * s.a + len(s.b), [*setter(s, "a", 3.0), *setter(s, "b", (1,), (1, 2, 3))]
+
+
+@row
+def class_attribute_through_an_instance():
+    kind = fresh(Point)
+    p = kind()
+    return lambda x: x * p.kind, [*setter(kind, "kind", 3.0), *setter(p, "kind", 5.0), lambda: delattr(p, "kind")]
+
+
+@row
+def attribute_of_a_base():
+    base = fresh(Point)
+    kind = type("Sub", (base,), {})
+    p = kind()
+    return lambda x: x * p.kind, [*setter(base, "kind", 3.0), *setter(kind, "kind", 4.0)]
+
+
+@row
+def method_of_a_class():
+    kind = fresh(Point)
+    p = kind()
+    return lambda x: p.scale(x), [*setter(kind, "scale", lambda self, x: x + self.a), *setter(p, "a", 5.0)]
+
+
+@row
+def method_of_an_instance():
+    p = Point()
+    return lambda x: p.scale(x), [*setter(p, "scale", lambda x: x + 9), lambda: delattr(p, "scale")]
+
+
+@row
+def class_of_an_instance():
+    p, other = Point(), type("Other", (), {"scale": lambda self, x: x - self.a})
+    return lambda x: p.scale(x), setter(p, "__class__", other, Point)
+
+
+@row
+def property_():
+    kind = fresh(Point)
+    p = kind()
+    return lambda x: x * p.double, [*setter(p, "a", 3.0), *setter(kind, "double", property(lambda self: 7.0))]
+
+
+@row
+def cached_property():
+    p = Point()
+    p.cached  # noqa: B018
+    return lambda x: x * p.cached, [lambda: p.__dict__.update(cached=5.0)]
+
+
+@row
+def static_and_class_methods():
+    kind = fresh(Point)
+    p = kind()
+
+    def change():
+        kind.fixed = staticmethod(lambda x: x * 5)
+
+    return lambda x: p.fixed(x) + p.of_class(x) + kind.of_class(x), [
+        *setter(kind, "kind", 3.0), change, lambda: setattr(kind, "of_class", classmethod(lambda cls, x: x)),
+    ]  # fmt: skip
+
+
+@row
+def getattr_with_a_name():
+    p, names = Point(), ["a"]
+    return lambda x: x * getattr(p, names[0]), [*setter(p, "a", 3.0), *putter(names, 0, "kind")]
+
+
+@row
+def getattr_with_a_default():
+    p = Point()
+    return lambda x: x * getattr(p, "late", 2.0), [*setter(p, "late", 3.0), lambda: delattr(p, "late")]
+
+
+@row
+def hasattr_():
+    p = Point()
+    return lambda x: x * 2 if hasattr(p, "late") else x, [*setter(p, "late", 3.0), lambda: delattr(p, "late")]
+
+
+@row
+def missing_attribute_caught():
+    p = Point()
+
+    def step(x):
+        try:
+            return x * p.late
+        except AttributeError:
+            return x
+
+    return step, [*setter(p, "late", 3.0), lambda: delattr(p, "late")]
+
+
+@row
+def vars_of_an_object():
+    p = Point()
+    return lambda x: x * vars(p)["a"], setter(p, "a", 3.0)
+
+
+@row
+def dict_of_an_object():
+    p = Point()
+    return lambda x: x * p.__dict__["a"] + len(p.__dict__), [*setter(p, "a", 3.0), *setter(p, "b", 1)]
+
+
+@row
+def all_of_vars():
+    p = Point()
+    return lambda x: sum(x * v for v in vars(p).values()), [*setter(p, "a", 3.0), *setter(p, "b", 1.0)]
+
+
+@row
+def dynamic_attributes():
+    d = Dynamic()
+    return lambda x: x * d.a, [*putter(d.table, "a", 3.0), *setter(d, "a", 4.0)]
+
+
+@row
+def attribute_of_a_function():
+    def f():
+        pass
+
+    f.a = 2.0
+    return lambda x: x * f.a, setter(f, "a", 3.0)
+
+
+@row
+def attribute_of_a_module():
+    return lambda x: x * OTHER.scale, [*setter(OTHER, "scale", 3.0), *setter(OTHER, "scale", 2.0)]
+
+
+@row
+def metaclass():
+    meta = fresh(Meta)
+    kind = meta("Some", (), {})
+    return lambda x: x * kind.now * kind.level, setter(meta, "level", 3.0)
+
+
+@row
+def enum_members():
+    s = types.SimpleNamespace(kind=Kind.A)
+    return lambda x: x * s.kind.value if s.kind is Kind.A else x - s.kind.value, setter(s, "kind", Kind.B, Kind.A)
+
+
+@row
+def isinstance_of_a_changed_class():
+    p = Point()
+    return lambda x: x if isinstance(p, Point) else x * 2, setter(p, "__class__", type("Other", (), {}))
+
+
+@row
+def through_two_objects():
+    s = types.SimpleNamespace(p=Point(2.0))
+    return lambda x: x * s.p.a, [*setter(s, "p", Point(3.0)), *setter(s.p, "a", 9.0)]
+
+
+# items ------------------------------------------------------------------------------------------------------------------
+
+
+@row
+def long_list():
+    items = [1.0] * 80
+    return lambda x: x * sum(items), [*putter(items, 70, 5.0), lambda: items.append(2.0)]
+
+
+@row
+def item_of_a_long_list():
+    items = [1.0] * 80
+    return lambda x: x * items[70] + items[-1], [*putter(items, 70, 5.0), lambda: items.append(2.0)]
+
+
+@row
+def long_dict():
+    items = dict.fromkeys(range(80), 1.0)
+    return lambda x: x * items[70] + sum(items.values()), [*putter(items, 70, 5.0), *putter(items, 99, 5.0)]
+
+
+@row
+def deque():
+    items = collections.deque([1.0, 2.0])
+    return lambda x: x * items[0] + len(items), [lambda: items.appendleft(3.0), items.pop, lambda: items.rotate(1)]
+
+
+@row
+def dicts_of_all_kinds():
+    a, b = collections.OrderedDict(a=1.0), collections.defaultdict(float, a=2.0)
+    both = collections.ChainMap({}, a, b)
+    return lambda x: x * a["a"] + b["a"] + both["a"], [*putter(a, "a", 3.0), *putter(b, "a", 4.0), *putter(both, "a", 5.0)]
+
+
+@row
+def order_of_a_dict():
+    items = {"a": 1.0, "b": 2.0}
+
+    def turn():
+        items["a"] = items.pop("a")
+
+    def step(x):
+        for value in items.values():
+            x = x * value + 1
+        return x
+
+    return step, [turn]
+
+
+@row
+def dict_get_and_in():
+    items = {"a": 1.0}
+    return lambda x: x * items.get("b", 7.0) + ("c" in items) + ("c" not in items), [
+        *putter(items, "b", 2.0), *putter(items, "c", 2.0), lambda: items.pop("b"),
+    ]  # fmt: skip
+
+
+@row
+def sets():
+    items = {1, 2}
+    return lambda x: x * len(items) + (3 in items) + sum(items), [lambda: items.add(3), lambda: items.discard(1)]
+
+
+@row
+def items_of_objects():
+    s = Items(2.0, 3.0)
+    return lambda x: x * s[0] + len(s) + (5.0 in s) + sum(s), [*putter(s.items, 0, 5.0), lambda: s.items.append(1.0)]
+
+
+@row
+def operators_of_objects():
+    kind = fresh(Items)
+    s = kind(2.0)
+
+    def step(x):
+        with s as value:
+            return 3.0 * s * x + s(x) + value + (1 if s else 0)
+
+    return step, [
+        *putter(s.items, 0, -5.0), *setter(kind, "__rmul__", lambda self, x: x), *setter(kind, "__call__", lambda self, x: x),
+        *setter(kind, "__bool__", lambda self: True), *setter(kind, "__enter__", lambda self: 9.0),
+    ]  # fmt: skip
+
+
+@row
+def truth_and_length():
+    items: list[float] = []
+    return lambda x: x * 2 if items else x, [lambda: items.append(1.0), items.clear]
+
+
+@row
+def unpacked():
+    items, options = [2.0, 3.0], {"a": 4.0}
+
+    def inner(x, b, c, a):
+        return x * b + c * a
+
+    def step(x):
+        first, *_ = items
+        return inner(x, *items, **options) + first
+
+    return step, [*putter(items, 0, 5.0), *putter(options, "a", 6.0)]
+
+
+@row
+def slices_and_comprehensions():
+    items = [1.0, 2.0, 3.0]
+    return lambda x: x * sum(i for i in items[1:]) + sum([2 * i for i in items]), [*putter(items, 2, 5.0)]
+
+
+@row
+def sorted_and_nested():
+    items = [[3.0, 1.0], [2.0]]
+    return lambda x: x * sorted(items[0])[0] + max(items)[0] + len(str(items)), [
+        *putter(items[0], 1, 2.5), *putter(items[1], 0, 10.25),
+    ]  # fmt: skip
+
+
+@row
+def matched():
+    s = types.SimpleNamespace(shape={"kind": "a", "by": 2.0})
+
+    def step(x):
+        match s.shape:
+            case {"kind": "a", "by": by}:
+                return x * by
+            case {"kind": "b"}:
+                return x
+        return -x
+
+    return step, [*putter(s.shape, "by", 3.0), *putter(s.shape, "kind", "b"), *putter(s.shape, "kind", "c")]
+
+
+# functions --------------------------------------------------------------------------------------------------------------
+
+
+@row
+def defaults():
+    def inner(x, by=2.0, *, more=1.0):
+        return x * by + more
+
+    def change(value):
+        inner.__kwdefaults__["more"] = value
+
+    return lambda x: inner(x), [
+        *setter(inner, "__defaults__", (3.0,)), *setter(inner, "__kwdefaults__", {"more": 4.0}), lambda: change(5.0),
+        *setter(inner, "__code__", (lambda x, by=2.0, *, more=1.0: x - by).__code__),
+    ]  # fmt: skip
+
+
+@row
+def defaults_of_the_step():
+    def step(x, by=2.0):
+        return x * by
+
+    return step, [*setter(step, "__defaults__", (3.0,)), *setter(step, "__code__", (lambda x, by=2.0: x - by).__code__)]
+
+
+@row
+def closures_and_lambdas():
+    scale = 2.0
+
+    def change(value):
+        nonlocal scale
+        scale = value
+
+    def step(x):
+        return (lambda y: [y * scale for _ in range(1)][0])(x) + next(scale for _ in range(1))
+
+    return step, [lambda: change(3.0), lambda: change(3)]
+
+
+@row
+def generators():
+    items = [1.0, 2.0]
+
+    def each():
+        for item in items:
+            yield item * items[0]
+
+    return lambda x: x * sum(each()), [*putter(items, 0, 3.0), lambda: items.append(2.0)]
+
+
+@row
+def partials():
+    p = Point()
+    part = functools.partial(lambda q, x, by: x * q.a * by, p, by=2.0)
+    return lambda x: part(x), [*setter(p, "a", 3.0), lambda: part.keywords.update(by=5.0)]
+
+
+@row
+def cached_function():
+    box = [2.0]
+
+    @functools.lru_cache
+    def scale():
+        return box[0]
+
+    return lambda x: x * scale(), [*putter(box, 0, 3.0), scale.cache_clear, *putter(box, 0, 4.0), scale.cache_clear]
+
+
+@row
+def callbacks():
+    box = [2.0]
+    return lambda x: functools.reduce(lambda a, b: a * box[0] + b, (i * box[0] for i in [1.0, 2.0]), x), putter(
+        box, 0, 3.0
+    )
+
+
+@row
+def globals_():
+    return lambda x: x * SCALE * globals()["SCALE"], [lambda: globals().update(SCALE=3.0), lambda: globals().update(SCALE=2.0)]
+
+
+@row
+def a_global_before_a_builtin():
+    def undo():
+        del globals()["abs"]
+
+    return lambda x: x * abs(-2.0), [lambda: globals().update(abs=lambda x: 5.0), undo]
+
+
+@row
+def copied_settings():
+    p = Point()
+    return lambda x: x * copy.copy(p).a + copy.deepcopy(p).a, setter(p, "a", 3.0)
+
+
+@row
+def context_variables():
+    var = contextvars.ContextVar("var", default=2.0)
+    return lambda x: x * var.get(), [lambda: var.set(3.0), lambda: var.set(4.0)]
+
+
+@row
+def environment():
+    os.environ["STATICGRAD_STALE"] = "2"
+    return lambda x: x * float(os.environ["STATICGRAD_STALE"]) + float(os.getenv("STATICGRAD_STALE")), [
+        lambda: os.environ.update(STATICGRAD_STALE="3")
+    ]
+
+
+@row
+def environment_that_is_not_there():
+    os.environ.pop("STATICGRAD_STALE", None)
+    return lambda x: x * float(os.environ.get("STATICGRAD_STALE", "2")), [
+        lambda: os.environ.update(STATICGRAD_STALE="3"), lambda: os.environ.pop("STATICGRAD_STALE"),
+    ]  # fmt: skip
+
+
+@row
+def another_thread():
+    s = types.SimpleNamespace(a=2.0)
+
+    def change():
+        thread = threading.Thread(target=lambda: setattr(s, "a", 3.0))
+        thread.start()
+        thread.join()
+
+    return lambda x: x * s.a, [change]
+
+
+@row
+def seeded_generators():
+    s = types.SimpleNamespace(seed=1)
+    return lambda x: x * np.random.default_rng(s.seed).random() + random.Random(s.seed).random(), setter(s, "seed", 2)
+
+
+# arrays -----------------------------------------------------------------------------------------------------------------
+
+
+@row
+def numbers_of_an_array():
+    a = np.array([1.0, 2.0])
+    return lambda x: x * float(a[0]) + a.sum() + a.tolist()[1] + len(a), [*putter(a, 0, 3.0), *putter(a, 1, -0.0)]
+
+
+@row
+def functions_of_an_array():
+    a = np.array([[1.0, 2.0]], np.float32)
+    return lambda x: x * np.mean(a) + float(np.sum(a * 2)) + a.T[0, 0] + a[0].max(), [
+        *putter(a, (0, 0), 3.0),
+        lambda: a.fill(2.0),
+    ]
+
+
+@row
+def array_in_a_list():
+    a = [np.array([1.0, 2.0, 3.0], np.float32)]
+    return lambda x: x * a[0] + a[0][0], [*putter(a[0], 0, 3.0), *putter(a, 0, np.ones(3, np.float32))]
+
+
+@row
+def columns():
+    a = np.asfortranarray(np.ones((3, 3), np.float32))
+    return lambda x: x * a, [*putter(a, (0, 1), 3.0)]
+
+
+@row
+def shape_of_an_array():
+    s = types.SimpleNamespace(a=np.ones((2, 3)))
+    return lambda x: x * s.a.shape[0] + s.a.size, setter(s, "a", np.ones((3, 3)))
+
+
+# modules and optimizers -------------------------------------------------------------------------------------------------
+
+
+@row
+def forward_of_a_module():
+    net = nn.ReLU()
+    return lambda x: net(x - 2), [*setter(net, "forward", lambda x: x * 5), lambda: delattr(net, "forward")]
+
+
+@row
+def method_of_our_class():
+    net, old = nn.ReLU(), nn.ReLU.forward
+    return lambda x: net(x - 2), [*setter(nn.ReLU, "forward", lambda self, x: x * 5), *setter(nn.ReLU, "forward", old)]
+
+
+@row
+def function_of_our_module():
+    old = F.relu
+    return lambda x: F.relu(x - 2), [*setter(F, "relu", lambda x: x * 5), *setter(F, "relu", old)]
+
+
+@row
+def module_of_the_user():
+    kind = fresh(Scaled)
+    kind.__init__ = lambda self: (nn.Module.__init__(self), setattr(self, "by", 2.0), setattr(self, "many", [1.0, 2.0]))[0]
+    net = kind()
+    return lambda x: net(x), [
+        *setter(net, "by", 3.0), *setter(kind, "factor", 3.0), lambda: net.many.append(1), *setter(net, "many", [1.0]),
+        *setter(net, "factor", 9.0), *setter(kind, "part", lambda self, x: x), *setter(net, "part", lambda x: x * 2),
+        lambda: vars(net).update(by=11.0), *setter(kind, "forward", lambda self, x: x),
+    ]  # fmt: skip
+
+
+@row
+def module_with_super():
+    net = Derived()
+    return lambda x: net(x), setter(net, "by", 3.0)
+
+
+@row
+def module_class_named_in_the_step():
+    net = Scaled()
+    return lambda x: net(x) if isinstance(net, Scaled) else Scaled.part(net, x), setter(net, "by", 3.0)
+
+
+@row
+def state_of_an_optimizer():
+    w = sg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    opt = optim.Adam([w], lr=0.1)
+
+    def step(x):
+        opt.zero_grad()
+        (w * w * x).sum().backward()
+        opt.step()
+        return w * 1
+
+    return step, [opt.state.clear, *setter(opt, "lr", 0.5), lambda: opt.state[w].clear(), lambda: opt.state.pop(w)]
+
+
+# what the step writes ---------------------------------------------------------------------------------------------------
+
+
+@row
+def counter():
+    p = Point(0)
+
+    def step(x):
+        p.a += 1
+        return x * p.a
+
+    return step, setter(p, "a", 10)
+
+
+@row
+def counter_in_forward():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.n = 0
+
+        def forward(self, x):
+            self.n += 1
+            return x * self.n
+
+    net = Counting()
+    return lambda x: net(x), setter(net, "n", 10)
+
+
+@row
+def counter_that_is_not_read():
+    p, d = Point(0), {"n": 0}
+
+    def step(x):
+        p.a += 1
+        d["n"] += 2
+        return x * 2
+
+    return step, setter(p, "a", 10), lambda: (p.a, d)
+
+
+@row
+def global_counter():
+    globals()["COUNT"] = 0
+
+    def step(x):
+        global COUNT
+        COUNT += 1
+        return x * 2
+
+    return step, [lambda: globals().update(COUNT=0)], lambda: COUNT
+
+
+@row
+def nonlocal_counter():
+    n = 0
+
+    def step(x):
+        nonlocal n
+        n += 1
+        return x * (n % 2)
+
+    return step, [], lambda: n
+
+
+@row
+def history():
+    kept: list[Any] = []
+    seen: set[str] = set()
+    last: dict[str, Any] = {}
+
+    def step(x):
+        y = x * 2
+        kept.append(float(len("abc")))
+        seen.add("a")
+        last["shape"] = y.shape
+        last.setdefault("first", 1)
+        return y
+
+    return step, [kept.clear, seen.clear, last.clear], lambda: (list(kept), set(seen), dict(last))
+
+
+@row
+def tensors_that_are_kept():
+    p, kept = Point(), []
+
+    def step(x):
+        p.last = x * 2
+        p.parts = {"a": [x + 1, 3], "n": 1}
+        kept.append(p.last)
+        return p.last.sum()
+
+    return step, [kept.clear], lambda: (p.last.numpy(), p.parts["a"][0].numpy(), [k.numpy() for k in kept])
+
+
+@row
+def hidden_state():
+    p = Point()
+    p.h = sg.zeros(3)
+
+    def step(x):
+        p.h = p.h * 0.5 + x
+        return p.h * 1
+
+    return step, setter(p, "h", sg.ones(3)), lambda: p.h.numpy()
+
+
+@row
+def new_objects_each_time():
+    p = Point()
+
+    def step(x):
+        p.log = []
+        p.log.append(1)
+        p.config = {"a": [2]}
+        return x * len(p.log)
+
+    return step, [lambda: p.log.append(5), lambda: p.config["a"].append(3)], lambda: (list(p.log), copy.deepcopy(p.config))
+
+
+@row
+def moved_containers():
+    queue = collections.deque([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    stack = [1.0] * 9
+
+    def step(x):
+        queue.append(queue.popleft())
+        return x * queue[0] + stack.pop()
+
+    return step, [lambda: queue.append(9.0)], lambda: (list(queue), list(stack))
+
+
+@row
+def an_array_written():
+    a = np.zeros(3)
+
+    def step(x):
+        a[1] = 5.0
+        return x * 2
+
+    return step, [lambda: a.fill(0.0)], lambda: a.copy()
+
+
+@row
+def deleted():
+    p = Point()
+
+    def step(x):
+        p.tmp = 1
+        del p.tmp
+        return x * hasattr(p, "tmp")
+
+    return step, setter(p, "tmp", 3), lambda: hasattr(p, "tmp")
+
+
+def same(actual: Any, expected: Any, what: str) -> None:
+    np.testing.assert_equal(type(actual), type(expected), what)
+    if isinstance(expected, np.ndarray):
+        np.testing.assert_allclose(actual, expected, rtol=2e-6, err_msg=what)
+        np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected), what)
+    elif isinstance(expected, (list, tuple)):
+        assert len(actual) == len(expected), what
+        for a, b in zip(actual, expected, strict=True):
+            same(a, b, what)
+    else:
+        assert repr(actual) == repr(expected), what
+
+
+def history_of(make: Any, wrap: Any) -> tuple[list[Any], Any]:
+    step, changes, *more = make()
+    run = wrap(step)
+    found = []
+    for change in (lambda: None, *changes):
+        change()
+        for _ in range(2):
+            result = run(sg.tensor(X))
+            found.append((result.detach().numpy().copy(), *(copy.deepcopy(look()) for look in more)))
+    return found, run
+
+
+@pytest.mark.parametrize("make", ROWS.values(), ids=ROWS)
+def test_state_and_change(make):
+    expected, _ = history_of(make, lambda f: f)
+    actual, run = history_of(make, sg.compile)
+    for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
+        same(a, b, f"call {i}, {run.recompiles}")
+
+
+# arguments --------------------------------------------------------------------------------------------------------------
+
+
+class Equal:
+    """Equal to all others of its class."""
+
+    def __init__(self, by: float):
+        self.by = by
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equal)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    by: float
+
+
+@dataclasses.dataclass
+class Thawed:
+    by: float
+
+
+# (function, arguments in turn, traces)
+ARGUMENTS = {
+    "equal objects": (lambda x, o: x * o.by, [Equal(2.0), Equal(3.0)], 2),
+    "equal values in frozen dataclasses": (lambda x, o: x * o.by, [Frozen(2.0), Frozen(2.0), Frozen(3.0)], 2),
+    "numbers of two types in them": (
+        lambda x, o: x / o.by if o.by is True else x * 3,
+        [Frozen(1), Frozen(True), Frozen(1.0)],
+        3,
+    ),
+    "objects without a hash": (lambda x, o: x * o.by, [Thawed(2.0), Thawed(3.0)], 2),
+    "frozensets": (lambda x, o: x * 2 if True in [i is True for i in o] else x * 3, [frozenset({1}), frozenset({True})], 2),
+    "NumPy's zeros": (lambda x, o: x * o, [np.float32(0.0), np.float32(-0.0), np.float64(0.0)], 3),
+    "zeros": (lambda x, o: x * o, [0.0, -0.0, 0, False, 0j.real, -0.0], 4),
+    "nan": (lambda x, o: x * o, [float("nan"), float("nan"), np.float32("nan"), np.float32("nan")], 2),
+    "keys of dicts": (lambda x, o: x * 2 if [*o][0] is True else x * 3, [{1: 2.0}, {True: 2.0}], 2),
+    "slices": (lambda x, o: x[o], [slice(0, 1), slice(0, 2), slice(0, 1)], 2),
+    "named by type": (lambda x, o: x * 2 if type(o[0]) is bool else x * 3, [(1,), (True,)], 2),
+    "ranges and dates": (lambda x, o: x * len(str(o)), [range(2), range(2), datetime.date(2024, 1, 1)], 2),
+}
+
+
+@pytest.mark.parametrize(("fn", "values", "traces"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_arguments(fn, values, traces):
+    step = sg.compile(fn)
+    for value in values * 2:
+        same(step(X, value).numpy(), fn(sg.tensor(X), value).numpy(), repr(value))
+    assert len(step.recompiles) == traces
+
+
+def test_an_argument_that_changes():
+    step = sg.compile(lambda x, o: x * o.by)
+    argument = Equal(2.0)
+    for by in (2.0, 3.0, 3.0):
+        argument.by = by
+        np.testing.assert_array_equal(step(X, argument), X * np.float32(by))
+    assert step.recompiles[1:] == ["same arguments, but o.by is 3.0 instead of 2.0"]
+
+
+# what can be neither guarded nor repeated -------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+PYTHON_RNG = random.Random(0)
+NUMBERS = itertools.count()
+
+
+def of_generator():
+    yield 1.0
+    yield 2.0
+
+
+GENERATOR = of_generator()
+RANDOM = "draws a random number inside a compiled function"
+CLOCK = "reads the clock inside a compiled function"
+IO = "reads or writes files inside a compiled function"
+# expression -> text
+REFUSED = {
+    "random.random()": RANDOM, "random.randint(1, 3)": RANDOM, "random.choice([1.0, 2.0])": RANDOM,
+    "random.shuffle([1.0, 2.0])": RANDOM, "PYTHON_RNG.gauss(0, 1)": RANDOM, "random.Random().random()": RANDOM,
+    "random.seed(1)": RANDOM, "np.random.rand()": RANDOM, "np.random.randn(3)": RANDOM, "np.random.seed(0)": RANDOM,
+    "np.random.permutation(3)": RANDOM, "RNG.normal()": RANDOM, "RNG.integers(3)": RANDOM, "RNG.shuffle([1])": RANDOM,
+    "np.random.default_rng().random()": RANDOM, "np.random.RandomState().rand()": RANDOM, "os.urandom(2)": RANDOM,
+    "uuid.uuid4().int": RANDOM, "time.time()": CLOCK, "time.perf_counter()": CLOCK, "time.sleep(0)": CLOCK,
+    "datetime.datetime.now().year": CLOCK, "datetime.date.today().year": CLOCK, "open(os.devnull).read()": IO,
+    "os.listdir('.')": IO, "os.path.exists('.')": IO, "np.load('nothing.npy')": IO, "next(NUMBERS)": "an iterator from outside",
+    "next(GENERATOR)": "an iterator from outside", "[i for i in GENERATOR]": "an iterator from outside",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text):
+    state = random.getstate(), np.random.get_state()[2], RNG.bit_generator.state
+    scope = {**globals()}
+    exec(compile(f"def step(x):\n    y = x * 2\n    return y, {text}\n", __file__ + "x", "exec"), scope)
+    step = sg.compile(scope["step"])
+    with pytest.raises(sg.TraceError, match=REFUSED[text]) as caught:
+        step(X)
+    assert caught.value.where is not None
+    assert (caught.value.where.file, caught.value.where.line) == (__file__ + "x", 3)
+    assert "outside" in str(caught.value)
+    assert step.recompiles == []
+    assert state == (random.getstate(), np.random.get_state()[2], RNG.bit_generator.state)
+
+
+def test_a_refusal_can_not_be_caught():
+    @sg.compile
+    def step(x):
+        try:
+            return x * random.random()
+        except TypeError:
+            return x
+
+    with pytest.raises(sg.TraceError, match=RANDOM):
+        step(X)
+
+
+def test_what_a_failing_trace_wrote_is_undone():
+    p, items, table, n = Point(), [1.0, 2.0], {"a": 1.0}, 0
+
+    @sg.compile
+    def step(x):
+        nonlocal n
+        n += 1
+        p.a, p.new = 5.0, 1
+        items.append(3.0)
+        items.sort(reverse=True)
+        table["b"] = table.pop("a")
+        raise ValueError("of the user")
+
+    with pytest.raises(ValueError, match="of the user"):
+        step(X)
+    assert (n, vars(p), items, table) == (0, {"a": 2.0}, [1.0, 2.0], {"a": 1.0})
+
+
+def test_traces_leave_tracing_and_the_collector_as_they_were():
+    import gc
+    import sys
+
+    def tracer(frame, event, arg):
+        return None
+
+    step = sg.compile(lambda x: x * SCALE)
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        step(X)
+        assert sys.gettrace() is tracer
+    finally:
+        sys.settrace(before)
+    assert gc.isenabled()
+
+
+def test_output_is_repeated(capsys):
+    @sg.compile
+    def step(x):
+        print("shape", x.shape, end="!\n")
+        return x * 2
+
+    for _ in range(3):
+        step(X)
+    assert capsys.readouterr().out == "shape (3,)!\n" * 3
+
+
+def test_a_plain_step_is_traced_once():
+    """Reads that give what they gave are no reason for another trace."""
+    net = Scaled()
+    opt = optim.Adam([sg.tensor(1.0, requires_grad=True)])
+    p, d = Point(0), {"n": 0}
+
+    @sg.compile
+    def step(x, by=2.0):
+        p.a += 1
+        d["n"] += 1
+        opt.zero_grad()
+        return net(x) * by + [len(net.many) for _ in range(2)][0]
+
+    for _ in range(4):
+        step(X)
+    assert (p.a, d["n"]) == (4, 4)
+    assert step.recompiles == ["first call"]
+
+
+def test_classes_of_modules_are_no_modules():
+    """What a function mentions is found without a run, too: `sg.compare` asks for it."""
+    from staticgrad.tracing.reach import Reach
+
+    net = Scaled()
+    reach = Reach(lambda x: net(x) if isinstance(net, Scaled) else Scaled)
+    assert [module for _, module in reach.modules] == [net]
+
+
+def test_a_number_that_the_step_reads_and_moves_is_warned_of(monkeypatch):
+    monkeypatch.setattr("staticgrad.tracing.function.MOVING", 2)
+    p = Point(0)
+
+    @sg.compile
+    def step(x):
+        p.a += 1
+        return x * p.a
+
+    step(X)
+    step(X)
+    with pytest.warns(RuntimeWarning, match=r"reads state that it changes itself .*p\.a is 2 instead of 1.*in a tensor"):
+        step(X)
