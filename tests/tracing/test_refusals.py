@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.errors import StaticgradError
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
 from staticgrad.eager.modes import modes
+from staticgrad.errors import StaticgradError
 from staticgrad.operators import frontends
 from staticgrad.operators import state as dispatch_state
 from tests.tracing.helpers import Program, batch, labels, of, same, state
