@@ -108,7 +108,7 @@ class Domain:
     """The space of a group of nodes, with what decides it: so that a union has to look only at the nodes on which the two
     groups meet, and at all nodes of a group only where the space itself becomes another."""
 
-    __slots__ = ("partial", "preferred", "readers", "size", "space", "widths")
+    __slots__ = ("partial", "preferred", "readers", "scatters", "size", "space", "widths")
 
     def __init__(self, space: Space, preferred: str, partial: tuple[int, int] | None, size: int, widths: Counter[int]):
         self.space = space
@@ -119,6 +119,8 @@ class Domain:
         """Elements of the largest of the shapes that are walked."""
         self.widths = widths
         """How many nodes of that size ask for each number of columns; nobody looks at it where `partial` says both."""
+        self.scatters = SPREAD in space.kind.values()
+        """Whether it adds rows to those of a result: all other nodes of a group decide whether it may."""
         self.readers: dict[Node, list[Node]] = {}
         """By the origin of an operand, the nodes of the group that read it."""
 
@@ -218,6 +220,7 @@ class Union:
         space.post.difference_update(self.kind)
         space.post.update(small.space.post.difference(self.kind), self.post.added)
         large.partial, large.size, large.widths = self.partial, self.size, self.widths
+        large.scatters = large.scatters or small.scatters
         for source, readers in small.readers.items():
             large.readers.setdefault(source, []).extend(readers)
 
@@ -259,7 +262,7 @@ def united(small: Domain, large: Domain, layouts: Layouts, position: Mapping[Nod
     ]
     _extents_together(union, meeting, layouts)
     rows, columns = union.extents
-    if COL in (small.preferred, large.preferred):
+    if COL in (small.preferred, large.preferred) or (small.scatters and large.scatters):
         return _from_nothing(union, layouts, position)
     dirty = {node for node, _ in meeting}
     for domain in (small, large):

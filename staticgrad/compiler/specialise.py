@@ -35,9 +35,10 @@ def copy(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
     only = node.op.shape_only
     if only:
         inputs = tuple(shape_leaf(new, i.type) if p in only else i for p, i in enumerate(inputs))
-    if not node.after and all(map(is_, inputs, node.inputs)):
+    known = node.type.static  # a body's nodes may be typed before its parameters are known
+    if known and not node.after and all(map(is_, inputs, node.inputs)):
         return new.append(node)
-    if all(a is b or a.type == b.type for a, b in zip(inputs, node.inputs, strict=True)):
+    if known and all(a is b or a.type == b.type for a, b in zip(inputs, node.inputs, strict=True)):
         return new.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
     try:
         kind = node.op.typed([i.type for i in inputs], node.attrs)

@@ -144,7 +144,7 @@ def inner_gradient(c: Any, x: Any) -> Any:
     def body(h: Any, v: Any) -> Any:
         point = h * 1.0
         energy = (sg.sin(point * v)).sum()
-        (g,) = sg.grad(energy, [point], create_graph=True) if isinstance(c, sg.Tensor) or hasattr(c, "tracer") else (
+        (g,) = sg.grad(energy, [point], create_graph=True) if type(c) is sg.Tensor or hasattr(c, "tracer") else (
             sg.gradients(energy, point)
         )  # fmt: skip
         return h - 0.1 * g, energy
@@ -192,7 +192,7 @@ def derived(case: Case, operands: Sequence[Any]) -> list[Any]:
     """The loss, its gradients, and the gradients of the sum of their squares."""
     wanted = [x for x in operands if x.dtype.kind == "f"]
     loss = case.fn(*operands)
-    if isinstance(loss, sg.Tensor) or hasattr(loss, "tracer"):
+    if type(loss) is sg.Tensor or hasattr(loss, "tracer"):
         first = sg.grad(loss, wanted, create_graph=True, allow_unused=True)
         second = sg.grad(total(first), wanted, allow_unused=True) if case.smooth else []
     else:
