@@ -30,7 +30,7 @@ import staticgrad as sg
 from staticgrad.errors import StaticgradError, TraceError
 from staticgrad.interpret import interpret
 
-STRICT_LOOPS = False
+STRICT_LOOPS = True
 """Whether strict mode is held to eager mode's bits in gradients of loops and branches, and to any in those of loops of
 unknown length."""
 
