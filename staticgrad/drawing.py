@@ -84,7 +84,7 @@ def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: st
         raise ArgumentError(
             f"draw: only compiled functions have kernels, got {type(what).__name__}", "draw the function, sg.draw(step, path)"
         )
-    graph = _graph(what, backward) if plan is None else plan.graph
+    graph = _graph(what, backward) if plan is None else plan.ir
     groups = _groups(graph, plan, group, text=suffix == ".dot")
     if suffix == ".dot":
         text = to_dot(graph, {g.label if n == 0 else f"{g.label} ({n + 1})": g.nodes for n, g in _numbered(groups)})

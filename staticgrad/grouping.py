@@ -218,7 +218,7 @@ def boxes(graph: Graph, groups: Sequence[Group], inside: set[Node]) -> int:
 
 def by_kernel(plan: Any) -> tuple[Graph, dict[Node, str]]:
     """The graph of a plan, and the row that computes each node; what moves no data is computed with its operand."""
-    graph: Graph = plan.graph
+    graph: Graph = plan.ir
     names: dict[Node, str] = {}
     for i, row in enumerate(plan.rows):
         for node in row.nodes or ([row.node] if row.node is not None else []):

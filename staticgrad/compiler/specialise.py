@@ -27,24 +27,29 @@ def rebuild(graph: Graph, results: Sequence[Node], rewrite: Rewrite) -> tuple[Gr
     return new, copies
 
 
-def copy(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
+def copy(new: Graph, node: Node, inputs: tuple[Node, ...], *, check: bool = False) -> Node:
     """The same node over new inputs, its type inferred again where theirs are others; operands that are read for their shape
-    become leaves."""
+    become leaves. check: what its record says of operands and attributes is checked in any case."""
     if not node.inputs:
         return new.append(node)
     only = node.op.shape_only
     if only:
         inputs = tuple(shape_leaf(new, i.type) if p in only else i for p, i in enumerate(inputs))
+    if check:
+        _typed(node, inputs)
     known = node.type.static  # a body's nodes may be typed before its parameters are known
     if known and not node.after and all(map(is_, inputs, node.inputs)):
         return new.append(node)
     if known and all(a is b or a.type == b.type for a, b in zip(inputs, node.inputs, strict=True)):
         return new.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
+    return new.add(node.op, inputs, node.attrs, _typed(node, inputs), node.name, node.where)
+
+
+def _typed(node: Node, inputs: tuple[Node, ...]) -> TensorType:
     try:
-        kind = node.op.typed([i.type for i in inputs], node.attrs)
+        return node.op.typed([i.type for i in inputs], node.attrs)
     except StaticgradError as error:
         raise located(error, node.op, inputs, node.where) from None
-    return new.add(node.op, inputs, node.attrs, kind, node.name, node.where)
 
 
 def specialise(graph: Graph, results: Sequence[Node], known: dict[Node, TensorType]) -> tuple[Graph, dict[Node, Node]]:
@@ -60,7 +65,7 @@ def specialise(graph: Graph, results: Sequence[Node], known: dict[Node, TensorTy
         if kind is not None:
             attrs = {**node.attrs, "type": kind} if "type" in node.attrs else node.attrs
             return new.add(node.op, (), attrs, kind, node.name, node.where)
-        return copy(new, node, inputs)
+        return copy(new, node, inputs, check=True)
 
     return rebuild(graph, results, rewrite)
 

@@ -126,6 +126,8 @@ class Walk:
         self.heap: list[tuple[int, Record]] = []
         self.own_sums: set[Any] = set()
         """Records, and ids of leaves, whose cotangent so far is an array that this walk made and nobody else has."""
+        self.partial_sums: set[Any] = set()
+        """Those to which parts have been added."""
         self.taken = {id(seed._data) for seed in seeds}
         """Ids of arrays that somebody else may hold: seeds, what hooks saw, gradients given away."""
         self.wanted: dict[int, Tensor] | None = None
@@ -189,6 +191,9 @@ class Walk:
             return False
         if key not in self.own_sums or known.__class__ is not np.ndarray or rows_of(known) is not None:
             return False
+        if key not in self.partial_sums:
+            self.partial_sums.add(key)
+            known += 0.0  # the zeros around a part would make a sum of -0.0 a 0.0
         record.op.vjp_add(known, g, record)
         return True
 

@@ -203,8 +203,8 @@ def _inplace(name: str) -> Callable[..., Tensor]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_change(self)
         fresh = function(self, *args, **kwargs)
-        if getattr(fresh, "drawn", False):
-            self.drawn = True
+        if getattr(fresh, "_drawn", False):
+            self._drawn = True
         return replace(self, fresh, name + "_")
 
     method.__name__ = name + "_"
@@ -264,7 +264,7 @@ def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]
         with no_grad():
             fresh = values(self, a, b)
         if isinstance(fresh, Tensor):
-            self.drawn = True
+            self._drawn = True
         return replace(self, fresh, name)
 
     method.__name__ = name

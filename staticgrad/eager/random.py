@@ -58,7 +58,7 @@ class _Marks:
 
     def mark(self, tensor: Any) -> Any:
         if isinstance(tensor, Tensor):
-            tensor.drawn = True
+            tensor._drawn = True
             if len(default_graph()):
                 with self.lock:
                     self.alive += 1
@@ -70,7 +70,7 @@ class _Marks:
 
     def run(self, op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         result = run(op, args, attrs)
-        if any(isinstance(a, Tensor) and a.drawn and i not in op.shape_only for i, a in enumerate(args)):
+        if any(isinstance(a, Tensor) and a._drawn and i not in op.shape_only for i, a in enumerate(args)):
             self.mark(result)
         return result
 

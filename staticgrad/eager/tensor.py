@@ -52,7 +52,7 @@ class Tensor(Operators):
     _views: list[weakref.ref[Tensor]] | None
     """Tensors of the same tape that share this one's memory; UNRECORDED for a view that was made without a record."""
 
-    drawn = False
+    _drawn = False
     """Random numbers, or made of some; see `eager/random.py`."""
     _grad: Tensor | None = None
     _since = 0  # the tick since which a leaf requires grad
@@ -337,8 +337,8 @@ class Tensor(Operators):
             return state.tracer.detach(self)
         out = wrap(self._data)
         out._memory = memory_of(self)  # not the tensor itself: its tape would stay alive
-        if self.drawn:
-            out.drawn = True
+        if self._drawn:
+            out._drawn = True
         return out
 
     def detach_(self) -> Tensor:

@@ -308,7 +308,7 @@ class OpDef:
         every attribute, the size of the result. Raises ArgumentError, DTypeError, ShapeError."""
         self.check_arity(len(types))
         for t in types:
-            if isinstance(t, (StackType, TupleType)) and not isinstance(self.emit, (Region, Result)):
+            if isinstance(t, (StackType, TupleType)) and self.equals is None and not isinstance(self.emit, (Region, Result)):
                 raise ArgumentError(f"{self.name} can't take {t}", "only loops, branches and their results can")
         self.check_attrs(types, attrs)
         if self.promote is not None:

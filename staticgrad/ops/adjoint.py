@@ -5,15 +5,19 @@ Fast numerics take the first input of these ops, and nothing of the others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..ir import Expand, OpDef, define
+from ..errors import ArgumentError
+from ..ir import Attribute, Expand, OpDef, define
 from ..operators import apply
 from ..types import TensorType
+from . import attributes as at
 
 
-def _infer(x: TensorType, *rest: TensorType, **attrs: Any) -> TensorType:
+def _infer(x: TensorType, *rest: TensorType, ys: int = 0, xs: int = 0, index: int = 0) -> TensorType:
+    if 2 * ys + xs > len(rest) or index > xs:
+        raise ArgumentError(f"{len(rest)} inputs can't be {ys} results, their cotangents and {xs} tensors, of which {index}")
     return x
 
 
@@ -21,10 +25,11 @@ def _flows(i: int) -> Any:
     return (lambda g, node, out, *inputs: g) if i == 0 else None
 
 
-def _define(name: str, doc: str) -> OpDef:
+def _define(name: str, doc: str, attrs: Mapping[str, Attribute]) -> OpDef:
     return define(
         OpDef(
             name=name,
+            attrs=attrs,
             infer=_infer,
             eval=lambda x, *rest, **attrs: x,
             vjp=_flows,
@@ -40,11 +45,13 @@ adjoint_op = _define(
     "adjoint",
     "A cotangent that went through loops or branches. The other inputs are what it was derived from: `ys` results, their `ys` "
     "cotangents, `xs` tensors, and those that were taken for constants; it is that of number `index` among the tensors.",
+    {"ys": at.integer(1), "xs": at.integer(1), "index": at.integer(0)},
 )
 as_written_op = _define(
     "as_written",
     "A result of a loop that was taken apart (into blocks, of which a gradient keeps the carries only), and the same result of "
     "the loop as the user wrote it.",
+    {},
 )
 
 

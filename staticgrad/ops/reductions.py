@@ -196,6 +196,7 @@ ANY: Any = np.logical_or
 all_op = define(
     OpDef(
         name="all",
+        attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ALL.reduce(x, axis, None, None, keepdims),
         emit=Reduction(lambda dtype: True, "minimum_{s}({acc}, {x})", ALL.reduce),
@@ -206,6 +207,7 @@ all_op = define(
 any_op = define(
     OpDef(
         name="any",
+        attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ANY.reduce(x, axis, None, None, keepdims),
         emit=Reduction(lambda dtype: False, "maximum_{s}({acc}, {x})", ANY.reduce),

@@ -67,7 +67,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """
     if min is None or max is None:
         if min is max:
-            raise ArgumentError("clamp: At least one of 'min' or 'max' must not be None")
+            raise ArgumentError("torch.clamp: At least one of 'min' or 'max' must not be None")
         dtype = promote([_promoted(x), _promoted(max if min is None else min)])
         if min is None:
             min = lowest(dtype)

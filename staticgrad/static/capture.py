@@ -69,7 +69,7 @@ def _known(graph: Graph, tensor: Tensor, version: int) -> Node | None:
 
 
 def _constant(graph: Graph, tensor: Tensor) -> Node:
-    if tensor.drawn:
+    if tensor._drawn:
         raise GraphError(
             f"random numbers of shape {shape_text(tensor.shape)} were drawn when the tensor was made: in a graph they would "
             "be a constant, the same in every run",

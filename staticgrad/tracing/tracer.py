@@ -393,7 +393,7 @@ class Tracer:
         if same_memory:
             self.overwritten.add(memory)
             self.overwritten.update(_memory(w.seen) for w in self.windows if w.base is x and w.seen is not None)
-            if made is not None and x.node in made.inputs:
+            if made is not None and any(_memory(operand) is memory for operand in made.inputs):
                 self.writers[made] = memory
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
         flows = recorded and x.node in self.tracked

@@ -461,8 +461,8 @@ def test_a_plan_prints_as_a_few_lines():
     assert ".explain()" in lines[5]
     assert len(str(plan)) < 700
     program = step.latest.program
-    for thing in (plan, step, program, program.prepared, plan.rows[0], plan.fetches[0], plan.profile(1), plan.graph):
+    for thing in (plan, step, program, program.prepared, plan.rows[0], plan.fetches[0], plan.profile(1), plan.ir):
         assert len(repr(thing)) < 200
-    assert len(str(plan.graph)) < 40_000
+    assert len(str(plan.ir)) < 40_000
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from staticgrad.compiler.prepare import prepare
 from staticgrad.compiler.specialise import expand, specialise, trailing_axes
 from staticgrad.errors import ShapeError
 from staticgrad.interpret import interpret
@@ -91,7 +92,8 @@ def test_the_same_work_is_done_once():
     b = Bench()
     x = b.feed(4, 3)
     twice = F.exp(x) + F.exp(x)
-    graph, _ = specialise(b.graph, [twice.node], {})
+    ready = prepare(b.graph, [twice.node], [x.node])
+    graph, _ = specialise(ready.graph, ready.results, {})
     assert [n.op.name for n in graph.nodes] == ["placeholder", "exp", "add"]
 
 

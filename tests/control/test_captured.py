@@ -81,7 +81,7 @@ def test_small_constants_are_part_of_compiled_bodies():
         y = sg.scan(lambda h, _: (h * two, None), x, length=3)[0]
         with sg.Session() as session:
             plans = [session.plan(y, {x: np.ones(3), **feed}) for feed in ({}, {two: np.ones(3)})]
-    consts = [next(n for n in plan.graph.nodes if n.op.name == "loop").attrs["consts"] for plan in plans]
+    consts = [next(n for n in plan.ir.nodes if n.op.name == "loop").attrs["consts"] for plan in plans]
     assert consts == [0, 1]
 
 

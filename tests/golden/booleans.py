@@ -4,10 +4,10 @@ def kernel(buffers, sizes, start, stop):
     x1 = f32_at(buffers, 1)  # x1 f32[4,5]
     y2 = bool_at(buffers, 2)  # %6 logical_and bool[4,5]
     y3 = f32_at(buffers, 3)  # %9 where f32[4,5]
-    rows4 = bool_at(buffers, 4)  # a block of %7 min bool[4]
-    y5 = bool_at(buffers, 5)  # %7 min bool[4]
-    part6 = bool_at(buffers, 6)  # per chunk: %8 max bool[]
-    y7 = bool_at(buffers, 7)  # %8 max bool[]
+    rows4 = bool_at(buffers, 4)  # a block of %7 all bool[4]
+    y5 = bool_at(buffers, 5)  # %7 all bool[4]
+    part6 = bool_at(buffers, 6)  # per chunk: %8 any bool[]
+    y7 = bool_at(buffers, 7)  # %8 any bool[]
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
@@ -32,7 +32,7 @@ def kernel(buffers, sizes, start, stop):
                     v4 = (a0 if v3 else a1)  # %9 where
                     y3[i * columns + j] = v4
                     rows4[c * 64 + l] = u8(1) if minimum_bool((rows4[c * 64 + l] != 0), v3) else u8(0)
-                    t0 = maximum_bool(t0, v3)  # %8 max
+                    t0 = maximum_bool(t0, v3)  # %8 any
             for l in range(n):
                 i = b + l
                 h0 = (rows4[c * 64 + l] != 0)

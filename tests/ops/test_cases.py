@@ -52,7 +52,7 @@ def test_eager_agrees_with_numpy(case: Case, sample: Any, dtype: str):
     with np.errstate(all="ignore"):
         expected = as_list(case.numpy(*arrays))
     for result, value in zip(results, expected, strict=True):
-        assert type(result) is Tensor
+        assert type(result) is sg.Tensor
         assert_close(result.numpy(), np.asarray(value), case.rtol(result.dtype))
     for array, before in zip(arrays, kept, strict=True):
         assert_close(array, before, what="an operand was changed")
