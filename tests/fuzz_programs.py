@@ -43,7 +43,7 @@ import staticgrad as sg
 
 
 def grad(y, xs):
-    if not isinstance(y, sg.Tensor) and not hasattr(y, "tracer"):
+    if hasattr(y, "graph") and not hasattr(y, "tracer"):
         return sg.gradients(y, xs)
     return sg.grad(y, xs, create_graph=True, allow_unused=True)
 """
