@@ -31,6 +31,8 @@ Result = TypeVar("Result")
 
 _count = threading.Lock()
 """Held while `frontends.tracing` is changed."""
+_active: weakref.WeakSet[Tracer] = weakref.WeakSet()
+"""The tracers that `frontends.tracing` counts. One that a signal's handler left here goes with its trace."""
 
 
 class Reached(BaseException):
@@ -99,20 +101,20 @@ class Tracer:
 
         No context manager: a signal's handler that raises on the way in or out would leave the tracer active.
         """
-        mode, outer, counted = modes.now, state.tracer, False
+        mode, outer = modes.now, state.tracer
         grad = mode.grad
         try:
             with _count:
-                frontends.tracing += 1
-                counted = True
+                _active.add(self)
+                frontends.tracing = len(_active)
             state.tracer = self
             return work()
         finally:
             mode.grad = grad
             state.tracer = outer
-            if counted:
-                with _count:
-                    frontends.tracing -= 1
+            with _count:
+                _active.discard(self)
+                frontends.tracing = len(_active)
 
     def close(self) -> None:
         """Let go of the values, which refer to the tracer, and of the arrays that were passed."""
