@@ -49,7 +49,8 @@ def test_a_text_runs_by_itself(capsys: Any):
 def test_a_difference_is_made_small(monkeypatch: pytest.MonkeyPatch):
     """Of a long program with one statement that is another thing in strict mode, that one is left."""
     leaf = fuzz.Leaf("x0", (2,), "float64", 1)
-    lines = ["v0 = x0 * 2", "v1 = v0 + 1", "v2 = v1 * (1 + (type(v1) is sg.Tensor))", "v3 = sg.tanh(v2)", "v4 = v0 + v3", "v5 = x0 - 1"]
+    lines = ["v0 = x0 * 2", "v1 = v0 + 1"]
+    lines += ["v2 = v1 * (1 + (type(v1) is sg.Tensor))", "v3 = sg.tanh(v2)", "v4 = v0 + v3", "v5 = x0 - 1"]
     program = fuzz.Program((leaf,), tuple(map(fuzz.Statement, lines)), ("v4", "v5"), "made by hand")
     monkeypatch.setattr(fuzz, "draw", lambda seed, number: program)
     text = fuzz.examine(0, 0, 0)

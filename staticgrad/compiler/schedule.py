@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Cell, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
-from ..ir.walks import digraph, ordered
+from ..ir.walks import ordered
 from .absorb import Sum
 from .fuse import Group
 from .layout import Layouts
@@ -345,4 +345,4 @@ class Waits:
 def _ordered(units: list[Unit]) -> list[Unit]:
     """Of the units that are ready, checks come first, then the others in the order of the program; writes come last."""
     serial = {unit: i for i, unit in enumerate(units)}
-    return ordered(digraph({unit: unit.after for unit in units}), lambda unit: (unit.priority, unit.position, serial[unit]))
+    return ordered({unit: unit.after for unit in units}, lambda unit: (unit.priority, unit.position, serial[unit]))
