@@ -21,7 +21,7 @@ CASE = "digits"
 
 def measure(data: Arrays, *, rounds: int, steps: int = 300) -> dict[str, float]:
     """`native` (the driver on the plan's table), and what the layers around it add."""
-    from staticgrad.compiler import driver
+    from staticgrad.compiler.runtime import loader
 
     job = IMPLEMENTATIONS[CASE, "compiled"].function(data, "compiled", "")
     job.step()
@@ -35,7 +35,7 @@ def measure(data: Arrays, *, rounds: int, steps: int = 300) -> dict[str, float]:
         "loss": lambda: float(step(*batch)),
         "call": lambda: step(*batch),
         "execute": lambda: plan.execute(batch),
-        "native": lambda: driver.step(*bare.call),
+        "native": lambda: loader.step(*bare.call),
         "nothing": lambda: None,
     }
     times = interleaved(jobs, list, rounds=rounds, steps=steps)

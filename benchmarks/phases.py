@@ -73,11 +73,11 @@ class Phases:
 
     def watch_compiler(self) -> None:
         """Count tracing, the compiler's passes, and making kernels."""
-        from staticgrad.compiler import jit
+        from staticgrad.compiler.backend import kernel_cache
         from staticgrad.compiler.program import Program
         from staticgrad.tracing.function import CompiledFunction
 
         for name in ("load", "library"):
-            setattr(jit, name, self.within("kernels", getattr(jit, name)))
+            setattr(kernel_cache, name, self.within("kernels", getattr(kernel_cache, name)))
         Program.plan = self.within("passes", Program.plan)  # type: ignore[method-assign]
         CompiledFunction._trace = self.within("trace", CompiledFunction._trace)  # type: ignore[method-assign]

@@ -153,12 +153,10 @@ from .types import bool_, float32, float64, get_default_dtype, int8, int16, int3
 
 if TYPE_CHECKING:
     from . import functional, nn, optim
-    from .comparing import compare
-    from .compiler.threads import get_num_threads, set_num_threads
-    from .compiler.user_passes import graph_pass, rewrite
-    from .drawing import draw
-    from .printing import to_dot, to_graphml, to_networkx, to_text
-    from .saving import from_json, to_json
+    from .compiler.passes.user_passes import graph_pass, rewrite
+    from .compiler.runtime.threads import get_num_threads, set_num_threads
+    from .interchange.graph_json import from_json, to_json
+    from .ir.text import to_dot, to_graphml, to_networkx, to_text
     from .static import (
         Graph,
         GraphKeys,
@@ -185,22 +183,24 @@ if TYPE_CHECKING:
         variables_initializer,
     )
     from .tracing import compile
+    from .viz.compare import compare
+    from .viz.draw import draw
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    ".comparing": ("compare",),
-    ".compiler.threads": ("get_num_threads", "set_num_threads"),
-    ".drawing": ("draw",),
-    ".printing": ("to_dot", "to_graphml", "to_networkx", "to_text"),
-    ".saving": ("from_json", "to_json"),
+    ".viz.compare": ("compare",),
+    ".compiler.runtime.threads": ("get_num_threads", "set_num_threads"),
+    ".viz.draw": ("draw",),
+    ".ir.text": ("to_dot", "to_graphml", "to_networkx", "to_text"),
+    ".interchange.graph_json": ("from_json", "to_json"),
     ".static": (
         "Graph", "GraphKeys", "Operation", "Session", "Variable", "assign", "assign_add", "assign_sub", "constant",
         "control_dependencies", "get_collection", "get_default_graph", "get_default_session", "global_variables",
         "global_variables_initializer", "gradients", "group", "identity", "no_op", "placeholder", "reset_default_graph",
         "trainable_variables", "variables_initializer",
     ),
-    ".compiler.user_passes": ("graph_pass", "rewrite"),
+    ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
     ".tracing": ("compile",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}

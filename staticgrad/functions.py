@@ -13,14 +13,15 @@ import numpy as np
 from .eager import Tensor, dropout
 from .errors import DTypeError
 from .operators import F, Symbol, frontends, state
-from .ops.branches import cond
+from .ops.control.cond import cond
+from .ops.control.scan import scan
+from .ops.control.while_loop import while_loop
 from .ops.einsum import einsum
 from .ops.gathering import index_along
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
 from .ops.joining import concatenate, split, stack
 from .ops.linear import dot, matmul, outer
 from .ops.logistic import softplus
-from .ops.loops import scan
 from .ops.pointwise import astype, clone, pow, reciprocal, rsqrt, stop_gradient
 from .ops.pointwise import isfinite_ as isfinite
 from .ops.pointwise import isnan_ as isnan
@@ -44,7 +45,6 @@ from .ops.shaping import (
     zeros_like,
 )
 from .ops.softmax import log_softmax, softmax
-from .ops.while_loops import while_loop
 from .types import as_dtype
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 import staticgrad as sg
 from staticgrad.errors import StaticgradError, TraceError
-from staticgrad.interpret import interpret
+from staticgrad.ir.interpret import interpret
 
 STRICT_LOOPS = True
 """Whether strict mode is held to eager mode's bits in gradients of loops and branches, and to any in those of loops of
@@ -129,7 +129,7 @@ class Program:
 # drawing ------------------------------------------------------------------------------------------------------------------
 
 
-class Draft:
+class LoopBuilder:
     """A program being drawn: each statement runs eagerly as it is drawn; one that raises, or whose values grow, is dropped."""
 
     def __init__(self, rng: random.Random):
@@ -209,22 +209,22 @@ def anything(x: Any) -> bool:
     return True
 
 
-def _axis(d: Draft, x: str) -> str:
+def _axis(d: LoopBuilder, x: str) -> str:
     n = d.at(x).ndim
     return str(d.choose([None, *range(n), *([(0, 1)] if n > 1 else [])]))
 
 
-def _one_axis(d: Draft, x: str) -> str:
+def _one_axis(d: LoopBuilder, x: str) -> str:
     return str(d.choose(range(max(d.at(x).ndim, 1))))
 
 
-def _key(d: Draft, x: str) -> str:
+def _key(d: LoopBuilder, x: str) -> str:
     """A basic subscript."""
     parts = [d.choose([":", ":", "1:", ":-1", "::2", "::-1", "-1", "0", ":1"]) for _ in range(d.at(x).ndim)]
     return ", ".join(parts) if parts else "..."
 
 
-def _shape(d: Draft, x: str) -> str:
+def _shape(d: LoopBuilder, x: str) -> str:
     shape = d.at(x).shape
     size = d.at(x)._data.size
     options: list[tuple[int, ...]] = [(-1,), (*shape, 1), (1, *shape)]
@@ -237,13 +237,13 @@ UNARY = ("tanh({})", "sin({})", "cos({})", "sigmoid({})", "exp(-sg.square({}))",
 JUMPS = ("relu({})", "abs({})", "floor({})", "sign({})", "round({})", "clip({}, -0.5, 0.75)", "maximum({}, 0.25)")
 
 
-def unary(d: Draft) -> bool:
+def unary(d: LoopBuilder) -> bool:
     x = d.pick(floating)
     jump = d.rng.random() < 0.25
     return x is not None and d.add("NEW = sg." + d.choose(JUMPS if jump else UNARY).format(x), *(["jump"] if jump else []))
 
 
-def binary(d: Draft) -> bool:
+def binary(d: LoopBuilder) -> bool:
     x, y = d.pick(numeric), d.pick(numeric)
     if x is None or y is None:
         return False
@@ -252,7 +252,7 @@ def binary(d: Draft) -> bool:
     return d.add(f"NEW = {form.format(x, y)}", *(["jump"] if "sg.m" in form or "where" in form else []))
 
 
-def number(d: Draft) -> bool:
+def number(d: LoopBuilder) -> bool:
     x = d.pick(numeric)
     forms = ["{} * 0.5", "{} + 1", "2 - {}", "{} * 2", "-{}", "{} ** 2"]
     if x is not None and not floating(d.at(x)):
@@ -260,7 +260,7 @@ def number(d: Draft) -> bool:
     return x is not None and d.add("NEW = " + d.choose(forms).format(x))
 
 
-def reduction(d: Draft) -> bool:
+def reduction(d: LoopBuilder) -> bool:
     name = d.choose(["sum", "sum", "mean", "max", "min", "var", "logsumexp", "norm"])
     x = d.pick(floating if name in ("mean", "var", "logsumexp", "norm") else numeric)
     if x is None:
@@ -271,20 +271,20 @@ def reduction(d: Draft) -> bool:
     return d.add(f"NEW = sg.{name}({smooth.format(x)}, {_axis(d, x)}{keep})", *jump)
 
 
-def along(d: Draft) -> bool:
+def along(d: LoopBuilder) -> bool:
     x = d.pick(lambda v: floating(v) and v.ndim > 0)
     form = d.choose(["softmax({}, {})", "log_softmax({}, {})", "cumsum({}, {})", "flip({}, {})"])
     return x is not None and d.add(f"NEW = sg.{form.format(x, _one_axis(d, x))}")
 
 
-def product(d: Draft) -> bool:
+def product(d: LoopBuilder) -> bool:
     x, y = d.pick(lambda v: floating(v) and v.ndim > 0), d.pick(lambda v: floating(v) and v.ndim > 0)
     if x is None or y is None:
         return False
     return d.add(f"NEW = {d.choose(['{} @ {}', '{} @ {}.T', '{0}.T @ {0}', '{0} @ {0}.T']).format(x, y)}")
 
 
-def view(d: Draft) -> bool:
+def view(d: LoopBuilder) -> bool:
     x = d.pick(anything)
     if x is None:
         return False
@@ -293,7 +293,7 @@ def view(d: Draft) -> bool:
     return d.add(f"NEW = {form}", *(["detached"] if ".detach" in form or "stop_" in form else []))
 
 
-def joining(d: Draft) -> bool:
+def joining(d: LoopBuilder) -> bool:
     x = d.pick(lambda v: v.ndim > 0)
     if x is None:
         return False
@@ -302,12 +302,12 @@ def joining(d: Draft) -> bool:
     return d.add(f"NEW = {d.choose(forms).format(x)}")
 
 
-def comparison(d: Draft) -> bool:
+def comparison(d: LoopBuilder) -> bool:
     x, y = d.pick(numeric), d.pick(numeric)
     return x is not None and d.add(f"NEW = {d.choose(['{} > {}', '{} <= {}', '{} == {}']).format(x, y)}", "jump")
 
 
-def integers(d: Draft) -> bool:
+def integers(d: LoopBuilder) -> bool:
     form = d.choose(["sg.astype({}, sg.{})", "sg.argmax({}, {})"])
     x = d.pick(lambda v: "arg" not in form or (numeric(v) and v.ndim > 0))
     if x is None:
@@ -316,7 +316,7 @@ def integers(d: Draft) -> bool:
     return d.add(f"NEW = {form.format(x, last)}", "jump")
 
 
-def change(d: Draft) -> bool:
+def change(d: LoopBuilder) -> bool:
     """In place, recorded or not."""
     if not d.changes:
         return False
@@ -338,7 +338,7 @@ def change(d: Draft) -> bool:
     return d.add(text, "inplace", *(["jump"] if ">" in text else []), *(["detached"] if "detach" in text else []))
 
 
-def control(d: Draft) -> bool:
+def control(d: LoopBuilder) -> bool:
     """A branch or a loop, with tensors that it captures."""
     x, y = d.pick(lambda v: floating(v) and v.ndim < 3), d.pick(lambda v: floating(v) and v.ndim < 2)
     if x is None or y is None:
@@ -361,13 +361,13 @@ def control(d: Draft) -> bool:
     return d.add(text, "loop", "while", "detached")
 
 
-MAKERS: dict[Callable[[Draft], bool], int] = {
+MAKERS: dict[Callable[[LoopBuilder], bool], int] = {
     unary: 6, binary: 6, number: 3, reduction: 4, along: 2, product: 3, view: 5, joining: 2, comparison: 1, integers: 1,
     change: 6, control: 1,
 }  # fmt: skip
 
 
-def differentiate(d: Draft) -> None:
+def differentiate(d: LoopBuilder) -> None:
     """Gradients of what is there: by `backward`, or by `grad`, once or twice."""
     wanted = [leaf.name for leaf in d.leaves if leaf.requires_grad]
     roots = [name for name in d.values if d.at(name).requires_grad and name not in wanted][-3:]
@@ -397,7 +397,7 @@ def differentiate(d: Draft) -> None:
 
 def draw(seed: int, number: int) -> Program:
     """Program `number` of a seed."""
-    d = Draft(random.Random(f"{seed}/{number}"))
+    d = LoopBuilder(random.Random(f"{seed}/{number}"))
     for _ in range(d.choose([1, 2, 2, 3])):
         d.leaf(d.shape(), d.choose([d.float] * 5 + ["int64", "int32", "bool"]))
     if d.rng.random() < 0.2:

@@ -29,10 +29,10 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad.compiler.program import Program
 from staticgrad.errors import CompileError, GraphError, StaticgradError
-from staticgrad.interpret import interpret
 from staticgrad.ir import REGISTRY, Graph
+from staticgrad.ir.interpret import interpret
+from staticgrad.ir.verify import verify
 from staticgrad.safetensors import SafetensorsError, load_file, save_file
-from staticgrad.verify import verify
 
 MEMORY = 8 << 30
 """Bytes of address space of the process that works."""

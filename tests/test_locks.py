@@ -22,7 +22,7 @@ def child_of_fork(check):
 """
 
 PLANS = """
-from staticgrad.compiler import threads
+from staticgrad.compiler.runtime import threads
 
 a = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
 loss = lambda x: (x @ x).sum() + sg.tanh(x).sum()

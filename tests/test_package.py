@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import networkx as nx
 import pytest
 
 import staticgrad as sg
@@ -41,7 +42,7 @@ def test_import_loads_no_heavy_library():
 
 def test_import_leaves_the_lazy_modules_alone():
     loaded = run("import staticgrad, sys; print(*[m for m in sys.modules if m.startswith('staticgrad.')])").split()
-    assert not {"staticgrad.nn", "staticgrad.optim", "staticgrad.static", "staticgrad.drawing"}.intersection(loaded)
+    assert not {"staticgrad.nn", "staticgrad.optim", "staticgrad.static", "staticgrad.viz.draw"}.intersection(loaded)
 
 
 def test_an_eager_program_never_imports_numba():
@@ -124,11 +125,8 @@ ORDER = [
     "types",
     "ir",
     "operators",
-    "printing",
-    "saving",
     "ops",
-    "verify",
-    "interpret",
+    "autodiff",
     "compiler",
     "eager",
     "safetensors",
@@ -141,24 +139,33 @@ ORDER = [
     "tracing",
     "nn",
     "optim",
-    "comparing",
-    "grouping",
-    "placement",
-    "drawing",
+    "interchange",
+    "viz",
 ]
-"""A module imports from itself and from those before it."""
+"""A room imports from itself and from those before it."""
 
-ALLOWED = {
-    ("ir.graph", "printing"): "str(graph): the listing, loaded when one is printed",
-}
-"""(module, layer it reaches up to): why. Only imports inside functions may be here."""
+COMPILER_ORDER = [
+    "backend",
+    "kernels",
+    "runtime",
+    "fusion",
+    "schedule",
+    "codegen",
+    "passes",
+    "lower",
+    "execute",
+    "pipeline",
+    "program",
+]
+"""The same inside `compiler/`."""
 
 
 class Import(NamedTuple):
     module: str
     line: int
-    layer: str
-    lazy: bool
+    target: str
+    runs: bool
+    """Not only for type checkers."""
 
 
 def module_name(path: Path) -> str:
@@ -166,18 +173,77 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+MODULES = {module_name(path) for path in FILES}
+PACKAGES = {module_name(path) for path in FILES if path.name == "__init__.py"}
+
+
 def imports_of(path: Path) -> Iterator[Import]:
-    """The project's modules that a file imports, by layer; what only type checkers see is left out."""
+    """The project's modules that a file imports: at its top, in functions, and for type checkers."""
     package = path.relative_to(PACKAGE).parent.parts
-    for node, lazy in walk(ast.parse(path.read_text(encoding="utf-8")), False):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    running = {id(node) for node, _ in walk(tree, False)}
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = package[: len(package) - (node.level - 1)] + tuple(node.module.split(".") if node.module else ())
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "staticgrad":
             base = tuple((node.module or "").split(".")[1:])
         else:
             continue
-        for layer in {base[0]} if base else {alias.name for alias in node.names}:
-            yield Import(module_name(path), node.lineno, layer, lazy)
+        for alias in node.names:
+            full = ".".join((*base, alias.name))
+            yield Import(module_name(path), node.lineno, full if full in MODULES else ".".join(base), id(node) in running)
+
+
+def room_of(module: str) -> str:
+    """The folder of the package, or of the compiler, or the module that stands there by itself."""
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "compiler" else parts[0]
+
+
+def positions(module: str) -> tuple[int, ...]:
+    """Where a module stands: its room, and inside the compiler its room there."""
+    room, _, rest = module.partition(".")
+    inner = rest.split(".")[0]
+    return (ORDER.index(room), COMPILER_ORDER.index(inner)) if room == "compiler" and inner else (ORDER.index(room),)
+
+
+@pytest.mark.parametrize("path", FILES, ids=[module_name(path) for path in FILES])
+def test_modules_import_only_from_those_above(path):
+    own = positions(module_name(path))
+    wrong = [
+        f"line {found.line}: {found.module} imports {found.target}"
+        for found in imports_of(path)
+        if found.target and positions(found.target)[: len(own)] > own
+    ]
+    assert wrong == []
+
+
+def test_no_room_of_the_package_is_unlisted():
+    assert {name.split(".")[0] for name in MODULES} == set(ORDER)
+    assert {name.split(".")[1] for name in MODULES if name.startswith("compiler.")} == set(COMPILER_ORDER)
+
+
+CYCLES = [
+    ["eager.backward", "eager.tensor"],  # Tensor.backward
+    ["optim.optimizer", "optim.symbolic"],  # Optimizer.minimize in a graph
+    ["tracing.effects", "tracing.watch"],
+]
+"""Modules that import each other when they run: a method that is written in the other file."""
+
+
+def test_rooms_have_no_cycle():
+    """By all imports, those for type checkers included."""
+    graph = nx.DiGraph((room_of(i.module), room_of(i.target)) for path in FILES for i in imports_of(path) if i.target)
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    assert list(nx.simple_cycles(graph)) == []
+
+
+def test_modules_that_import_each_other_are_known():
+    edges = ((i.module, i.target) for path in FILES for i in imports_of(path) if i.runs and i.target in MODULES - PACKAGES)
+    graph = nx.DiGraph(edge for edge in edges if edge[0] != edge[1])
+    cycles = [sorted(component) for component in nx.strongly_connected_components(graph) if len(component) > 1]
+    assert sorted(cycles) == CYCLES
 
 
 def walk(tree: ast.AST, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
@@ -186,25 +252,6 @@ def walk(tree: ast.AST, lazy: bool) -> Iterator[tuple[ast.AST, bool]]:
             continue
         yield node, lazy
         yield from walk(node, lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-
-
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
-
-
-@pytest.mark.parametrize("path", FILES, ids=[module_name(path) for path in FILES])
-def test_modules_import_only_from_those_above(path):
-    own = ORDER.index(module_name(path).split(".")[0])
-    wrong = [
-        f"line {found.line}: {found.module} imports {found.layer}"
-        for found in imports_of(path)
-        if ORDER.index(found.layer) > own and not (found.lazy and (found.module, found.layer) in ALLOWED)
-    ]
-    assert wrong == []
-
-
-def test_every_exception_is_used():
-    used = {(found.module, found.layer) for path in FILES for found in imports_of(path) if found.lazy}
-    assert set(ALLOWED) <= used
 
 
 def test_only_the_compiler_imports_heavy_libraries_outside_functions():

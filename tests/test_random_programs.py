@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import staticgrad as sg
+from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
-from staticgrad.compiler.prepare import prepare
-from staticgrad.interpret import interpret
-from staticgrad.verify import verify
+from staticgrad.ir.interpret import interpret
+from staticgrad.ir.verify import verify
 from tests.compiler.programs import SEED, Built, Program, build, random_program, run_eagerly
 
 EXAMPLES = int(os.environ.get("RANDOM_PROGRAMS", "25"))
@@ -45,8 +45,8 @@ def draw_program(data: st.DataObject) -> Program:
 def test_every_mode_agrees(threads: int, data: st.DataObject):
     with pytest.MonkeyPatch.context() as patch:
         if threads > 1:
-            patch.setattr("staticgrad.compiler.builder.PARALLEL_WORK", 0)
-            patch.setattr("staticgrad.compiler.builder.get_num_threads", lambda: threads)
+            patch.setattr("staticgrad.compiler.lower.instruction_builder.PARALLEL_WORK", 0)
+            patch.setattr("staticgrad.compiler.lower.instruction_builder.get_num_threads", lambda: threads)
         check(draw_program(data))
 
 
@@ -57,7 +57,7 @@ def check(program: Program) -> None:
     outputs, found = values[: len(program.outputs)], values[len(program.outputs) :]
     assert [g is not None for g in found] == exists
     judge.agree("eager", [*outputs, *(g for g in found if g is not None), *assigned])
-    ready = prepare(built.graph, built.fetches, built.feeds, built.effects)
+    ready = functionalize(built.graph, built.fetches, built.feeds, built.effects)
     plan = compile_plan(
         ready, {n: n.type for n in ready.feeds}, lambda stage, graph, results: verify(graph, static=True) and None
     )

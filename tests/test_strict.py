@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
-from staticgrad.compiler.prepare import prepare
 from tests.compiler.programs import SEED, build, run_eagerly
 from tests.test_random_programs import draw_program, several
 
@@ -35,7 +35,7 @@ def test_random_programs(data: st.DataObject):
     values, assigned = run_eagerly(program)
     outputs, found = values[: len(program.outputs)], values[len(program.outputs) :]
     expected = [*outputs, *(g for g in found if g is not None), *assigned]
-    ready = prepare(built.graph, built.fetches, built.feeds, built.effects)
+    ready = functionalize(built.graph, built.fetches, built.feeds, built.effects)
     plan = compile_plan(ready, {n: n.type for n in ready.feeds}, strict=True)
     assert plan.kernels == 0
     for _ in range(2):

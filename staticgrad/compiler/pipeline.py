@@ -23,30 +23,30 @@ from dataclasses import dataclass
 
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, Node
-from ..ops.laws import ALGEBRA, STABILISING
+from ..ops.rewrites.algebra import ALGEBRA, STABILISING
 from ..types import TensorType
-from .absorb import absorb
-from .builder import Builder
-from .fuse import Fuser
-from .layout import Layouts
-from .parts import Parts
-from .plan import Plan
-from .prepare import Prepared
-from .ranges import check_indexes
-from .regions import has_regions, merge, settle
-from .reuse import reuse
-from .schedule import schedule
-from .simplify import simplify
-from .specialise import expand, specialise
-from .strict import by_numpy
-from .user_passes import Pass, UserPasses
+from .execute.plan import Plan
+from .fusion.concat_elision import ConcatElision
+from .fusion.epilogue import fuse_epilogues
+from .fusion.fuse import Fuser
+from .fusion.layout import Layouts
+from .lower.instruction_builder import Builder
+from .passes.functionalize import FunctionalGraph
+from .passes.index_ranges import check_indexes
+from .passes.rewrite import simplify
+from .passes.specialize import expand, specialize
+from .passes.strict import run_on_host
+from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
+from .passes.user_passes import Pass, UserPasses
+from .schedule.donation import donate_buffers
+from .schedule.order import schedule
 
 Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
 
 
 def compile_plan(
-    prepared: Prepared,
+    prepared: FunctionalGraph,
     known: dict[Node, TensorType],
     inspect: Inspect = None,
     strict: bool = False,
@@ -68,10 +68,10 @@ def compile_plan(
     layouts = Layouts(graph)
     fuser = Fuser(graph, results, layouts)
     groups = fuser.run()
-    groups, sums, decisions = absorb(graph, groups, layouts, results)
-    parts = Parts(graph, groups, sums, layouts, results).place([value for _, value in assigns])
+    groups, sums, decisions = fuse_epilogues(graph, groups, layouts, results)
+    parts = ConcatElision(graph, groups, sums, layouts, results).place([value for _, value in assigns])
     order = schedule(graph, groups, sums, layouts, fetches, assigns)
-    reuse(order, layouts, fetches)
+    donate_buffers(order, layouts, fetches)
     builder = Builder(graph, layouts, order, feeds, fetches)
     return Plan(
         graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns],
@@ -96,9 +96,9 @@ def reduced(
     def body(graph: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
         return reduced(graph, wanted, types, laws, inspect, inner=True)
 
-    loops = has_regions(graph)
+    loops = has_subgraphs(graph)
     stages: list[tuple[str, Stage]] = [
-        ("specialise", lambda g, r: specialise(g, r, known)),
+        ("specialise", lambda g, r: specialize(g, r, known)),
         *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
@@ -106,10 +106,10 @@ def reduced(
         ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
     ]
     if strict:
-        stages = [("specialise", lambda g, r: specialise(g, r, known)), ("strict", by_numpy)]
+        stages = [("specialise", lambda g, r: specialize(g, r, known)), ("strict", run_on_host)]
     elif loops:
         stages += [
-            ("bodies", lambda g, r: settle(g, r, body)),
+            ("bodies", lambda g, r: lower_subgraphs(g, r, body)),
             ("expand", expand),
             ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
         ]
@@ -129,7 +129,7 @@ def reduced(
 class Stages:
     """What a plan was made of, to look at its graph after any stage again."""
 
-    prepared: Prepared
+    prepared: FunctionalGraph
     known: dict[Node, TensorType]
     strict: bool
     passes: tuple[Pass, ...]

@@ -11,12 +11,12 @@ from ..ir import Cell, Graph, Node
 from ..locks import lock
 from ..signals import module
 from ..types import TensorType
-from .prepare import prepare
-from .strict import check_numerics
+from .passes.functionalize import functionalize
+from .passes.strict import check_numerics
 
 if TYPE_CHECKING:
-    from .plan import Plan
-    from .user_passes import Pass
+    from .execute.plan import Plan
+    from .passes.user_passes import Pass
 
 
 class Program:
@@ -38,7 +38,7 @@ class Program:
     ):
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
-        self.prepared = prepare(graph, fetches, feeds, effects, draws, self.strict)
+        self.prepared = functionalize(graph, fetches, feeds, effects, draws, self.strict)
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = lock()
 

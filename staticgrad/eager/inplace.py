@@ -19,8 +19,8 @@ from ..operators import F, Operators, Symbol, apply, as_array, frontends, misuse
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
 from ..types import category, check_unmasked, shape_text
-from .dispatch import UNLISTED
-from .modes import modes, no_grad
+from .execution import UNLISTED
+from .grad_mode import modes, no_grad
 from .tape import Record, overwritten_operand, touch
 from .tensor import UNRECORDED, Tensor, check_inplace, unrecorded_view, wrap
 
@@ -272,13 +272,13 @@ def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]
 
 
 def _normal(x: Tensor, mean: float, std: float) -> Any:
-    from .random import randn
+    from .generator import randn
 
     return randn(x.shape, dtype=x.dtype) * std + mean
 
 
 def _uniform(x: Tensor, low: float, high: float) -> Any:
-    from .random import rand
+    from .generator import rand
 
     return rand(x.shape, dtype=x.dtype) * (high - low) + low
 

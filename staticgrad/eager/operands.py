@@ -12,8 +12,8 @@ from ..errors import DTypeError, StaticgradError, user_line
 from ..ir import REGISTRY, OpDef
 from ..operators import as_array, located, promotion
 from ..types import float32, float64, is_scalar
-from .modes import modes
-from .tape import Ghost
+from .grad_mode import modes
+from .tape import FreedTensor
 from .tensor import Tensor, ndarray, wrap
 
 FLOATS = (float32, float64)
@@ -75,7 +75,7 @@ def operand_of(op: OpDef, position: int, arg: Any) -> Any:
     """An array or a plain number."""
     if isinstance(arg, ndarray):
         return as_array(arg)
-    if isinstance(arg, Ghost):
+    if isinstance(arg, FreedTensor):
         if position not in op.shape_only:
             arg.refuse()
         return arg.shape_array()

@@ -1,7 +1,7 @@
 """A program of the IR on the tape: every operation runs and is recorded as eager mode would, loops and branches as Python's.
 
 Gradients of loops and branches are taken by the backward pass over that tape, so they have the bits of eager mode: cotangents
-are added one by one, in the order in which the operations ran. `compiler/strict.py` uses it.
+are added one by one, in the order in which the operations ran. `compiler/passes/strict.py` uses it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..errors import StaticgradError
 from ..ir import Node, Region, Result, Subgraph
 from ..operators import F, frontends
 from ..ops.adjoint import adjoint_op
-from ..ops.roles import Loop
-from .autograd import Walk
-from .dispatch import run
-from .modes import modes
+from ..ops.control.loop_operands import Loop
+from .backward import BackwardEngine
+from .execution import run
+from .grad_mode import modes
 from .tensor import wrap
 
 Values = dict[Node, Any]
@@ -63,7 +63,7 @@ class Replay:
         """The cotangents of one group; None where nothing flows in this run."""
         ys, seeds, xs, stops = ([values[n] for n in part] for part in _parts(node))
         roots = [(y, seed) for y, seed in zip(ys, seeds, strict=True) if y._tracked]
-        walk = Walk([y for y, _ in roots], [seed for _, seed in roots], True, xs)
+        walk = BackwardEngine([y for y, _ in roots], [seed for _, seed in roots], True, xs)
         walk.needed -= {stop._record for stop in stops}
         walk.run(True)
         return [walk.found.get(id(x), (None, None))[1] for x in xs]

@@ -57,7 +57,7 @@ class Record:
     @property
     def freed(self) -> bool:
         """The saved values are gone: a backward pass went by."""
-        return self.out.__class__ is Ghost
+        return self.out.__class__ is FreedTensor
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -76,7 +76,7 @@ class Record:
 
     def free(self) -> None:
         """Drop saved values, keep the edges: operations that save nothing can be walked again."""
-        if self.out.__class__ is Ghost:
+        if self.out.__class__ is FreedTensor:
             return
         ghosts = []
         for tensor in self.inputs:
@@ -86,9 +86,9 @@ class Record:
             elif tensor._tracked:
                 record = tensor._record
                 leaf = tensor if record is None and tensor._since < self.clock else None
-            ghosts.append(Ghost(data.shape, data.dtype, record, leaf))
+            ghosts.append(FreedTensor(data.shape, data.dtype, record, leaf))
         self.inputs = tuple(ghosts)
-        self.out = Ghost(self.out.shape, self.out.dtype)
+        self.out = FreedTensor(self.out.shape, self.out.dtype)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
@@ -153,7 +153,7 @@ class Retain:
         self.tensor = weakref.ref(tensor)
 
 
-class Ghost:
+class FreedTensor:
     """A saved value that a backward pass let go: it has a shape, and says why it has no value when asked.
 
     record, leaf: where its cotangent goes, as from `edge`.
@@ -173,7 +173,7 @@ class Ghost:
         self.leaf = leaf
 
     @property
-    def _data(self) -> Ghost:
+    def _data(self) -> FreedTensor:
         return self
 
     @property
@@ -202,7 +202,7 @@ class Ghost:
     __hash__ = object.__hash__
 
 
-class Overwritten(Ghost):
+class Overwritten(FreedTensor):
     """A saved value that was changed in place since. `what` names it."""
 
     __slots__ = ("what",)
@@ -252,7 +252,7 @@ def edge(tensor: Any, clock: int) -> tuple[Record | None, Any]:
 
     It is what the tensor was then: `_history` keeps what it was before in-place changes and changes of `requires_grad`.
     """
-    if isinstance(tensor, Ghost):
+    if isinstance(tensor, FreedTensor):
         return tensor.record, tensor.leaf
     record, tracked = tensor._record, tensor._tracked
     history = tensor._history

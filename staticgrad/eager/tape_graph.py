@@ -8,7 +8,7 @@ from ..errors import GraphError
 from ..ir import REGISTRY, Cell, Graph, Node, literal
 from ..operators import Symbol
 from ..types import shape_text, type_of
-from .tape import Ghost, Record, changed, edge
+from .tape import FreedTensor, Record, changed, edge
 from .tensor import Tensor
 
 Edge = tuple[Record | None, Any]
@@ -35,7 +35,7 @@ def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
     if backward is None:
         backward = len(tensors) == 1 and tensors[0]._tracked
     if backward:
-        from ..compiler.grad import gradients
+        from ..autodiff.reverse import gradients
 
         roots = [Symbol(graph, n) for n in nodes]
         found = gradients(roots, [Symbol(graph, n) for _, n in leaves])
@@ -89,7 +89,7 @@ def _key(tensor: Any, way: Edge) -> int:
 def _check_unchanged(record: Record) -> None:
     """A constant or leaf whose value changed since would give the graph another meaning."""
     for tensor in record.inputs:
-        if edge(tensor, record.clock)[0] is None and not isinstance(tensor, Ghost) and changed(tensor) > record.clock:
+        if edge(tensor, record.clock)[0] is None and not isinstance(tensor, FreedTensor) and changed(tensor) > record.clock:
             raise GraphError(
                 f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read was changed in place since",
                 "take graph_of before the change, or change a clone()",
@@ -97,7 +97,7 @@ def _check_unchanged(record: Record) -> None:
 
 
 def _leaf(graph: Graph, tensor: Any, tracked: bool, leaves: list[Any]) -> Node:
-    if isinstance(tensor, Ghost):
+    if isinstance(tensor, FreedTensor):
         tensor.refuse()
     kind = type_of(tensor._data)
     if not tracked:

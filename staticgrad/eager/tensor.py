@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import DTypeError, GradientError, ShapeError
 from ..operators import WRITERS, F, Operators, Size, Symbol, as_array, frontends, misuse, state
 from ..types import SUPPORTED, normalize_axis, shape_text
-from .modes import modes
+from .grad_mode import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
 new = object.__new__
@@ -53,7 +53,7 @@ class Tensor(Operators):
     """Tensors of the same tape that share this one's memory; UNRECORDED for a view that was made without a record."""
 
     _drawn = False
-    """Random numbers, or made of some; see `eager/random.py`."""
+    """Random numbers, or made of some; see `eager/generator.py`."""
     _grad: Tensor | None = None
     _since = 0  # the tick since which a leaf requires grad
     _memory: Memory | None = None  # where in-place changes are counted, once there are any or the array is shared
@@ -327,7 +327,7 @@ class Tensor(Operators):
         (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated. Raises
         GradientError, and leaves every `grad` as it was when it does.
         """
-        from .autograd import backward
+        from .backward import backward
 
         backward(self, gradient, retain_graph, create_graph, inputs)
 

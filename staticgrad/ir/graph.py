@@ -202,7 +202,7 @@ class Graph:
         return result
 
     def __str__(self) -> str:
-        from ..printing import overview
+        from .text import overview
 
         return overview(self)
 

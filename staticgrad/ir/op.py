@@ -157,7 +157,7 @@ class Native:
     for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node) and
     lookup(node): how kernels can read the result from the operands instead, or None. scatter(node): how a kernel that computes
     the operand can make the result, or None. scales: the call takes
-    (node, addend, factor) too, and computes factor * node + addend; see `compiler/absorb.py`.
+    (node, addend, factor) too, and computes factor * node + addend; see `compiler/fusion/epilogue.py`.
     """
 
     plan: Callable[..., Any]
@@ -279,7 +279,7 @@ class OpDef:
     indexes: Callable[[Sequence[TensorType], Mapping[str, Any]], Sequence[tuple[int, int, int]]] | None = None
     """`indexes(types, attrs)`: (number of an operand, number of another, axis) where native code takes the integers of the
     first as positions along that axis of the second. The compiler checks those that it can't prove to be in range; see
-    `compiler/ranges.py`."""
+    `compiler/passes/index_ranges.py`."""
     range: Callable[..., Range] | None = None
     """`range(types, attrs, *ranges of the operands)`: which integers the result can hold."""
     leaf: str = field(init=False, repr=False, default="")

@@ -1,7 +1,7 @@
 """Modules: what holds parameters, and the layers and losses made of them."""
 
 from . import init
-from .attention import MultiheadAttention, TransformerEncoderLayer
+from .attention_layers import MultiheadAttention, TransformerEncoderLayer
 from .containers import ModuleDict, ModuleList, Sequential
 from .layers import (
     GELU,
@@ -20,20 +20,11 @@ from .layers import (
 )
 from .losses import BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
 from .module import Module
-from .normalization import BatchNorm1d, BatchNorm2d, GroupNorm, RMSNorm
+from .normalization_layers import BatchNorm1d, BatchNorm2d, GroupNorm, RMSNorm
 from .parameter import Parameter
 from .recurrent import GRU, LSTM, RNN
-from .state import IncompatibleKeys, StateDictError
-from .windows import (
-    AdaptiveAvgPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    Conv1d,
-    Conv2d,
-    ConvTranspose2d,
-    MaxPool1d,
-    MaxPool2d,
-)
+from .state_dict import IncompatibleKeys, StateDictError
+from .windowed_layers import AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, Conv1d, Conv2d, ConvTranspose2d, MaxPool1d, MaxPool2d
 
 __all__ = [
     "AdaptiveAvgPool2d",

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol
 from ..types import as_dtype
 from .parameter import Parameter, clear_gradients, mark
-from .state import IncompatibleKeys, load, snapshot
+from .state_dict import IncompatibleKeys, load, snapshot
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
 EXPECTED = {PARAMETER: "nn.Parameter or None", BUFFER: "Tensor or None", MODULE: "Module or None"}

@@ -12,7 +12,7 @@ from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import F
-from ..ops.loops import scan
+from ..ops.control.scan import scan
 from ..ops.settings import operand, size_text
 from ..types import as_dtype, get_default_dtype
 from . import init

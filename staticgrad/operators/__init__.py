@@ -1,6 +1,6 @@
 """Operations before there is a mode: dispatch between the modes, symbols, and the operators that every tensor has."""
 
-from . import misuse as misuse
+from . import misuse
 from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .memory import layout_of
 from .methods import WITH_TORCH_WORDS, WRITERS, Operators, bind_methods

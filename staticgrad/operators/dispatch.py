@@ -64,7 +64,7 @@ class Frontends:
     capture: Callable[[Graph, Any], Node]
     """capture(graph, tensor): the node of `graph` that stands for an eager tensor."""
     gradients: Callable[..., Any]
-    """gradients(ys, xs, grad_ys): symbolic reverse mode inside one graph; see `compiler/grad.py`."""
+    """gradients(ys, xs, grad_ys): symbolic reverse mode inside one graph; see `autodiff/reverse.py`."""
     evaluate: Callable[[Any, Any, Any], Any]
     """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
     replay: Callable[..., Any]

@@ -1,56 +1,28 @@
 """The op table: one record per op, in one place. Importing this package fills `ir.REGISTRY`."""
+# ruff: noqa: F401
 
 from ..operators import bind_methods
 from . import (
     adjoint,
     attention,
-    branches,
-    control,
     convolution,
     einsum,
     indexing,
     joining,
-    laws,
     leaves,
     linear,
     logistic,
-    loops,
     pointwise,
     pooling,
     random,
     reductions,
-    repeats,
+    repeated_indices,
     selection,
     shaping,
     slicing,
     softmax,
-    while_loops,
 )
-
-__all__ = [
-    "adjoint",
-    "attention",
-    "branches",
-    "control",
-    "convolution",
-    "einsum",
-    "indexing",
-    "joining",
-    "laws",
-    "leaves",
-    "linear",
-    "logistic",
-    "loops",
-    "pointwise",
-    "pooling",
-    "random",
-    "reductions",
-    "repeats",
-    "selection",
-    "shaping",
-    "slicing",
-    "softmax",
-    "while_loops",
-]
+from .control import cond, records, scan, while_loop
+from .rewrites import algebra
 
 bind_methods()

@@ -42,7 +42,8 @@ def _plan(node: Node, layouts: Any) -> Any:
     (bits,) = struct.unpack("<q", struct.pack("<d", scale))
     rows, cost = math.prod(shape[:-1]), 6 if node.attrs["causal"] else 12
     sizes = (*shape[-2:], int(node.attrs["causal"]), bits)
-    return [("routine", (Routine("attention", f"softmax_{SHORT[node.type.dtype]}", rows, sizes, node.type.size * cost),))]
+    kernel = f"softmax_{SHORT[node.type.dtype]}"
+    return [("routine", (Routine("attention_weights", kernel, rows, sizes, node.type.size * cost),))]
 
 
 attention_softmax_op = define(

@@ -17,7 +17,7 @@ from ..ir import Native, Node, OpDef, Routine, define
 from ..operators import F, apply
 from ..types import ADDRESSES, Shape, TensorType
 from . import attributes as at
-from . import planes, taps
+from . import convolution_tables, depthwise_tables
 from .leaves import fits
 from .rules import numeric
 from .settings import Pair, batched, operand, padding_of, positive_numbers, size_text, whole_numbers
@@ -186,11 +186,11 @@ def _weight_eval(
 # native ---------------------------------------------------------------------------------------------------------------
 
 
-def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> taps.Spec:
+def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> convolution_tables.Spec:
     a = node.attrs
     spans = [max(d + sum(p), 1) for d, p in zip(x.shape[2:], a["padding"], strict=True)]
     strides = tuple(map(min, a["stride"], spans))  # a longer one has one pixel, too
-    return taps.Spec(
+    return convolution_tables.Spec(
         x.shape[0], x.shape[1], y.shape[1], a["groups"], x.shape[2:], w.shape[2:], y.shape[2:], strides,
         a["padding"], a["dilation"],
     )  # fmt: skip
@@ -211,20 +211,22 @@ def _weight_plan(node: Node, layouts: Any) -> Any:
     return _native(node, lambda: _spec(x, node.type, g, node), lambda spec: _weights(spec, node.type.dtype))
 
 
-def _gather(spec: taps.Spec, dtype: np.dtype, gradient: bool) -> Routine:
+def _gather(spec: convolution_tables.Spec, dtype: np.dtype, gradient: bool) -> Routine:
     channels = (spec.c if gradient else spec.o) // spec.groups
-    if channels <= planes.MOST_CHANNELS:
-        return planes.gather(spec, dtype, gradient)
-    return taps.gather(spec, dtype, gradient)
+    if channels <= depthwise_tables.MOST_CHANNELS:
+        return depthwise_tables.gather(spec, dtype, gradient)
+    return convolution_tables.gather(spec, dtype, gradient)
 
 
-def _weights(spec: taps.Spec, dtype: np.dtype) -> Routine:
-    if spec.o // spec.groups <= planes.MOST_COTANGENTS:
-        return planes.weights(spec, dtype)
-    return taps.weights(spec, dtype)
+def _weights(spec: convolution_tables.Spec, dtype: np.dtype) -> Routine:
+    if spec.o // spec.groups <= depthwise_tables.MOST_COTANGENTS:
+        return depthwise_tables.weights(spec, dtype)
+    return convolution_tables.weights(spec, dtype)
 
 
-def _native(node: Node, describe: Callable[[], taps.Spec], routine: Callable[[taps.Spec], Routine]) -> Any:
+def _native(
+    node: Node, describe: Callable[[], convolution_tables.Spec], routine: Callable[[convolution_tables.Spec], Routine]
+) -> Any:
     """The call; zeros where there is nothing to sum; the host for integers."""
     if node.type.dtype.kind != "f":
         return None

@@ -15,7 +15,7 @@ from ..types import MOST_AXES, TensorType, broadcast_shapes, int64, normalize_ax
 from . import attributes as at
 from .leaves import fits
 from .rules import keep, unbroadcast
-from .touched import note
+from .sparse_rows import note
 
 ADDED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64))
 """Dtypes that native routines add up."""

@@ -30,18 +30,7 @@ from ..types import (
     to_float,
 )
 from . import attributes as at
-from .rules import (
-    arithmetic,
-    binary,
-    boolean,
-    compared,
-    elementwise,
-    floating,
-    keep,
-    numeric,
-    unary,
-    unbroadcast,
-)
+from .rules import arithmetic, binary, boolean, compared, elementwise, floating, keep, numeric, unary, unbroadcast
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
 TINY = {float32: float(np.finfo(np.float32).tiny), float64: float(np.finfo(np.float64).tiny)}

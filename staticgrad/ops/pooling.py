@@ -132,7 +132,7 @@ def _native(node: Node, kernel: str, result: Any, sizes: tuple[int, ...], cost: 
     if node.type.dtype.kind != "f":
         return None
     work = math.prod(result) * cost
-    return [("routine", (Routine("pooling", f"{kernel}_{SHORT[node.type.dtype]}", math.prod(result[:2]), sizes, work),))]
+    return [("routine", (Routine("window_pooling", f"{kernel}_{SHORT[node.type.dtype]}", math.prod(result[:2]), sizes, work),))]
 
 
 def _put(g: Any, x: Any, node: Any) -> Any:

@@ -13,16 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Node, OpDef, View, define
 from ..operators import F, apply, numpy_twin, public
-from ..types import (
-    ALL_AXES,
-    Shape,
-    TensorType,
-    as_dtype,
-    as_shape,
-    normalize_axes,
-    normalize_axis,
-    shape_text,
-)
+from ..types import ALL_AXES, Shape, TensorType, as_dtype, as_shape, normalize_axes, normalize_axis, shape_text
 from . import attributes as at
 from .reductions import ndim_of
 from .rules import unbroadcast

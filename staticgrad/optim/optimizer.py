@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..eager import Tensor, enable_grad, grad
+from ..eager.grad_mode import modes
 from ..eager.inplace import check_writeable, replace, tracer
-from ..eager.modes import modes
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
 from ..operators import F, Symbol
 from ..types import shape_text
 from .groups import ParamGroup, as_groups, checked_params, narrowed, reader
-from .saving import load, save
+from .state_io import load, save
 
 Hyper = Callable[[str], Any]
 

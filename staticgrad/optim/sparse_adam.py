@@ -11,8 +11,8 @@ from ..errors import GradientError
 from ..ir import REGISTRY
 from ..operators import F, Symbol, apply
 from ..ops.gathering import gather_op, index_add_op, scatter_op
-from ..ops.repeats import first_of_op
-from ..ops.touched import rows_of
+from ..ops.repeated_indices import first_of_op
+from ..ops.sparse_rows import rows_of
 from ..types import shape_text
 from .checks import above_zero, as_tuple, at_least_zero, flag, two_below_one
 from .groups import ParamGroup

@@ -1,8 +1,8 @@
 """Define-then-run, as in TensorFlow 1: graphs, placeholders, variables, gradients, sessions."""
 
 from .capture import capture
-from .control import Operation, control_dependencies, group, identity, no_op
 from .defaults import get_default_session
+from .dependencies import Operation, control_dependencies, group, identity, no_op
 from .differentiate import gradients
 from .graphs import Graph, get_default_graph, reset_default_graph
 from .inputs import constant, placeholder

@@ -6,14 +6,14 @@ import weakref
 from collections.abc import MutableMapping
 from typing import Any
 
-from ..eager.tape import Ghost, Record, changed, edge
+from ..eager.tape import FreedTensor, Record, changed, edge
 from ..eager.tensor import Tensor
 from ..errors import GraphError, user_line
 from ..ir import REGISTRY, Node
 from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
 from ..types import shape_text, type_of
-from .control import control_dependencies
+from .dependencies import control_dependencies
 from .graphs import Captured, Graph
 from .inputs import frozen
 from .variables import Variable, assign
@@ -128,7 +128,7 @@ def _leaf(graph: Graph, tensor: Any, record: Record) -> Node:
     leaf = edge(tensor, record.clock)[1]
     if leaf is not None:
         return operand(graph, leaf)
-    if isinstance(tensor, Ghost) or changed(tensor) > record.clock:
+    if isinstance(tensor, FreedTensor) or changed(tensor) > record.clock:
         raise GraphError(
             f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read was changed in place since",
             "compute the result again, or change a clone()",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import ir
-from ..compiler.grad import gradients as append_gradients
+from ..autodiff.reverse import gradients as append_gradients
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradientError
 from ..operators import Symbol

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ..compiler.strict import check_numerics
-from ..compiler.user_passes import Pass, check_passes
+from ..compiler.passes.strict import check_numerics
+from ..compiler.passes.user_passes import Pass, check_passes
 from ..errors import ArgumentError, FeedError, GraphError
 from ..ir import Graph, Node
 from ..operators import default_graph
@@ -15,8 +15,8 @@ from .defaults import defaults
 from .feeds import Feed
 from .fetches import flatten, is_flat
 from .graphs import element, using
-from .looping import run_steps
-from .steps import Runner, Step, Values
+from .prepared_run import Runner, Step, Values
+from .run_many import run_steps
 
 SHORTCUTS = 4096
 """Structures of fetches that a session remembers before it starts over (the programs behind them stay)."""

@@ -15,8 +15,8 @@ from ..errors import ArgumentError, DTypeError, GraphError, user_line
 from ..ir import REGISTRY, Cell, Node
 from ..operators import F, Symbol, append, control_of, frontends, operand_of
 from ..ops.leaves import fits
-from .control import Operation, control_dependencies, group
 from .defaults import evaluate, session_or_default
+from .dependencies import Operation, control_dependencies, group
 from .feeds import converted
 from .graphs import Graph, get_default_graph
 from .inputs import constant

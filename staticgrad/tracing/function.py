@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from ..compiler.strict import check_numerics
-from ..compiler.user_passes import Pass, check_passes
-from ..eager.modes import modes
+from ..compiler.passes.strict import check_numerics
+from ..compiler.passes.user_passes import Pass, check_passes
+from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..locks import lock
 from ..operators import frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
-from .entry import Entry
-from .entry import difference as entry_difference
-from .looping import loop
+from .fast_call import FALLBACK
 from .sharing import Place, Shared
-from .short import MISS
+from .specialization import Specialization
+from .specialization import difference as entry_difference
+from .step_loop import loop
 from .tracer import Reached, Tracer
 from .watch import Watch
 
@@ -47,12 +47,12 @@ class CompiledFunction:
         self.fn, self.numerics, self.passes = fn, check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
-        self.entries: dict[tuple[Any, ...], list[Entry]] = {}
+        self.entries: dict[tuple[Any, ...], list[Specialization]] = {}
         self.recompiles: list[str] = []
         self.moving = 0
         """Traces that were made because a run itself had changed what the trace before had read."""
-        self.latest: Entry | None = None
-        self.recent: tuple[Entry, ...] = ()
+        self.latest: Specialization | None = None
+        self.recent: tuple[Specialization, ...] = ()
         self.lock = lock()
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and are reached by the function too, by id."""
@@ -84,7 +84,7 @@ class CompiledFunction:
         entry = self.latest
         if entry is not None and entry.free and not kwargs and entry.grad_mode is mode.grad:
             result = entry.short(args)
-            if result is not MISS:
+            if result is not FALLBACK:
                 return result
         if self.lock.locked() and self._within():  # called by a signal handler during a call
             return self._run(args, kwargs)
@@ -93,12 +93,12 @@ class CompiledFunction:
             if entry is not None and not kwargs:
                 if entry.grad_mode is mode.grad:
                     result = entry.short(args)
-                    if result is not MISS:
+                    if result is not FALLBACK:
                         return result
                 for other in self.recent:  # batches of two sizes in turn find theirs
                     if other is not entry and other.grad_mode is mode.grad:
                         result = other.short(args)
-                        if result is not MISS:
+                        if result is not FALLBACK:
                             self.latest = other
                             return result
             return self._call(Call(self._names, args, kwargs, self.bound))
@@ -156,14 +156,14 @@ class CompiledFunction:
             self._drop(entry)
             raise
 
-    def _drop(self, entry: Entry) -> None:
+    def _drop(self, entry: Specialization) -> None:
         """Don't keep a trace whose plan could not run even once for want of memory: it has some itself."""
         if not entry.plan.ran:
             self.entries = {key: left for key, known in self.entries.items() if (left := [e for e in known if e is not entry])}
             self.recent = tuple(other for other in self.recent if other is not entry)
             self.latest = self.recent[0] if self.recent else None
 
-    def _find(self, call: Call) -> tuple[Entry, Call]:
+    def _find(self, call: Call) -> tuple[Specialization, Call]:
         """The entry for these arguments, traced when there is none; with the call as it is seen then."""
         try:
             known = self.entries.get(call.key, ())
@@ -184,7 +184,7 @@ class CompiledFunction:
         self.recent = (entry, *[other for other in self.recent if other is not entry][: RECENT - 1])
         return entry, call
 
-    def together(self, args: Sequence[Any], source: Callable[[Entry], Any], before: int) -> Any:
+    def together(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
         """Steps that one trace, that for `args`, does in native calls: (trace, stacked arrays of its fetches, how many steps).
 
         source(entry): the addresses of what the steps run on, or None. before: steps that went before. None, and nothing has
@@ -205,7 +205,7 @@ class CompiledFunction:
                 self._drop(entry)
                 raise
 
-    def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Entry:
+    def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Specialization:
         """places: of arguments that share memory which the function writes."""
         why = self._why(call)
         moved = self.latest is not None and self.latest.moves(self.latest.reach.changed())
@@ -238,14 +238,14 @@ class CompiledFunction:
             self._forget()
         return entry
 
-    def _entry(self, call: Call, tracer: Tracer, watch: Watch) -> Entry:
+    def _entry(self, call: Call, tracer: Tracer, watch: Watch) -> Specialization:
         def traced() -> Any:
             args, kwargs = call.symbols(tracer)
             watch.call(self.fn, (), {})
             return self.fn(*args, **kwargs)
 
         try:
-            return Entry(call, tracer, watch.active(traced), watch, self.numerics, self.passes)
+            return Specialization(call, tracer, watch.active(traced), watch, self.numerics, self.passes)
         except BaseException:
             watch.rewind()
             raise

@@ -28,7 +28,7 @@ FOREIGN = (PACKAGE_DIR, sysconfig.get_path("stdlib") + os.sep, sysconfig.get_pat
 """Code in these folders does not depend on what a user changes."""
 
 
-class Reach:
+class Guards:
     """What `fn` reaches beside its array arguments; `arguments` are its others, by name."""
 
     def __init__(self, fn: Callable[..., Any], arguments: Sequence[tuple[str, Any]] = ()):

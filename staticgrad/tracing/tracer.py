@@ -15,8 +15,8 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..compiler.grad import gradients
-from ..eager.modes import modes
+from ..autodiff.reverse import gradients
+from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import GradientError, TraceError
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from staticgrad.compiler import jit
+from staticgrad.compiler.backend import kernel_cache
+from staticgrad.compiler.execute.plan import Plan
+from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
-from staticgrad.compiler.plan import Plan
-from staticgrad.compiler.prepare import prepare
 from staticgrad.compiler.program import Program
-from staticgrad.interpret import interpret
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, OpDef
+from staticgrad.ir.interpret import interpret
+from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.attributes import axis_of
 from staticgrad.types import TensorType
-from staticgrad.verify import verify
 from tests.helpers import assert_close
 
 RTOL = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-12}
@@ -75,7 +75,7 @@ class Bench:
 
     def plan(self, *fetches: Symbol) -> Plan:
         """The plan for the values at hand, every stage verified."""
-        ready = prepare(self.graph, [f.node for f in fetches], [f.node for f in self.feeds], self.effects)
+        ready = functionalize(self.graph, [f.node for f in fetches], [f.node for f in self.feeds], self.effects)
         known = {n: TensorType(a.shape, a.dtype) for n, a in zip(ready.feeds, self.arrays, strict=True)}
         plan = compile_plan(ready, known, lambda stage, graph, results: verify(graph, static=True) and None)
         assert plan.memory.ratio <= 1.15, plan.explain()
@@ -118,15 +118,15 @@ def close(got: np.ndarray, expected: np.ndarray, rtol: float | None = None, what
     assert_close(got, expected, tolerance, what=what)
 
 
-class _Kernels(dict[str, jit.Kernel]):
-    def __missing__(self, name: str) -> jit.Kernel:
-        return jit.Kernel(name, 0)
+class _Kernels(dict[str, kernel_cache.Kernel]):
+    def __missing__(self, name: str) -> kernel_cache.Kernel:
+        return kernel_cache.Kernel(name, 0)
 
 
 def without_machine_code(patch: pytest.MonkeyPatch) -> None:
     """Plans are made, but can't run: for what is done before kernels compile."""
-    patch.setattr(jit, "load", lambda body: _Kernels())
-    patch.setattr(jit, "library", lambda module, kernel: jit.Kernel(kernel, 0))
+    patch.setattr(kernel_cache, "load", lambda body: _Kernels())
+    patch.setattr(kernel_cache, "library", lambda module, kernel: kernel_cache.Kernel(kernel, 0))
 
 
 def reasons(plan: Plan, fused: bool) -> list[str]:

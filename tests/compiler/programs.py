@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import staticgrad as sg
-from staticgrad.compiler.grad import gradients
+from staticgrad.autodiff.reverse import gradients
 from staticgrad.errors import StaticgradError
 from staticgrad.ir import REGISTRY, Cell, Graph, Node, literal
 from staticgrad.operators import F, append
@@ -88,7 +88,7 @@ class Op:
 
     run: Callable[..., Any]
     fits: Callable[[Any], bool]
-    draw: Callable[[Draft, int], Any] = lambda draft, x: ((), ())
+    draw: Callable[[LoopBuilder, int], Any] = lambda draft, x: ((), ())
 
 
 def floating(x: Any) -> bool:
@@ -103,27 +103,27 @@ def anything(x: Any) -> bool:
     return True
 
 
-def partner(fits: Callable[[Any], bool], *, same_kind: bool = False) -> Callable[[Draft, int], Any]:
-    def draw(draft: Draft, x: int) -> Any:
+def partner(fits: Callable[[Any], bool], *, same_kind: bool = False) -> Callable[[LoopBuilder, int], Any]:
+    def draw(draft: LoopBuilder, x: int) -> Any:
         other = draft.partner(x, fits, same_kind)
         return None if other is None else ((other,), ())
 
     return draw
 
 
-def scalar_partner(draft: Draft, x: int) -> Any:
+def scalar_partner(draft: LoopBuilder, x: int) -> Any:
     options = (1, 2, 0, 3, -1) if draft.at(x).dtype.kind != "f" else (0.5, 2, -1.0, 1.5, 0, 1.0)
     return (), (draft.choose(options),)
 
 
-def axes_of(draft: Draft, x: int) -> Any:
+def axes_of(draft: LoopBuilder, x: int) -> Any:
     n = draft.at(x).ndim
     subsets = [s for k in range(n + 1) for s in itertools.combinations(range(n), k)]
     axis = draft.choose([None, *subsets])
     return (), (axis, draft.choose([False, True]))
 
 
-def nonempty_axes(draft: Draft, x: int) -> Any:
+def nonempty_axes(draft: LoopBuilder, x: int) -> Any:
     (), (axis, keepdims) = axes_of(draft, x)
     shape = draft.at(x).shape
     if any(shape[a] == 0 for a in (range(len(shape)) if axis is None else axis)):
@@ -131,24 +131,24 @@ def nonempty_axes(draft: Draft, x: int) -> Any:
     return (), (axis, keepdims)
 
 
-def one_axis(draft: Draft, x: int) -> Any:
+def one_axis(draft: LoopBuilder, x: int) -> Any:
     n = draft.at(x).ndim
     return ((), (draft.choose(range(n)),)) if n else None
 
 
-def nonempty_axis(draft: Draft, x: int) -> Any:
+def nonempty_axis(draft: LoopBuilder, x: int) -> Any:
     axes = [a for a, d in enumerate(draft.at(x).shape) if d]
     return ((), (draft.choose(axes), draft.choose([False, True]))) if axes else None
 
 
-def some_axes(draft: Draft, x: int) -> Any:
+def some_axes(draft: LoopBuilder, x: int) -> Any:
     n = draft.at(x).ndim
     if not n:
         return None
     return (), (draft.choose([s for k in range(1, n + 1) for s in itertools.combinations(range(n), k)]),)
 
 
-def new_shape(draft: Draft, x: int) -> Any:
+def new_shape(draft: LoopBuilder, x: int) -> Any:
     shape = draft.at(x).shape
     size = math.prod(shape)
     options = [(-1,), (*shape, 1), (1, *shape)] if size else [shape, (0,), (0, 3)]
@@ -161,18 +161,18 @@ def new_shape(draft: Draft, x: int) -> Any:
     return (), (draft.choose(options),)
 
 
-def order(draft: Draft, x: int) -> Any:
+def order(draft: LoopBuilder, x: int) -> Any:
     return (), (draft.choose(list(itertools.permutations(range(draft.at(x).ndim)))),)
 
 
-def larger_shape(draft: Draft, x: int) -> Any:
+def larger_shape(draft: LoopBuilder, x: int) -> Any:
     shape = draft.at(x).shape
     lead = draft.choose([(), (draft.extent(),)])
     target = (*lead, *(draft.extent() if d == 1 else d for d in shape))
     return ((), (target,)) if math.prod(target) <= LARGEST else None
 
 
-def subscript(draft: Draft, x: int) -> Any:
+def subscript(draft: LoopBuilder, x: int) -> Any:
     keys: list[Any] = []
     for d in draft.at(x).shape:
         options: list[Any] = [slice(None), slice(None, None, -1), slice(1, None), slice(None, -1), slice(None, None, 2),
@@ -184,7 +184,7 @@ def subscript(draft: Draft, x: int) -> Any:
     return (), (tuple(keys),)
 
 
-def joined(draft: Draft, x: int) -> Any:
+def joined(draft: LoopBuilder, x: int) -> Any:
     """Another value with equal extents away from an axis."""
     shape, n = draft.at(x).shape, draft.at(x).ndim
     if not n:
@@ -195,7 +195,7 @@ def joined(draft: Draft, x: int) -> Any:
     return (other,), (axis,)
 
 
-def product(draft: Draft, x: int) -> Any:
+def product(draft: LoopBuilder, x: int) -> Any:
     """A right operand, batched or not, plain or as a transposed view."""
     value = draft.at(x)
     if not value.ndim:
@@ -214,7 +214,7 @@ def product(draft: Draft, x: int) -> Any:
     return (draft.input(shape, value.dtype),), (False,)
 
 
-def index_of(draft: Draft, x: int) -> Any:
+def index_of(draft: LoopBuilder, x: int) -> Any:
     axes = [a for a, d in enumerate(draft.at(x).shape) if d]
     if not axes:
         return None
@@ -224,7 +224,7 @@ def index_of(draft: Draft, x: int) -> Any:
     return (index,), (axis,)
 
 
-def index_along(draft: Draft, x: int) -> Any:
+def index_along(draft: LoopBuilder, x: int) -> Any:
     shape = draft.at(x).shape
     axes = [a for a, d in enumerate(shape) if d]
     if not axes:
@@ -235,7 +235,7 @@ def index_along(draft: Draft, x: int) -> Any:
     return (index,), (axis,)
 
 
-def select(draft: Draft, x: int) -> Any:
+def select(draft: LoopBuilder, x: int) -> Any:
     other = draft.partner(x, numeric, True)
     if other is None:
         return None
@@ -243,11 +243,11 @@ def select(draft: Draft, x: int) -> Any:
     return None if condition is None else ((other, condition), ())
 
 
-def bounds(draft: Draft, x: int) -> Any:
+def bounds(draft: LoopBuilder, x: int) -> Any:
     return (), draft.choose([(-1, 1), (None, 1), (0, None), (-0.5, 0.5)] if floating(draft.at(x)) else [(0, 2), (1, None)])
 
 
-def dtype_of(draft: Draft, x: int) -> Any:
+def dtype_of(draft: LoopBuilder, x: int) -> Any:
     here = draft.at(x)
     options = [F32, F64] if floating(here) else [F32, F64, I64, I32, BOOL, U8] if here.dtype != I64 else [F32, F64, I32, BOOL]
     return (), (draft.choose(options),)
@@ -343,7 +343,7 @@ LOOPS = (
 # ------------------------------------------------------------------------------------------------------------------
 
 
-class Draft:
+class LoopBuilder:
     """A program being drawn: its values, and what they are in eager mode."""
 
     def __init__(self, choose: Choose):
@@ -416,7 +416,7 @@ def _broadcasts(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 def random_program(choose: Choose) -> Program:
     """Draw a program of 3 to 25 ops."""
-    draft = Draft(choose)
+    draft = LoopBuilder(choose)
     for _ in range(choose((1, 2))):
         draft.input(tuple(draft.extent() for _ in range(choose((2, 2, 3, 1, 0)))), draft.float)
     wanted = choose((3, 5, 8, 12, 18, 25))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler import builder
+from staticgrad.compiler.lower import instruction_builder
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import apply
 from tests.helpers import rng_of
@@ -27,9 +27,9 @@ class Shape(NamedTuple):
     """Of the convolution, its gradient by the input, and by the weights."""
 
 
-PLANES = ("planes.gather", "planes.gather", "planes.weights")
-TILES = ("convolution.gather", "convolution.gather", "convolution.weight_tiles")
-DEEP = ("convolution.gather_deep", "convolution.gather_deep", "convolution.weight_tiles")
+PLANES = ("depthwise_convolution.gather", "depthwise_convolution.gather", "depthwise_convolution.weights")
+TILES = ("direct_convolution.gather", "direct_convolution.gather", "direct_convolution.weight_tiles")
+DEEP = ("direct_convolution.gather_deep", "direct_convolution.gather_deep", "direct_convolution.weight_tiles")
 SHAPES = {
     "depthwise": Shape((2, 5, 7, 9), (5, 1, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 5, PLANES),
     "depthwise, wide": Shape((1, 3, 6, 41), (3, 1, 3, 3), (1, 1), ((0, 2), (1, 0)), (1, 1), 3, PLANES),
@@ -40,18 +40,18 @@ SHAPES = {
     "two results of a channel": Shape((2, 3, 6, 6), (6, 1, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 3, PLANES),
     "few channels to many": Shape(
         (2, 3, 9, 9), (18, 3, 3, 3), (2, 1), ((1, 1), (1, 1)), (1, 1), 1,
-        ("convolution.gather", "planes.gather", "convolution.weight_tiles"),
+        ("direct_convolution.gather", "depthwise_convolution.gather", "direct_convolution.weight_tiles"),
     ),
     "many channels to one": Shape(
         (2, 12, 9, 9), (1, 12, 3, 3), (1, 2), ((1, 1), (1, 1)), (1, 1), 1,
-        ("planes.gather", "convolution.gather", "planes.weights"),
+        ("depthwise_convolution.gather", "direct_convolution.gather", "depthwise_convolution.weights"),
     ),
     "channels as lanes": Shape((3, 18, 7, 6), (24, 18, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, TILES),
     "one image, one tap": Shape((1, 16, 5, 5), (32, 16, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, TILES),
     "groups of many": Shape((2, 16, 6, 6), (32, 8, 3, 2), (2, 1), ((0, 1), (1, 0)), (1, 2), 2, TILES),
     "many images": Shape(
         (11, 8, 6, 6), (17, 8, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1,
-        ("convolution.gather", "convolution.gather", "convolution.weights"),
+        ("direct_convolution.gather", "direct_convolution.gather", "direct_convolution.weights"),
     ),
     "many taps": Shape((2, 40, 9, 11), (33, 40, 3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 1, DEEP),
     "many taps, stride 2": Shape((2, 40, 9, 11), (130, 40, 3, 3), (2, 2), ((1, 0), (1, 1)), (1, 1), 1, DEEP),
@@ -74,7 +74,7 @@ def calls(case: Shape, dtype: str) -> list[tuple[Any, list[np.ndarray], dict[str
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_routines(name: str, dtype: str, threads: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(builder, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(instruction_builder, "PARALLEL_WORK", 0)
     before = sg.get_num_threads()
     sg.set_num_threads(threads)
     try:

@@ -13,10 +13,11 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
-from staticgrad.compiler import builder, jit
-from staticgrad.compiler.jit import Counters
+from staticgrad.compiler.backend import kernel_cache
+from staticgrad.compiler.backend.kernel_cache import Counters
+from staticgrad.compiler.lower import instruction_builder
 from staticgrad.errors import IndexRangeError
-from staticgrad.verify import verify
+from staticgrad.ir.verify import verify
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((64, 64)).astype(np.float32)
@@ -111,8 +112,8 @@ def test_a_bad_label_changes_nothing():
 def test_threads_give_the_values_of_one_thread(monkeypatch):
     _, _, serial = made()
     expected = [serial(X, Y).item() for _ in range(5)]
-    monkeypatch.setattr(builder, "PARALLEL_WORK", 0)
-    monkeypatch.setattr(builder, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(instruction_builder, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(instruction_builder, "get_num_threads", lambda: 2)
     _, _, parallel = made()
     found = [parallel(X, Y).item() for _ in range(5)]
     assert any(row.chunks == 2 for row in parallel.plan.rows)
@@ -147,7 +148,7 @@ import os, sys
 import numpy as np
 import staticgrad as sg
 from staticgrad import functional as F, nn, optim
-from staticgrad.compiler.jit import Counters
+from staticgrad.compiler.backend.kernel_cache import Counters
 sg.manual_seed(0)
 model = nn.Linear(4, 3)
 opt = optim.SGD(model.parameters(), lr=0.1)
@@ -194,13 +195,13 @@ def test_a_forked_child_works(tmp_path):
 
 
 def test_comments_are_not_part_of_a_kernel():
-    assert jit.without_comments("a = b  # %3 add  x.py:1\nc = a\n") == "a = b\nc = a\n"
+    assert kernel_cache.without_comments("a = b  # %3 add  x.py:1\nc = a\n") == "a = b\nc = a\n"
 
 
 def test_every_stage_is_well_formed_and_means_the_same():
+    from staticgrad.compiler.passes.functionalize import functionalize
     from staticgrad.compiler.pipeline import compile_plan
-    from staticgrad.compiler.prepare import prepare
-    from staticgrad.interpret import interpret
+    from staticgrad.ir.interpret import interpret
     from staticgrad.types import TensorType
 
     with sg.Graph().as_default() as graph:
@@ -208,7 +209,7 @@ def test_every_stage_is_well_formed_and_means_the_same():
         w = sg.placeholder(sg.float32, [64, 10])
         loss = F.cross_entropy(sg.tanh(x) @ w, y)
         (dw,) = sg.gradients(loss, [w])
-    ready = prepare(graph, [loss.node, dw.node], [x.node, y.node, w.node])
+    ready = functionalize(graph, [loss.node, dw.node], [x.node, y.node, w.node])
     arrays = [X, Y, rng.standard_normal((64, 10)).astype(np.float32)]
     known = {n: TensorType(a.shape, n.type.dtype) for n, a in zip(ready.feeds, arrays, strict=True)}
     stages = []

@@ -13,7 +13,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
-from staticgrad.compiler import plan as plans
+from staticgrad.compiler.execute import plan as plans
 from tests.compiler.helpers import without_machine_code
 
 SMALL, LARGE = 300, 1200

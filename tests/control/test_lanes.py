@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler import region_rows
-from staticgrad.compiler.plan import Plan
+from staticgrad.compiler.execute.plan import Plan
+from staticgrad.compiler.lower import control_flow
 from tests.compiler.helpers import Bench
 from tests.control.programs import agree, tensors
 
@@ -17,7 +17,7 @@ B = 16
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     """Two threads, and lanes for loops of any size."""
-    monkeypatch.setattr(region_rows, "LANES_WORK", 0)
+    monkeypatch.setattr(control_flow, "LANES_WORK", 0)
     before = sg.get_num_threads()
     sg.set_num_threads(2)
     yield

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler import threads
-from staticgrad.compiler.grad import gradients
-from staticgrad.compiler.jit import Counters
-from staticgrad.compiler.plan import Plan
-from staticgrad.printing import to_text
-from staticgrad.saving import from_json, to_json
-from staticgrad.verify import verify
+from staticgrad.autodiff.reverse import gradients
+from staticgrad.compiler.backend.kernel_cache import Counters
+from staticgrad.compiler.execute.plan import Plan
+from staticgrad.compiler.runtime import threads
+from staticgrad.interchange.graph_json import from_json, to_json
+from staticgrad.ir.text import to_text
+from staticgrad.ir.verify import verify
 from tests.compiler.helpers import Bench
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
-from staticgrad.interpret import interpret
-from staticgrad.verify import verify
+from staticgrad.ir.interpret import interpret
+from staticgrad.ir.verify import verify
 from tests.helpers import assert_close
 
 

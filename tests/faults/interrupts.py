@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import staticgrad as sg
-from staticgrad.compiler import jit
+from staticgrad.compiler.backend import kernel_cache
 from staticgrad.errors import PACKAGE_DIR
 from tests.faults.steps import MODES, Training, reference, training
 
@@ -79,7 +79,7 @@ def calls(count: int, seed: int) -> None:
             loss = trained.step()
             done = trained.progress(loss) + getattr(loss, "size", 1)
         elif rng.random() < 0.3:
-            jit._loaded.clear()
+            kernel_cache._loaded.clear()
         at = rng.randint(1, max(1, totals[kind]))
         held, stack = None, ""
         try:
@@ -107,7 +107,7 @@ def signals(count: int, seed: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         os.environ["STATICGRAD_CACHE_DIR"] = place
         for i in range(count):
-            jit._loaded.clear()
+            kernel_cache._loaded.clear()
             for name in os.listdir(place):
                 if rng.random() < 0.5:
                     os.unlink(os.path.join(place, name))

@@ -9,8 +9,8 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn, optim
-from staticgrad.compiler import plan as plans
-from staticgrad.tracing import entry as entries
+from staticgrad.compiler.execute import plan as plans
+from staticgrad.tracing import specialization as entries
 from tests.processes import ended, start
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 import staticgrad as sg
 from staticgrad import files
-from staticgrad.compiler import cache as disk
+from staticgrad.compiler.backend import disk_cache as disk
 from staticgrad.safetensors import load_file, save_file
 
 CALLS = ("open", "mkdir", "replace", "fsync", "rename")

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import staticgrad as sg
-from staticgrad.compiler.grad import gradients
-from staticgrad.compiler.prepare import prepare
+from staticgrad.autodiff.reverse import gradients
+from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.program import Program
 from staticgrad.eager import Tensor
-from staticgrad.interpret import interpret
 from staticgrad.ir import REGISTRY, Graph, Node
+from staticgrad.ir.interpret import interpret
+from staticgrad.ir.verify import verify
 from staticgrad.operators import Symbol
 from staticgrad.types import StackType, TensorType, TupleType
-from staticgrad.verify import verify
 from tests.helpers import assert_close, directional, placeholders, rng_of
 from tests.ops.cases import CASES, EXEMPT, Case, f64
 
@@ -142,7 +142,7 @@ def check_type(node: Node, kind: TensorType, value: np.ndarray) -> None:
 def run_interpreter(graph: Graph, targets: list[Node], feeds: list[Node], arrays: list[np.ndarray]) -> list[np.ndarray]:
     """Also checks that each value has the type that was inferred, and that no operand is changed."""
     verify(graph)
-    ready = prepare(graph, targets, feeds)
+    ready = functionalize(graph, targets, feeds)
     verify(ready.graph)
     given = [a.copy() for a in arrays]
     drawn = {node: np.array([1, 0]) for node in ready.graph.nodes if node.op.leaf == "generator"}

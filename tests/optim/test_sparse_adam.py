@@ -45,7 +45,7 @@ def problem(dtype, rows=ROWS):
     return table, [(i, rng.standard_normal((4, 5, WIDTH)).astype(dtype)) for i in index]
 
 
-def by_numpy(loss, dtype, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+def run_on_host(loss, dtype, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
     """With the gradient of eager mode; the rows are those of the index."""
     p, batches = problem(dtype)
     m, v = np.zeros_like(p), np.zeros_like(p)
@@ -109,7 +109,7 @@ def in_session(loss, options, dtype):
 @pytest.mark.parametrize("mode", ["eager", "compiled", "session"])
 def test_modes(mode, loss, dtype):
     for options in OPTIONS:
-        for value, expected in zip(trained(mode, loss, options, dtype), by_numpy(loss, dtype, **options), strict=True):
+        for value, expected in zip(trained(mode, loss, options, dtype), run_on_host(loss, dtype, **options), strict=True):
             assert value.dtype == dtype
             np.testing.assert_allclose(value, expected, **TOLERANCE[dtype])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from staticgrad import eager, ir
-from staticgrad.eager.random import marks
+from staticgrad.eager.generator import marks
 from staticgrad.errors import GraphError, ShapeError, UninitializedError
 from staticgrad.operators import F, frontends
 from staticgrad.static import (

@@ -11,7 +11,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import functional as F
-from staticgrad.compiler import driver
+from staticgrad.compiler.runtime import loader
 from staticgrad.eager import generator
 from staticgrad.errors import FeedError, GraphError, IndexRangeError, UninitializedError
 from staticgrad.static import Session, Variable, global_variables_initializer, group, placeholder
@@ -47,14 +47,14 @@ FETCHES: dict[str, tuple[Callable[[dict[str, Any]], Any], bool]] = {
 def native(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many runs each native call did."""
     done: list[int] = []
-    inner = driver.steps
+    inner = loader.steps
 
     def counted(*args: Any) -> int:
         at = inner(*args)
         done.append(at - args[4])
         return at
 
-    monkeypatch.setattr(driver, "steps", counted)
+    monkeypatch.setattr(loader, "steps", counted)
     return done
 
 

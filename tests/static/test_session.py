@@ -18,7 +18,7 @@ from staticgrad.static import (
     global_variables_initializer,
     group,
     placeholder,
-    steps,
+    prepared_run,
 )
 
 
@@ -27,12 +27,12 @@ def programs(monkeypatch):
     """Counts what is compiled."""
     made = []
 
-    class Counted(steps.Program):
+    class Counted(prepared_run.Program):
         def __init__(self, *args, **kwargs):
             made.append(args)
             super().__init__(*args, **kwargs)
 
-    monkeypatch.setattr(steps, "Program", Counted)
+    monkeypatch.setattr(prepared_run, "Program", Counted)
     return made
 
 

@@ -3,15 +3,7 @@
 import numpy as np
 
 from staticgrad.operators import F
-from staticgrad.static import (
-    Session,
-    Variable,
-    assign_sub,
-    global_variables_initializer,
-    gradients,
-    group,
-    placeholder,
-)
+from staticgrad.static import Session, Variable, assign_sub, global_variables_initializer, gradients, group, placeholder
 
 
 def test_linear_regression():

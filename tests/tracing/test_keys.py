@@ -12,7 +12,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
-from staticgrad.compiler.jit import Counters
+from staticgrad.compiler.backend.kernel_cache import Counters
 from tests.tracing.helpers import batch, labels
 
 Pair = namedtuple("Pair", "left right")

@@ -15,8 +15,8 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
-from staticgrad.compiler import driver
-from staticgrad.compiler.steps import Steps
+from staticgrad.compiler.execute.many_runs import Steps
+from staticgrad.compiler.runtime import loader
 from staticgrad.eager import generator
 from staticgrad.errors import ArgumentError, IndexRangeError
 from staticgrad.tracing.traced import Traced
@@ -186,14 +186,14 @@ def test_as_calls_one_by_one(name: str, form: str):
 def native(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many steps each native call did."""
     done: list[int] = []
-    inner = driver.steps
+    inner = loader.steps
 
     def counted(*args: Any) -> int:
         at = inner(*args)
         done.append(at - args[4])
         return at
 
-    monkeypatch.setattr(driver, "steps", counted)
+    monkeypatch.setattr(loader, "steps", counted)
     return done
 
 
@@ -382,7 +382,7 @@ def test_an_interrupt(monkeypatch: pytest.MonkeyPatch):
     x, y = np.ones((200_000, 5), np.float32), YS[0]
     step(x, y)
     program.tensors["total"].zero_()
-    monkeypatch.setattr("staticgrad.compiler.steps.SECONDS", 0.02)
+    monkeypatch.setattr("staticgrad.compiler.execute.many_runs.SECONDS", 0.02)
 
     def stop(signum: int, frame: Any) -> None:
         raise KeyboardInterrupt
@@ -407,7 +407,7 @@ def test_an_interrupt(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_python_runs_between_native_calls(monkeypatch: pytest.MonkeyPatch, native: list[int]):
-    monkeypatch.setattr("staticgrad.compiler.steps.SECONDS", 1e-9)
+    monkeypatch.setattr("staticgrad.compiler.execute.many_runs.SECONDS", 1e-9)
     step = sg.compile(lambda x: x.sum())
     assert len(step.loop(XS)) == N
     assert native == [1] * N

@@ -13,7 +13,7 @@ import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
 from staticgrad.eager import generator
-from staticgrad.eager.modes import modes
+from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import StaticgradError
 from staticgrad.operators import frontends
 from staticgrad.operators import state as dispatch_state

@@ -1096,10 +1096,10 @@ def test_a_plain_step_is_traced_once():
 
 def test_classes_of_modules_are_no_modules():
     """What a function mentions is found without a run, too: `sg.compare` asks for it."""
-    from staticgrad.tracing.reach import Reach
+    from staticgrad.tracing.reach import Guards
 
     net = Scaled()
-    reach = Reach(lambda x: net(x) if isinstance(net, Scaled) else Scaled)
+    reach = Guards(lambda x: net(x) if isinstance(net, Scaled) else Scaled)
     assert [module for _, module in reach.modules] == [net]
 
 

@@ -1,8 +1,8 @@
 """What a thread of the pool runs."""
 
-from ..table import ASLEEP, CALLS, LINGER, STOP, TICKET
-from ..words import atomic_add, call_with, entry, pause, peek, peek_shared
-from .pool import take
+from ..backend.abi import ASLEEP, CALLS, LINGER, STOP, TICKET
+from ..backend.runtime_builtins import atomic_add, call_with, entry, pause, peek, peek_shared
+from .work_sharing import take
 
 
 @entry

@@ -1,0 +1,1 @@
+"""Symbolic differentiation of graphs."""

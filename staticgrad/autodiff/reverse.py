@@ -1,0 +1,143 @@
+"""Symbolic reverse mode: appends the backward graph of `ys` with respect to `xs` to their own graph. It names no op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..errors import GradientError, ShapeError
+from ..ir import Graph, Node, Region
+from ..operators import F, Symbol, append, apply, frontends, lines_of, state
+from ..ops.adjoint import adjoint_op
+from ..ops.control.vjp import joined
+from ..ops.leaves import constant, constant_of
+from ..types import shape_text
+
+NO_HOOKS: Mapping[Node, Callable[[Symbol], Symbol]] = MappingProxyType({})
+
+
+def gradients(
+    ys: Sequence[Symbol],
+    xs: Sequence[Symbol],
+    grad_ys: Sequence[Any] | None = None,
+    stop_gradients: Sequence[Symbol] = (),
+    hooks: Mapping[Node, Callable[[Symbol], Symbol]] = NO_HOOKS,
+    saved: Callable[[Node], tuple[Symbol, list[Symbol]]] | None = None,
+) -> list[Symbol | None]:
+    """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
+
+    Nothing flows past `stop_gradients`. hooks: by node, called with the whole cotangent of its value; the result takes its
+    place. saved: (result, operands) of a node as its rules see them. Raises GradientError for a y or x that is not floating.
+    """
+    graph = ys[0].graph
+
+    def values(node: Node) -> tuple[Symbol, list[Symbol]]:
+        return Symbol(graph, node), [Symbol(graph, i) for i in node.inputs]
+
+    saved = values if saved is None else saved
+    for y in ys:
+        if y.dtype.kind != "f":
+            raise GradientError(f"gradients need floating ys, got {y.describe()}")
+    for x in xs:
+        if x.dtype.kind != "f":
+            raise GradientError(f"gradients need floating xs, got {x.describe()}")
+    wanted = {x.node for x in xs}
+    stops = {s.node for s in stop_gradients}
+    cotangents = _seeds(ys, grad_ys)
+    seeds = dict(cotangents)
+    needed, order = _between(graph, [y.node for y in ys], wanted, stops)
+    for node in reversed(order):
+        g = cotangents.get(node)
+        if g is None:
+            continue
+        if node in hooks:
+            g = cotangents[node] = hooks[node](g)
+        if node in stops or node not in needed:
+            continue
+        if node.op.vjp_all is not None:
+            flags = [operand in needed or operand in wanted for operand in node.inputs]
+            with lines_of(node.where):
+                together = node.op.vjp_all(g, node, flags, *saved(node)[1])
+                for operand, cotangent in zip(node.inputs, together, strict=True):
+                    if cotangent is not None:
+                        cotangents[operand] = joined(cotangents.get(operand), cotangent)
+            continue
+        operands: list[Symbol] = []
+        for position, operand in enumerate(node.inputs):
+            rule = node.op.vjp_for(position)
+            if operand not in needed and operand not in wanted:
+                continue
+            if rule is None:
+                continue
+            if not operands:
+                out, operands = saved(node)
+            with lines_of(node.where):
+                cotangent = rule(g, node, out, *operands)
+                cotangents[operand] = joined(cotangents.get(operand), cotangent)
+    found = [cotangents.get(x.node) for x in xs]
+    if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
+        return found
+    behind = set(order)
+    crossed = [s for s in stop_gradients if s.node in behind and any(i in needed or i in wanted for i in s.node.inputs)]
+    return _marked(found, list(map(Symbol, [graph] * len(seeds), seeds)), list(seeds.values()), xs, crossed)
+
+
+def _marked(
+    found: Sequence[Any], ys: Sequence[Symbol], seeds: Sequence[Any], xs: Sequence[Symbol], stops: Sequence[Symbol]
+) -> list[Any]:
+    """The cotangents with a note of what they were derived from; see `ops/adjoint.py`."""
+    there = [x for x, g in zip(xs, found, strict=True) if g is not None]
+    index = iter(range(len(there)))
+    return [
+        None if g is None else apply(
+            adjoint_op, g, *ys, *seeds, *there, *stops, ys=len(ys), xs=len(there), index=next(index)
+        )
+        for g in found
+    ]  # fmt: skip
+
+
+def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, Any]:
+    cotangents: dict[Node, Any] = {}
+    for i, y in enumerate(ys):
+        seed = None if grad_ys is None else grad_ys[i]
+        with lines_of(y.node.where):
+            if seed is None:
+                seed = F.broadcast_like(np.ones((), y.dtype), y) if y.shape else _constant(y, 1)
+            else:
+                shape = tuple(np.shape(seed)) if not hasattr(seed, "shape") else seed.shape
+                if len(shape) != len(y.shape) or any(
+                    a != b and None not in (a, b) for a, b in zip(shape, y.shape, strict=True)
+                ):
+                    raise ShapeError(f"grad_ys[{i}] has shape {shape_text(shape)}, ys[{i}] has {shape_text(y.shape)}")
+                plain = isinstance(seed, (np.ndarray, np.generic)) or not hasattr(seed, "dtype")
+                seed = _constant(y, seed) if plain else F.astype(seed, y.dtype)
+                if not isinstance(seed, Symbol):
+                    seed = F.broadcast_like(seed, y) if y.shape else _constant(y, 1) * seed
+            cotangents[y.node] = joined(cotangents.get(y.node), seed)
+    return cotangents
+
+
+def _constant(y: Symbol, value: Any) -> Symbol:
+    return append(y.graph, constant, (), constant_of(np.asarray(value, y.dtype)))
+
+
+def _between(
+    graph: Graph, ys: list[Node], wanted: set[Node], stops: set[Node]
+) -> tuple[set[Node], list[Node]]:
+    """Nodes through which a y depends smoothly on a wanted node, and all nodes behind the ys in order."""
+    order = graph.reaching(ys, stop=stops)
+    needed: set[Node] = set()
+    for node in order:
+        if node in stops or node.op.vjp is None or node.type.dtype.kind != "f":
+            continue
+        for position, operand in enumerate(node.inputs):
+            if (operand in wanted or operand in needed) and node.op.vjp_for(position) is not None:
+                needed.add(node)
+                break
+    return needed, order
+
+
+frontends.gradients = gradients

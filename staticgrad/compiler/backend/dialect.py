@@ -1,0 +1,252 @@
+"""The language of kernels: what generated files and the routines in `library/` import.
+
+A kernel is `def name(buffers, sizes, start, stop)` under `@kernel`: `buffers` holds addresses, `sizes` int64
+arguments, and `[start, stop)` is the range of outer iterations to run. `f32_at(buffers, 2)` is buffer 2 as a typed
+pointer. Pointers of different numbers never overlap where one is written (the plan guarantees it), and loads and
+stores carry that as scoped no-alias metadata: without it LLVM gives up vectorising a loop over more than a handful of
+arrays.
+
+Source of the metadata: LLVM Language Reference, "noalias and alias.scope Metadata".
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from llvmlite.binding import create_new_module_pass_manager
+from numba import njit, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Flags, compile_extra
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.cpu_options import FastMathOptions
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+from .abi import MAX_BUFFERS
+from .elementary import rare
+
+BUFFERS = types.CPointer(types.voidptr)
+SIZES = types.CPointer(types.int64)
+SIGNATURE = types.void(BUFFERS, SIZES, types.int64, types.int64)
+
+FLAGS = {"contract"}
+"""Products and sums may be one fused operation. Values are what they would be one operation at a time: reassociated,
+(x + x) - x would be x where x is infinite, and not NaN."""
+
+u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64
+f32, f64 = np.float32, np.float64
+
+
+class Compiled(NamedTuple):
+    """What Numba made of a kernel: a function in its own calling form, in a library of LLVM code."""
+
+    name: str
+    symbol: str
+    library: Any
+
+
+class Library(JITCodeLibrary):
+    """LLVM code in which functions of vectors become part of the loops that call them; see `elementary.rare`."""
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        variants = [f for f in self._final_module.functions if f.name.startswith(rare.VARIANT)]
+        if variants:
+            for function in variants:
+                function.linkage = "linkonce_odr"  # gone once nothing calls it
+            passes = create_new_module_pass_manager()
+            passes.add_always_inliner_pass()
+            passes.add_global_dead_code_eliminate_pass()
+            passes.run(self._final_module, self._codegen._pass_builder())
+
+
+def kernel(fn: Any) -> Compiled:
+    """Compile for the uniform signature. `kernel_cache.py` keeps and loads the machine code.
+
+    Numba's wrappers for C and Python are left out: they hold the function a second time, and code for Python's errors.
+    """
+    flags: Any = Flags()
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+    flags.error_model = "numpy"
+    flags.fastmath = FastMathOptions(FLAGS)
+    contexts = cpu_target.typing_context, cpu_target.target_context
+    with global_compiler_lock:
+        library = Library(cpu_target.target_context.codegen(), fn.__name__)
+        library.enable_object_caching()
+        made = compile_extra(*contexts, fn, SIGNATURE.args, SIGNATURE.return_type, flags, {}, library)
+    return Compiled(fn.__name__, made.fndesc.llvm_func_name, made.library)
+
+
+def inline(fn: Any) -> Any:
+    """A helper that becomes part of the kernels that call it."""
+    return njit(error_model="numpy", forceinline=True)(fn)
+
+
+def merged(fn: Any) -> Any:
+    """A helper whose text becomes part of the kernels that call it, before types are known."""
+    return njit(error_model="numpy", inline="always")(fn)
+
+
+class Pointer(types.CPointer):
+    """A pointer to one of the kernel's buffers: `scope` is the buffer's number."""
+
+    def __init__(self, dtype: Any, scope: int):
+        super().__init__(dtype)
+        self.scope = scope
+        self.name = f"buffer<{dtype}, {scope}>"
+
+    @property
+    def key(self) -> tuple[Any, int]:
+        return self.dtype, self.scope
+
+
+@register_model(Pointer)
+class _PointerModel(models.PointerModel):
+    pass
+
+
+def _tag(module: Any, instruction: Any, scope: int) -> None:
+    domain = module.add_metadata(["staticgrad"])
+    scopes = [module.add_metadata([f"buffer {i}", domain]) for i in range(MAX_BUFFERS)]
+    instruction.set_metadata("alias.scope", module.add_metadata([scopes[scope]]))
+    instruction.set_metadata("noalias", module.add_metadata([s for i, s in enumerate(scopes) if i != scope]))
+
+
+@lower_builtin(operator.getitem, Pointer, types.Integer)
+def _load(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    value = builder.load(builder.gep(args[0], [args[1]], inbounds=True))
+    _tag(builder.module, value, sig.args[0].scope)
+    return value
+
+
+@lower_builtin(operator.setitem, Pointer, types.Integer, types.Any)
+def _store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    value = context.cast(builder, args[2], sig.args[2], sig.args[0].dtype)
+    instruction = builder.store(value, builder.gep(args[0], [args[1]], inbounds=True))
+    _tag(builder.module, instruction, sig.args[0].scope)
+    return context.get_dummy_value()
+
+
+def _reader(element: Any, llvm: Any) -> Any:
+    @intrinsic(prefer_literal=True)
+    def read(typingctx, buffers, number):
+        if not isinstance(number, types.IntegerLiteral):
+            return None
+        position = number.literal_value
+
+        def codegen(context, builder, sig, args):
+            slot = builder.gep(args[0], [ir.Constant(ir.IntType(64), position)])
+            return builder.bitcast(builder.load(slot), llvm.as_pointer())
+
+        return Pointer(element, position)(BUFFERS, number), codegen
+
+    return read
+
+
+f32_at = _reader(types.float32, ir.FloatType())
+f64_at = _reader(types.float64, ir.DoubleType())
+u8_at = _reader(types.uint8, ir.IntType(8))
+i8_at = _reader(types.int8, ir.IntType(8))
+i16_at = _reader(types.int16, ir.IntType(16))
+i32_at = _reader(types.int32, ir.IntType(32))
+i64_at = _reader(types.int64, ir.IntType(64))
+bool_at = u8_at  # NumPy keeps booleans in bytes
+
+
+def _plus(number: Any) -> Any:
+    """One step of a sum. The order of the steps is free, so that a loop of them vectorises."""
+
+    @intrinsic
+    def plus(typingctx, total, x):
+        def codegen(context, builder, sig, args):
+            return builder.fadd(*args, flags=("reassoc", "nsz", "contract"))
+
+        return number(number, number), codegen
+
+    return plus
+
+
+plus_f32 = _plus(types.float32)
+plus_f64 = _plus(types.float64)
+
+
+def _choice(relation: str) -> Any:
+    """The one of two numbers that is less, or greater. Python's own, which these replace in kernels, take tuples of
+    anything in Numba: 0.1 s of compile time, and code that raises."""
+
+    @intrinsic
+    def choice(typingctx, x, y):
+        number = typingctx.unify_types(x, y)
+
+        def codegen(context, builder, sig, args):
+            compare = builder.fcmp_ordered if isinstance(number, types.Float) else builder.icmp_signed
+            return builder.select(compare(relation, *args), *args)
+
+        return number(number, number), codegen
+
+    return choice
+
+
+min = _choice("<")
+max = _choice(">")
+
+
+# Small functions of kernels; the transcendental ones are in `elementary`.
+
+
+@inline
+def relu_f32(x):
+    return f32(0) if x <= f32(0) else x  # NaN is not <= 0, so it stays
+
+
+@inline
+def relu_f64(x):
+    return f64(0) if x <= f64(0) else x
+
+
+@inline
+def relu_int(x):
+    return 0 if x <= 0 else x
+
+
+@inline
+def sign_f32(x):
+    return f32(1) if x > f32(0) else (f32(-1) if x < f32(0) else f32(0))
+
+
+@inline
+def sign_f64(x):
+    return f64(1) if x > f64(0) else (f64(-1) if x < f64(0) else f64(0))
+
+
+@inline
+def sign_int(x):
+    return 1 if x > 0 else (-1 if x < 0 else 0)
+
+
+@inline
+def plus_int(total, x):
+    return total + x
+
+
+@inline
+def maximum_int(x, y):
+    return x if x > y else y
+
+
+@inline
+def minimum_int(x, y):
+    return x if x < y else y
+
+
+@inline
+def maximum_bool(x, y):
+    return x | y
+
+
+@inline
+def minimum_bool(x, y):
+    return x & y

@@ -1,0 +1,158 @@
+"""Arguments that are rare and take long: functions beside the straight line, called where a vector holds such an argument.
+
+A branch would keep LLVM from vectorising the loop around it. A call does not, if its function has variants for vectors
+(LLVM Language Reference, "vector-function-abi-variant"). A variant looks whether any argument is rare. `lang.kernel`
+inlines it once loops are vectorised: what stays in the loop is a comparison, and a branch that is not taken.
+
+What is called then is compiled once, kept in the kernel cache, and its machine code becomes part of each kernel's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as binding
+from llvmlite import ir
+
+from .. import object_code
+from .primitives import Real
+
+LANES = (2, 4, 8, 16)
+"""Widths of vectors, in elements."""
+
+VARIANT = "staticgrad_lanes_"
+"""How the names of functions of vectors begin."""
+
+ALIGNED = 8
+"""Bytes at whose multiples arrays on the stack begin."""
+
+I64 = ir.IntType(64)
+
+CODE: dict[str, bytes] = {}
+"""Machine code of this process, by the names of the functions in it."""
+
+
+def replaced(y: Real, x: Real, limit: float, name: str, write: Callable[[Real], Real]) -> Real:
+    """y, but write(x) where x >= limit. `write` and the limit are always the same for a name and a format."""
+    module = y.builder.module
+    symbol = f"staticgrad_{name}_f{x.format.bits}"
+    function = module.globals.get(symbol)
+    if function is None:
+        _bind(symbol, x.value.type, limit, write)
+        function = _function(module, symbol, x.value.type, limit)
+    return Real(y.builder, y.builder.call(function, [y.value, x.value]))
+
+
+# in the kernel
+
+
+def _function(module: Any, symbol: str, number: Any, limit: float) -> Any:
+    """The function of one element, with its variants beside it. Nothing calls those yet: their linkage keeps them."""
+    exact, each = _apart(module, symbol, number)
+    function = _defined(module, symbol, [number, number], number, "linkonce_odr", "noinline", "nounwind", "readnone")
+    builder = _where_rare(function, limit)
+    builder.ret(builder.call(exact, [function.args[1]]))
+    mapped = []
+    for n in LANES:
+        variant = _variant(module, f"{VARIANT}{symbol}_{n}", ir.VectorType(number, n), each, limit)
+        mapped.append(f"_ZGV_LLVM_N{n}vv_{symbol}({variant.name})")
+    set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(mapped)}"')  # `add` itself knows no texts
+    return function
+
+
+def _variant(module: Any, name: str, vector: Any, each: Any, limit: float) -> Any:
+    function = _defined(module, name, [vector, vector], vector, "weak_odr", "alwaysinline", "nounwind", "readnone")
+    builder = _where_rare(function, limit)
+    places = []
+    for operand in function.args:
+        with builder.goto_entry_block():
+            place = builder.alloca(vector)
+        place.align = ALIGNED  # that of a vector would have the kernel align its stack
+        builder.store(operand, place, align=ALIGNED)
+        places.append(place)
+    builder.call(each, [*(builder.bitcast(place, vector.element.as_pointer()) for place in places), I64(vector.count)])
+    builder.ret(builder.load(places[0], align=ALIGNED))
+    return function
+
+
+def _where_rare(function: Any, limit: float) -> Any:
+    """Begins a function of (y, x): it returns y unless x, or one of its elements, is rare."""
+    y, x = function.args
+    usual, rare = (function.append_basic_block() for _ in range(2))
+    builder = ir.IRBuilder(function.blocks[0])
+    if isinstance(x.type, ir.VectorType):
+        flags = builder.fcmp_ordered(">=", x, ir.Constant(x.type, [x.type.element(limit)] * x.type.count))
+        bits = ir.IntType(x.type.count)
+        found = builder.icmp_unsigned("!=", builder.bitcast(flags, bits), bits(0))
+    else:
+        found = builder.fcmp_ordered(">=", x, x.type(limit))
+    builder.cbranch(found, rare, usual)
+    builder.position_at_end(usual)
+    builder.ret(y)
+    builder.position_at_end(rare)
+    return builder
+
+
+def _defined(module: Any, name: str, operands: list[Any], result: Any, linkage: str, *attributes: str) -> Any:
+    function = ir.Function(module, ir.FunctionType(result, operands), name)
+    function.linkage = linkage
+    for attribute in attributes:
+        function.attributes.add(attribute)
+    function.append_basic_block()
+    return function
+
+
+# apart
+
+
+def _apart(module: Any, symbol: str, number: Any) -> tuple[Any, Any]:
+    """write(x) of one number, and for arrays y and x of n elements: `y[i] = write(x[i])` where x[i] is rare."""
+    exact = ir.Function(module, ir.FunctionType(number, [number]), f"{symbol}_exact")
+    each = ir.Function(module, ir.FunctionType(ir.VoidType(), [number.as_pointer()] * 2 + [I64]), f"{symbol}_each")
+    for function, reads in ((exact, "readnone"), (each, "argmemonly")):
+        for attribute in ("noinline", "nounwind", "cold", reads):
+            function.attributes.add(attribute)
+    return exact, each
+
+
+def _bind(symbol: str, number: Any, limit: float, write: Callable[[Real], Real]) -> None:
+    """Make these two functions, or load them, once in a process, and have them known to what it compiles."""
+    if f"{symbol}_exact" in CODE:
+        return
+
+    def make() -> bytes:
+        module = ir.Module(symbol)
+        exact, each = _apart(module, symbol, number)
+        builder = ir.IRBuilder(exact.append_basic_block())
+        builder.ret(write(Real(builder, exact.args[0])).value)
+        _loop(each, exact, limit)
+        return object_code.compiled(str(module))
+
+    made_by = [*sorted(Path(__file__).parent.glob("*.py")), Path(object_code.__file__)]
+    made = object_code.made_or_kept(symbol, made_by, make, [f"{symbol}_exact", f"{symbol}_each"])
+    for name, address in made.addresses.items():
+        binding.add_symbol(name, address)
+        CODE[name] = made.code
+
+
+def _loop(each: Any, exact: Any, limit: float) -> None:
+    y, x, n = each.args
+    begin, body, rare, again, after = (each.append_basic_block() for _ in range(5))
+    builder = ir.IRBuilder(begin)
+    builder.branch(body)
+    builder.position_at_end(body)
+    i = builder.phi(I64)
+    number = builder.load(builder.gep(x, [i]))
+    builder.cbranch(builder.fcmp_ordered(">=", number, number.type(limit)), rare, again)
+    builder.position_at_end(rare)
+    builder.store(builder.call(exact, [number]), builder.gep(y, [i]))
+    builder.branch(again)
+    builder.position_at_end(again)
+    following = builder.add(i, I64(1))
+    i.add_incoming(I64(0), begin)
+    i.add_incoming(following, again)
+    builder.cbranch(builder.icmp_signed("<", following, n), body, after)
+    builder.position_at_end(after)
+    builder.ret_void()

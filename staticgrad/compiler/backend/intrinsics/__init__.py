@@ -1,0 +1,1 @@
+"""Routines that generated kernels and the kernel library call."""

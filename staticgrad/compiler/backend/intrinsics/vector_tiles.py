@@ -1,0 +1,234 @@
+"""Vector code of the library's inner loops, where the vectoriser can't be relied on: tiles kept in registers.
+
+Addresses are plain integers (`at(pointer, i)` is that of an element); `like` is any pointer to the elements' dtype. A
+tile is EIGHT rows of `lanes` elements: row b is the sum over r of `x[bases[b] + offsets[r]] * v[r * lanes : (r + 1) *
+lanes]`, one broadcast and one multiply-add a step. Convolutions are such sums with the output's pixels as rows, their
+gradients with the kernel's taps as rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..llvm import EIGHT, I32, I64, _place, _shuffle, _transposed_block, folded, spread
+
+SIXTEEN = 16
+
+
+@intrinsic
+def at(typingctx, pointer, i):
+    """The address of an element of a buffer."""
+    if not isinstance(pointer, types.CPointer):
+        return None
+
+    def codegen(context, builder, sig, args):
+        return builder.ptrtoint(builder.gep(args[0], [args[1]]), I64)
+
+    return types.int64(pointer, types.int64), codegen
+
+
+def _load(builder: Any, address: Any, llvm: Any, align: int) -> Any:
+    value = builder.load(_place(builder, address, llvm))
+    value.align = align
+    return value
+
+
+def _store(builder: Any, value: Any, address: Any, align: int) -> None:
+    instruction = builder.store(value, _place(builder, address, value.type))
+    instruction.align = align
+
+
+def _sums(builder: Any, element: Any, size: int, lanes: int, args: Any, start: list[Any]) -> list[Any]:
+    """The rows of a tile after the loop over the steps; `start` holds them before it."""
+    x, bases, offsets, count, v = args
+    vector = start[0].type
+    contract = ("contract",)
+    rows = []
+    for b in range(EIGHT):
+        base = _load(builder, builder.add(bases, I64(8 * b)), I64, 8)
+        rows.append(_place(builder, builder.add(x, builder.mul(base, I64(size))), element))
+
+    def more(r: Any, sums: list[Any]) -> list[Any]:
+        offset = _load(builder, builder.add(offsets, builder.mul(r, I64(8))), I64, 8)
+        step = _load(builder, builder.add(v, builder.mul(r, I64(lanes * size))), vector, size)
+        scalars = (spread(builder, builder.load(builder.gep(row, [offset])), lanes) for row in rows)
+        products = (builder.fmul(scalar, step, flags=contract) for scalar in scalars)
+        return [builder.fadd(product, total, flags=contract) for product, total in zip(products, sums, strict=True)]
+
+    return folded(builder, count, start, more)
+
+
+def _transposed(builder: Any, rows: list[Any], lanes: int) -> list[Any]:
+    """EIGHT rows of `lanes` (a multiple of EIGHT) as `lanes` rows of EIGHT: 8 x 8 blocks in three rounds."""
+    result = []
+    for part in range(0, lanes, EIGHT):
+        block = rows
+        if lanes != EIGHT:
+            block = [_shuffle(builder, row, row, list(range(part, part + EIGHT))) for row in rows]
+        result += _transposed_block(builder, block)
+    return result
+
+
+def _element(like: Any) -> tuple[Any, int]:
+    """The LLVM type and the bytes of what a pointer points to."""
+    return (ir.FloatType(), 4) if like.dtype == types.float32 else (ir.DoubleType(), 8)
+
+
+@intrinsic(prefer_literal=True)
+def add_rows(typingctx, like, x, bases, offsets, count, v, out, lanes):
+    """Add a tile's rows to those at `out`."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        vector = ir.VectorType(llvm, n)
+        places = [builder.add(args[6], I64(b * n * size)) for b in range(EIGHT)]
+        start = [_load(builder, place, vector, size) for place in places]
+        for row, place in zip(_sums(builder, llvm, size, n, args[1:6], start), places, strict=True):
+            _store(builder, row, place, size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, i, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def put_columns(typingctx, like, x, bases, offsets, count, v, out, pitch, lanes):
+    """Write a tile transposed: lane l of the rows goes to the EIGHT elements at `out`, l * `pitch` elements on."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        start = [ir.Constant(ir.VectorType(llvm, n), [0.0] * n)] * EIGHT
+        rows = _sums(builder, llvm, size, n, args[1:6], start)
+        for lane, row in enumerate(_transposed(builder, rows, n)):
+            _store(builder, row, builder.add(args[6], builder.mul(args[7], I64(lane * size))), size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, i, i, lanes), codegen
+
+
+@intrinsic
+def transpose_block(typingctx, like, source, pitch, out, out_pitch):
+    """EIGHT rows of EIGHT elements, `pitch` elements apart, written as columns."""
+    llvm, size = _element(like)
+
+    def codegen(context, builder, sig, args):
+        vector = ir.VectorType(llvm, EIGHT)
+        _, source, pitch, out, out_pitch = args
+        rows = [
+            _load(builder, builder.add(source, builder.mul(pitch, I64(b * size))), vector, size) for b in range(EIGHT)
+        ]
+        for b, row in enumerate(_transposed_block(builder, rows)):
+            _store(builder, row, builder.add(out, builder.mul(out_pitch, I64(b * size))), size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i), codegen
+
+
+@intrinsic
+def top_of(typingctx, like, address, vectors):
+    """The largest of `vectors` times SIXTEEN elements, -inf for none; a NaN among numbers may go unnoticed."""
+    llvm, size = _element(like)
+
+    def codegen(context, builder, sig, args):
+        vector = ir.VectorType(llvm, SIXTEEN)
+        entry = builder.block
+        test, body, done = (builder.append_basic_block(name) for name in ("top.test", "top.body", "top.done"))
+        builder.branch(test)
+        builder.position_at_end(test)
+        i, best = builder.phi(I64), builder.phi(vector)
+        i.add_incoming(I64(0), entry)
+        best.add_incoming(ir.Constant(vector, [float("-inf")] * SIXTEEN), entry)
+        builder.cbranch(builder.icmp_signed("<", i, args[2]), body, done)
+        builder.position_at_end(body)
+        x = _load(builder, builder.add(args[1], builder.mul(i, I64(SIXTEEN * size))), vector, size)
+        best.add_incoming(builder.select(builder.fcmp_ordered(">", x, best), x, best), body)
+        i.add_incoming(builder.add(i, I64(1)), body)
+        builder.branch(test)
+        builder.position_at_end(done)
+        folded, width = best, SIXTEEN
+        while width > 1:
+            width //= 2
+            other = _shuffle(builder, folded, folded, list(range(width, 2 * width)))
+            own = _shuffle(builder, folded, folded, list(range(width)))
+            folded = builder.select(builder.fcmp_ordered(">", other, own), other, own)
+        return builder.extract_element(folded, I32(0))
+
+    return like.dtype(like, types.int64, types.int64), codegen
+
+
+@intrinsic
+def as_float(typingctx, bits):
+    """The float64 whose bits an integer has: how a real number reaches a kernel among its sizes."""
+
+    def codegen(context, builder, sig, args):
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), codegen
+
+
+def _wins(builder: Any, a: Any, b: Any) -> Any:
+    """Where a is above b, or a NaN beside a number."""
+    return builder.and_(builder.fcmp_unordered(">", a, b), builder.fcmp_ordered("ord", b, b))
+
+
+def _squares(builder: Any, upper: Any, lower: Any, llvm: Any, size: int, lanes: int) -> tuple[Any, Any, Any, Any]:
+    """Of `lanes` squares of 2 x 2 side by side: whether the right one wins above and below, whether below wins, and the
+    largest."""
+    wide = ir.VectorType(llvm, 2 * lanes)
+    halves = []
+    for address in (upper, lower):
+        row = _load(builder, address, wide, size)
+        left, right = (_shuffle(builder, row, row, list(range(k, 2 * lanes, 2))) for k in (0, 1))
+        second = _wins(builder, right, left)
+        halves.append((second, builder.select(second, right, left)))
+    (above, most_above), (below, most_below) = halves
+    down = _wins(builder, most_below, most_above)
+    return above, below, down, builder.select(down, most_below, most_above)
+
+
+@intrinsic(prefer_literal=True)
+def squares_max(typingctx, like, upper, lower, out, lanes):
+    """The largest of each of `lanes` squares in two rows; the first one of equals, or a NaN."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        _store(builder, _squares(builder, args[1], args[2], llvm, size, n)[3], args[3], size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, lanes), codegen
+
+
+@intrinsic(prefer_literal=True)
+def squares_put(typingctx, like, upper, lower, g, out_upper, out_lower, lanes):
+    """g of each square where `squares_max` found its element, 0 at its other three."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    n, (llvm, size) = lanes.literal_value, _element(like)
+
+    def codegen(context, builder, sig, args):
+        vector = ir.VectorType(llvm, n)
+        above, below, down, _ = _squares(builder, args[1], args[2], llvm, size, n)
+        value, zero = _load(builder, args[3], vector, size), ir.Constant(vector, [0.0] * n)
+        rows = (
+            (above, builder.select(down, zero, value), args[4]), (below, builder.select(down, value, zero), args[5])
+        )  # fmt: skip
+        for right, part, address in rows:
+            left, other = builder.select(right, zero, part), builder.select(right, part, zero)
+            _store(builder, _shuffle(builder, left, other, [k // 2 + k % 2 * n for k in range(2 * n)]), address, size)
+        return context.get_dummy_value()
+
+    i = types.int64
+    return types.void(like, i, i, i, i, i, lanes), codegen

@@ -1,0 +1,90 @@
+"""Machine code: made of LLVM code, kept in the kernel cache, loaded into this process. Nothing here needs Numba."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from ...locks import unforked
+from ...signals import uninterrupted
+from . import blas_symbols
+from . import disk_cache as disk
+
+_engines: list[Any] = []
+"""What holds loaded code: it stays for as long as the process."""
+
+
+class Made(NamedTuple):
+    """Object code, whether it was in the kernel cache, and where its functions are in memory."""
+
+    code: bytes
+    found: bool
+    addresses: dict[str, int]
+
+
+@cache
+def _machine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(cpu=cpu, features=features, opt=2, reloc="default", codemodel="jitdefault", jit=True)
+
+
+@cache
+def cpu() -> str:
+    """What machine code depends on besides its source: the CPU, and who made it."""
+    features = sorted(llvm.get_host_cpu_features().items())
+    return f"{llvmlite.__version__} {sys.version} {llvm.get_host_cpu_name()} {features}"
+
+
+def compiled(code: str) -> bytes:
+    """Object code of a text of LLVM code, optimised."""
+    machine = _machine()
+    module = llvm.parse_assembly(code)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    passes.getModulePassManager().run(module, passes)
+    return machine.emit_object(module)
+
+
+def known(name: str) -> bool:
+    """Whether code can call a function of this name in every process: one of C, or a BLAS routine."""
+    return name in map(blas_symbols.symbol, blas_symbols.ROUTINES) or hasattr(ctypes.CDLL(None), name)
+
+
+def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
+    """The addresses of functions of object code that is linked together. Each call has its names for itself."""
+    _machine()
+    blas_symbols.bind()
+    target = llvm.Target.from_default_triple()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine(jit=True))
+    for part in parts:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(part))
+    engine.finalize_object()
+    _engines.append(engine)
+    return {name: engine.get_function_address(name) for name in names}
+
+
+def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], names: Iterable[str]) -> Made:
+    """The functions that the library's own files make: object code of one kind, which depends on what is in them."""
+    digest = hashlib.sha256((cpu() + kind).encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    key = digest.hexdigest()
+
+    def whole() -> Made:
+        with unforked:
+            code, found = disk.kept(f"{kind}-{key[:24]}.o", key, make)
+            return Made(code, found, loaded([code], names))
+
+    return uninterrupted(whole)

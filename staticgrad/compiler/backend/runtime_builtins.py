@@ -1,0 +1,195 @@
+"""The instructions of the runtime's language: memory and functions by address, all in int64 words.
+
+`runtime/` is written in a part of Python whose only type is int64, and `runtime_compiler.py` makes LLVM code of it. An
+instruction is what a call of its name becomes there. Under Python itself it can't be run.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from .llvm import I32, I64, function
+
+BYTE_POINTER = ir.IntType(8).as_pointer()
+
+
+class Builtin:
+    """emit(builder, *operands) writes the instruction and returns its int64 result, or None for none."""
+
+    def __init__(self, emit: Callable[..., Any]):
+        self.emit = emit
+        self.name = emit.__name__
+        self.operands = emit.__code__.co_argcount - 1
+        self.__doc__ = emit.__doc__
+
+    def __call__(self, *operands: int) -> int:
+        raise TypeError(f"{self.name} is an instruction of the runtime, which runs compiled only")
+
+
+def entry(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function of the runtime that is called from outside: a C function of int64 that returns int64."""
+    return function
+
+
+def _word(builder: Any, address: Any) -> Any:
+    return builder.inttoptr(address, I64.as_pointer())
+
+
+def _pointer(builder: Any, address: Any) -> Any:
+    return builder.inttoptr(address, BYTE_POINTER)
+
+
+def _callee(builder: Any, address: Any, result: Any, operands: list[Any]) -> Any:
+    return builder.inttoptr(address, ir.FunctionType(result, operands).as_pointer())
+
+
+# memory
+
+
+@Builtin
+def peek(builder, address):
+    """The int64 at an address."""
+    return builder.load(_word(builder, address))
+
+
+@Builtin
+def poke(builder, address, value):
+    """Write an int64 to an address."""
+    builder.store(value, _word(builder, address))
+
+
+@Builtin
+def peek_byte(builder, address):
+    """The byte at an address."""
+    return builder.zext(builder.load(_pointer(builder, address)), I64)
+
+
+@Builtin
+def copy_bytes(builder, to, source, count):
+    """Copy memory that does not overlap."""
+    kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, BYTE_POINTER, I64])
+    builder.call(function(builder, "memcpy", kind), [_pointer(builder, to), _pointer(builder, source), count])
+
+
+@Builtin
+def resize(builder, address, size):
+    """C's `realloc`: memory of `size` bytes with the content of that at `address` (0: none); 0 without memory."""
+    kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, I64])
+    return builder.ptrtoint(builder.call(function(builder, "realloc", kind), [_pointer(builder, address), size]), I64)
+
+
+# memory that threads share
+
+
+@Builtin
+def peek_shared(builder, address):
+    """The int64 at an address that other threads write; nothing that follows is read before it."""
+    return builder.load_atomic(_word(builder, address), "acquire", 8)
+
+
+@Builtin
+def poke_shared(builder, address, value):
+    """Write an int64 to an address that other threads read; all that went before is written by then."""
+    builder.store_atomic(value, _word(builder, address), "release", 8)
+
+
+@Builtin
+def atomic_add(builder, address, value):
+    """Add to the int64 at an address; returns what it was."""
+    return builder.atomic_rmw("add", _word(builder, address), value, "seq_cst")
+
+
+@Builtin
+def exchange(builder, address, value):
+    """Put a value to the int64 at an address; returns what it was."""
+    return builder.atomic_rmw("xchg", _word(builder, address), value, "seq_cst")
+
+
+X86, ARM = ("x86_64", "AMD64", "i386", "i686"), ("aarch64", "arm64")
+
+
+@Builtin
+def pause(builder):
+    """Tell the CPU that this thread waits in a loop."""
+    machine = platform.machine()
+    if machine in X86:
+        builder.call(function(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
+    elif machine in ARM:
+        hint = function(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [I32]))
+        builder.call(hint, [I32(1)])  # yield
+
+
+@Builtin
+def nanoseconds(builder):
+    """The clock that only goes forward."""
+    with builder.goto_entry_block():
+        place = builder.alloca(I64, 2)
+    kind = ir.FunctionType(I32, [I32, I64.as_pointer()])
+    builder.call(function(builder, "clock_gettime", kind), [I32(time.CLOCK_MONOTONIC), place])
+    seconds, rest = builder.load(place), builder.load(builder.gep(place, [I64(1)]))
+    return builder.add(builder.mul(seconds, I64(10**9)), rest)
+
+
+# functions
+
+
+@Builtin
+def call_kernel(builder, address, buffers, sizes, start, stop):
+    """Call `void kernel(void** buffers, int64* sizes, int64 start, int64 stop)`."""
+    kind = [BYTE_POINTER.as_pointer(), I64.as_pointer(), I64, I64]
+    pointers = builder.inttoptr(buffers, kind[0]), builder.inttoptr(sizes, kind[1])
+    builder.call(_callee(builder, address, ir.VoidType(), kind), [*pointers, start, stop])
+
+
+@Builtin
+def call_get(builder, address):
+    """Call `int f(void)`."""
+    return builder.sext(builder.call(_callee(builder, address, I32, []), []), I64)
+
+
+@Builtin
+def call_set(builder, address, value):
+    """Call `void f(int)`."""
+    builder.call(_callee(builder, address, ir.VoidType(), [I32]), [builder.trunc(value, I32)])
+
+
+@Builtin
+def call_with(builder, address, first, second):
+    """Call `int f(void*, void*)`; a function of one pointer ignores the second."""
+    callee = _callee(builder, address, I32, [BYTE_POINTER, BYTE_POINTER])
+    return builder.sext(builder.call(callee, [_pointer(builder, first), _pointer(builder, second)]), I64)
+
+
+def _call(builder: Any, address: Any, *operands: Any) -> Any:
+    """Call the C function at an address. Pointers and integers are passed, and come back, in 64 bits."""
+    return builder.call(_callee(builder, address, I64, [I64] * len(operands)), operands)
+
+
+@Builtin
+def call_0(builder, address):
+    return _call(builder, address)
+
+
+@Builtin
+def call_1(builder, address, a):
+    return _call(builder, address, a)
+
+
+@Builtin
+def call_2(builder, address, a, b):
+    return _call(builder, address, a, b)
+
+
+@Builtin
+def call_3(builder, address, a, b, c):
+    return _call(builder, address, a, b, c)
+
+
+@Builtin
+def call_8(builder, address, a, b, c, d, e, f, g, h):
+    return _call(builder, address, a, b, c, d, e, f, g, h)

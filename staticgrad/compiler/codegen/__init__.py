@@ -1,0 +1,1 @@
+"""From a fused group to the source of its kernel."""

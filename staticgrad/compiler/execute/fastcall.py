@@ -1,0 +1,179 @@
+"""Gates: Python functions whose body is the driver's `call`: they check arguments, run a plan, and make its results."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..backend import abi as t
+
+FASTCALL = 0x80
+NEW_FROM_DESCR, COPY_INTO = 94, 50  # positions in NumPy's table of functions, which are part of its ABI
+TP_NEW = 65  # Python's number of the slot, part of its stable ABI
+
+
+class Spec(NamedTuple):
+    """What an argument has to be: an array, or a tensor of it unless `bare`, of this dtype and shape; else `same`, the very
+    object."""
+
+    dtype: np.dtype | None
+    shape: tuple[int, ...]
+    same: Any = None
+    bare: bool = False
+
+
+class Box(NamedTuple):
+    """How tensors are made around arrays. fields: (place, object) of the slots besides the array."""
+
+    kind: type
+    array_at: int
+    flag_at: int
+    plain: Any
+    """The flag of tensors that may be taken for their arrays."""
+    fields: list[tuple[int, Any]]
+
+
+class Block(np.ndarray):
+    """Int64 numbers that hold addresses, with the objects behind them."""
+
+    kept: tuple[Any, ...] = ()
+
+
+def block(size: int, *kept: Any) -> Block:
+    made = np.zeros(max(size, 1), np.int64).view(Block)
+    made.kept = kept
+    return made
+
+
+def numbers(values: Iterable[int]) -> np.ndarray:
+    """As int64[n], at least one."""
+    found = np.array([*values], np.int64)
+    return found if found.size else np.zeros(1, np.int64)
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+@cache
+def api() -> np.ndarray:
+    """Addresses of what `call` uses of Python and NumPy."""
+    python = ctypes.pythonapi
+    table = ctypes.cast(_capsule(np._core.multiarray._ARRAY_API), ctypes.POINTER(ctypes.c_void_p))  # type: ignore[attr-defined]
+    found = {
+        t.INCREF: _address(python.Py_IncRef),
+        t.DECREF: _address(python.Py_DecRef),
+        t.SAVE_THREAD: _address(python.PyEval_SaveThread),
+        t.RESTORE_THREAD: _address(python.PyEval_RestoreThread),
+        t.CHECK_SIGNALS: _address(python.PyErr_CheckSignals),
+        t.CLEAR_ERROR: _address(python.PyErr_Clear),
+        t.NONE: id(None),
+        t.NDARRAY: id(np.ndarray),
+        t.NEW_ARRAY: table[NEW_FROM_DESCR],
+        t.COPY_INTO: table[COPY_INTO],
+    }
+    return numbers(found[i] for i in range(t.API_BLOCK))
+
+
+def _address(function: Any) -> int:
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
+def _capsule(capsule: Any) -> ctypes.c_void_p:
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    return ctypes.c_void_p(get(capsule, None))
+
+
+@cache
+def _containers() -> dict[type, tuple[int, int, int]]:
+    """Addresses of the functions that make a container, set an item, and get one."""
+    python = ctypes.pythonapi
+    return {
+        list: (_address(python.PyList_New), _address(python.PyList_SetItem), _address(python.PyList_GetItem)),
+        tuple: (_address(python.PyTuple_New), _address(python.PyTuple_SetItem), _address(python.PyTuple_GetItem)),
+    }
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+@cache
+def _method() -> _Method:
+    from ..runtime import loader  # makes the runtime
+
+    return _Method(b"gate", loader.address["call"], FASTCALL, None)
+
+
+def gate(
+    plan: Block,
+    specs: Sequence[Spec],
+    *,
+    trusted: bool = False,
+    apart: Sequence[tuple[int, int]] = (),
+    excluded: Iterable[int] = (),
+    box: Box | None = None,
+    container: type | None = list,
+) -> Any:
+    """A function of `len(specs)` arguments that runs the plan of a control block; None where it declines.
+
+    trusted: the arguments are fitting arrays, and the caller holds the plan's lock. apart: memory (begin, end) that no
+    argument may share; excluded: ids of tensors that are no arguments. box: for tensors among the arguments and results.
+    container: of the results, list or tuple; None for a single boxed result.
+    """
+    spec_block = block(t.SPEC_BLOCK * len(specs))
+    shapes = [numbers(spec.shape) for spec in specs]
+    for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True)):
+        words = spec_block[t.SPEC_BLOCK * i : t.SPEC_BLOCK * (i + 1)]
+        if spec.dtype is None:
+            words[t.SAME] = id(spec.same)
+        else:
+            words[t.IN_DTYPE], words[t.IN_NDIM], words[t.IN_SHAPE] = id(spec.dtype), len(spec.shape), address(shape)
+            words[t.IN_BYTES], words[t.BARE] = math.prod(spec.shape) * spec.dtype.itemsize, spec.bare
+    places = _disjoint(apart)
+    ranges = numbers([end for _, end in places] + [begin for begin, _ in places])
+    ids = sorted(excluded)
+    id_block = numbers(ids)
+    made = block(t.GATE_BLOCK)
+    made[t.PLAN], made[t.API], made[t.TRUSTED] = address(plan), address(api()), trusted
+    made[t.TAKES], made[t.SPECS] = len(specs), address(spec_block)
+    made[t.RANGES], made[t.RANGED] = address(ranges), len(places)
+    made[t.EXCLUDED], made[t.EXCLUDES] = address(id_block), len(ids)
+    made.kept = (plan, tuple(specs), spec_block, shapes, ranges, id_block, *(_boxed(made, box) if box is not None else ()))
+    if container is not None:
+        made[t.MAKE], made[t.PUT], made[t.GET] = _containers()[container]
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return new(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(_method()), made, None)
+
+
+def _boxed(made: Block, box: Box) -> tuple[Any, ...]:
+    """Fill in how tensors are made; returns what has to be kept."""
+    slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)(("PyType_GetSlot", ctypes.pythonapi))
+    fields = numbers(number for place, value in box.fields for number in (place, id(value)))
+    nothing = ()
+    made[t.BOX], made[t.BOX_ARRAY], made[t.BOX_FLAG] = id(box.kind), box.array_at, box.flag_at
+    made[t.BOX_PLAIN], made[t.BOX_NEW], made[t.BOX_ARGS] = id(box.plain), slot(box.kind, TP_NEW), id(nothing)
+    made[t.BOX_FIELDS], made[t.BOX_FIELD] = address(fields), len(box.fields)
+    return box, fields, nothing
+
+
+def _disjoint(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same memory in ascending ranges."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(ranges):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found

@@ -1,0 +1,100 @@
+"""Many runs of a plan in one native call, each on arrays of its own; the results are stacked."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import StaticgradError
+from ..backend import abi as t
+from ..runtime.allocation import room
+from .fastcall import address, numbers
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+SECONDS = 0.1
+"""How long one native call may take: then Python looks at its signals."""
+GROWTH = 16
+"""By how much the number of runs in one call may grow: the first are slow, and not the measure."""
+
+
+class Steps:
+    """`count` runs of a plan.
+
+    feeds: int64 (count, feeds); the addresses of the arrays' memory, or with `ids` the ids of the ndarrays, which the caller
+    keeps alive. done: how many runs are over. results: per fetch an array (count, *shape), right for the runs that are over.
+    """
+
+    def __init__(self, plan: Plan, feeds: np.ndarray, ids: bool):
+        self.plan, self.count, self.done = plan, len(feeds), 0
+        self.ids = feeds.shape[1] if ids else 0
+        size = self.count * sum(slot.nbytes for slot in plan.fetches)
+        self.results = room(
+            lambda: [np.empty((self.count, *slot.shape), slot.dtype) for slot in plan.fetches],
+            f"the results of {self.count} steps need {size:.1e} bytes, and there is no memory for that",
+            "no step was run; give fewer of them at once",
+        )
+        self.table = np.empty((self.count, feeds.shape[1] + len(plan.builder.outputs)), np.int64)
+        self.table[:, : feeds.shape[1]] = feeds
+        for slot, whole in zip(plan.fetches, self.results, strict=True):
+            if slot.root.kind == "output":
+                self.table[:, slot.root.index] = places(whole)
+
+    @staticmethod
+    def suit(plan: Plan) -> bool:
+        """Whether the driver can run this plan many times: all of it is native, and results are copied as they lie."""
+        copied = all(view.flags.c_contiguous for _, view in plan.results.copies)
+        return plan.simple and not plan.results.late and copied
+
+    def run(self, before: int = 0) -> None:
+        """All runs. The plan is bound, and the caller is alone with it. Hyper-parameters are read once, at the start.
+
+        Raises what a run raises, with its number, counted from `before`; the runs before it are done then, as they are
+        after a KeyboardInterrupt.
+        """
+        plan, size = self.plan, 1
+        plan.read_hyperparameters()
+        copied = [(address(view), address(self.results[i]), view.nbytes) for i, view in plan.results.copies]
+        copies = numbers(number for copy in copied for number in copy)
+        while self.done < self.count:
+            size = min(size, self.count - self.done)
+            begin = time.perf_counter()
+            self._chunk(size, copies, before)
+            pace = SECONDS / max(time.perf_counter() - begin, 1e-6)
+            size = max(1, int(size * min(pace, GROWTH)))
+
+    def _chunk(self, size: int, copies: np.ndarray, before: int) -> None:
+        """The next `size` runs."""
+        from ..runtime import loader  # makes the runtime
+
+        plan, last = self.plan, self.done + size
+        plan.take_draws(size)
+        state = address(plan.builder.generator_state)
+        row = 0
+        while self.done < last:
+            self.done = loader.steps(
+                address(plan.control), address(self.table), self.table.shape[1], self.ids, self.done, last,
+                address(copies), len(plan.results.copies), state, plan.draws, row,
+            )  # fmt: skip
+            plan.ran = plan.ran or self.done > 0
+            row = int(plan.control[t.FAILED])
+            if self.done < last and not plan.paused(row):
+                plan.give_back()
+                try:
+                    plan.fail(row)
+                except StaticgradError as error:
+                    raise numbered(error, before + self.done) from None
+
+
+def numbered(error: StaticgradError, step: int) -> StaticgradError:
+    """The error of one run, as one of many."""
+    line = f"in step {step}, counted from 0: the steps before it are done"
+    return type(error)(error.summary, line, *error.details, where=error.where)
+
+
+def places(whole: np.ndarray) -> np.ndarray:
+    """The address of each part of a C-contiguous array along its first axis."""
+    return address(whole) + np.arange(len(whole)) * (whole.strides[0] if whole.size else 0)

@@ -1,0 +1,1 @@
+"""Which nodes become one kernel, and how it reads and writes them."""

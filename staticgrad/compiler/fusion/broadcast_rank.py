@@ -1,0 +1,38 @@
+"""The kinds of values in a kernel's iteration space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...ir import Index, Node, View
+from .layout import real
+
+FULL, ROW, COL, SCALAR = "full", "row", "col", "scalar"
+SPREAD = "spread"
+"""Rows added to those of a result that numbers name."""
+
+
+@dataclass
+class IterationDomain:
+    """An iteration space and the kind of each member in it. `columns` is None for a flat group."""
+
+    rows: int
+    columns: int | None
+    rank: dict[Node, str]
+    post: set[Node]
+    """Accumulated values and the scalars made of them."""
+
+    def __str__(self) -> str:
+        return f"{real(self.rows)} x {None if self.columns is None else real(self.columns)}"
+
+
+class FusionFailure(Exception):
+    """Why nodes don't share an iteration space."""
+
+
+def origin(node: Node) -> Node:
+    """The node whose elements these are, looking through order-keeping views; not to positions, which know one
+    shape."""
+    while isinstance(node.op.emit, View) and node.op.emit.keeps_order and not isinstance(node.inputs[0].op.emit, Index):
+        node = node.inputs[0]
+    return node

@@ -1,0 +1,208 @@
+"""Concatenations and reordered products that are computed where they belong: nothing is copied.
+
+A value that is put together by copies alone has no need of them where a part is computed by a kernel or a routine: the part
+becomes a view of the whole, and what computes it writes there. Routines write parts that are one run of memory; kernels and
+products also rows that lie apart (a concatenation along the last axis), where a row is long enough. A kernel may get another
+space by that, as its rows and columns are now those of the part.
+
+A product may also be read in another order of its axes, as the heads of attention are: it is computed in that order, as a part
+of a concatenation or of a view that would have been a copy (`merge_heads = permute, reshape`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+from ...ir import Graph, Layout, Native, Node, Region, View
+from .broadcast_rank import FULL, SPREAD, FusionFailure, IterationDomain
+from .epilogue import Sum
+from .fuse import Group, check_scalars
+from .iteration_domain import classify, split_strides
+from .layout import Layouts, block_start, count
+
+SHORT_RUN = 8
+"""Elements that a row has to have for stores of a kernel: copying shorter ones takes less than walking them."""
+
+
+class ConcatElision:
+    """Finds the parts of one graph, and changes `layouts` and the spaces of groups accordingly."""
+
+    def __init__(self, graph: Graph, groups: Sequence[Group], sums: Sequence[Sum], layouts: Layouts, fetches: Iterable[Node]):
+        self.graph, self.layouts = graph, layouts
+        self.users = graph.users()
+        self.group_of = {node: group for group in groups for node in group.members}
+        self.inside = {node for found in sums for node in found.members} - {found.out for found in sums}
+        self.sums = {found.out: all(p.type.shape == found.out.type.shape for p, _ in found.products) for found in sums}
+        """Sums that products compute, and whether these have their rows."""
+        self.fetched = {layouts.base[node] for node in fetches}
+        self.viewed: dict[Node, list[Node]] = {}
+        for node in graph.nodes:
+            if layouts.base[node] is not node:
+                self.viewed.setdefault(layouts.base[node], []).append(node)
+        self.copied: dict[Node, list[Node]] = {}
+        """Copied views, by the value that they take."""
+        for view, (base, _) in layouts.copies.items():
+            self.copied.setdefault(base, []).append(view)
+        self.notes: list[str] = []
+
+    def place(self, assigned: Iterable[Node]) -> list[str]:
+        """Returns what was done, for `explain`. What is assigned lies in variables, whose old values are still read while
+        its parts are computed."""
+        held = {self.layouts.base[value] for value in assigned}
+        wholes: set[Node] = set()
+        for node in self.graph.nodes:
+            if node in self.layouts.copies and self._reordered(node, held):
+                wholes.add(node)
+            calls = self._copies(node)
+            if len(calls) < 2 or node in held or node in self.group_of or node in self.layouts.part:
+                continue
+            for number, target in calls:
+                part = self.layouts.base[node.inputs[number]]
+                if part in held or part in wholes or part in self.copied:
+                    continue
+                seen = node.inputs[number]
+                if self._fits(node, self.layouts.at[seen], part, target, {seen: target}):
+                    wholes.add(node)
+        return self.notes
+
+    def _reordered(self, whole: Node, held: Set[Node]) -> bool:
+        """Computes a product in the order in which a view copies it. Other copies of it, in the same order, are views then."""
+        layouts = self.layouts
+        part, seen = layouts.copies[whole]
+        others = [view for view in self.copied[part] if view is not whole]
+        if part in held or part in layouts.part or layouts.base[part] is not part:
+            return False
+        if any(not layouts.copies[view][1].same(seen) or view in self.group_of for view in others):
+            return False
+        if not self._fits(whole, seen, part, Layout.contiguous(seen.shape), {}):
+            return False
+        for view in others:
+            del layouts.copies[view]
+            layouts.base.update(dict.fromkeys([view, *self.viewed.get(view, [])], whole))
+        return True
+
+    def _copies(self, node: Node) -> list[tuple[int, Layout]]:
+        """(operand, where it goes) of a value that copies make, and nothing else."""
+        emit, layouts = node.op.emit, self.layouts
+        if not isinstance(emit, Native) or node in self.inside or node in self.sums:
+            return []
+        calls = emit.plan(node, [layouts.at[i] for i in node.inputs])
+        return [what for name, what in calls if name == "copy"] if calls and {name for name, _ in calls} == {"copy"} else []
+
+    def _fits(self, whole: Node, seen: Layout, part: Node, target: Layout, known: Mapping[Node, Layout]) -> bool:
+        """Makes the part a view of the whole where that is possible. known: where what the whole takes lies then."""
+        layouts = self.layouts
+        layout = _at_part(seen, part.type.shape, target)
+        if layout is None or part in layouts.part or part in self.fetched:
+            return False
+        if not self._computed(part, layout.is_contiguous) or (part in self.group_of and not seen.is_contiguous):
+            return False
+        views = self.viewed.get(part, [])
+        before = {node: layouts.at[node] for node in (part, *views)}
+        readable = self._readable(part, whole, views, layout.is_contiguous)
+        spaces = self._move(part, whole, layout, views, known) if readable else None
+        if spaces is None:
+            layouts.at.update(before)
+            layouts.base.update(dict.fromkeys(before, part))
+            return False
+        layouts.part.update(dict.fromkeys(before, part))
+        for group, domain in spaces.items():
+            group.domain = domain
+        self.notes.append(f"{part.op.name} {part.type}: computed where it lies in {whole.op.name} {whole.type}")
+        return True
+
+    def _computed(self, part: Node, contiguous: bool) -> bool:
+        """Whether something computes it that can write there."""
+        group = self.group_of.get(part)
+        if group is not None:
+            return part in group.outputs and group.domain.rank[part] != SPREAD
+        emit = part.op.emit
+        if part in self.sums:
+            return contiguous or self.sums[part]
+        if part in self.inside or not isinstance(emit, Native) or emit.inplace is not None:
+            return False
+        if not (contiguous or emit.scales):
+            return False
+        return emit.plan(part, [self.layouts.at[i] for i in part.inputs]) is not None
+
+    def _readable(self, part: Node, whole: Node, views: Sequence[Node], contiguous: bool) -> bool:
+        """Whether all that read it can do so in the whole: routines would copy rows that lie apart."""
+        for node in (part, *views):
+            for user in self.users[node]:
+                if isinstance(user.op.emit, Region) or (user in self.layouts.part and user not in self.group_of):
+                    return False
+                if not (contiguous or user is whole or user in self.group_of or isinstance(user.op.emit, View)):
+                    return False
+        return True
+
+    def _move(
+        self, part: Node, whole: Node, layout: Layout, views: Sequence[Node], known: Mapping[Node, Layout]
+    ) -> dict[Group, IterationDomain] | None:
+        """The spaces of the kernels that meet the part, once it lies in the whole; None where one can't."""
+        layouts = self.layouts
+        layouts.base[part], layouts.at[part] = whole, layout
+        for view in views:
+            emit = view.op.emit
+            assert isinstance(emit, View)
+            found = known[view] if view in known else emit.rule(view, layouts.at[view.inputs[0]])
+            if found is None:
+                return None
+            layouts.base[view], layouts.at[view] = whole, found
+        groups = {self.group_of[user]: None for node in (part, *views) for user in self.users[node] if user in self.group_of}
+        if part in self.group_of:
+            groups[self.group_of[part]] = None
+        spaces: dict[Group, IterationDomain] = {}
+        try:
+            for group in groups:
+                spaces[group] = domain = classify(group.members, layouts)
+                check_scalars(group.members, domain)
+                if any(self._badly_stored(node, domain) for node in group.outputs):
+                    return None
+                was = group.domain.columns
+                if domain.columns != was and (was is not None or domain.columns is None or domain.columns < SHORT_RUN):
+                    return None
+        except FusionFailure:
+            return None
+        return spaces
+
+    def _badly_stored(self, node: Node, domain: IterationDomain) -> bool:
+        """Whether a kernel can't write it where it lies."""
+        at = self.layouts.at[node]
+        if at.is_contiguous:
+            return False
+        found = split_strides(node, node.type.shape, FULL, domain, self.layouts) if domain.rank[node] == FULL else None
+        return found is None or found[2] != 1
+
+
+def _at_part(seen: Layout, shape: Sequence[int], target: Layout) -> Layout | None:
+    """Where a value of this shape lies if what is seen of it, all of it, lies at `target`; None where no strides say it."""
+    if seen.offset or count(seen.shape) != count(shape) or 0 in shape:
+        return None
+    if not seen.is_contiguous:
+        return _reordered(seen, shape, target)
+    if target.is_contiguous:
+        return Layout(tuple(shape), Layout.contiguous(tuple(shape)).strides, target.offset)
+    walked = [(d, s) for d, s in zip(target.shape, target.strides, strict=True) if d != 1]
+    if [d for d, _ in walked] != [d for d in shape if d != 1]:
+        return None
+    steps = iter([s for _, s in walked])
+    return _in_runs(Layout(tuple(shape), tuple(1 if d == 1 else next(steps) for d in shape), target.offset))
+
+
+def _reordered(seen: Layout, shape: Sequence[int], target: Layout) -> Layout | None:
+    """The same where what is seen has the value's axes in another order."""
+    if seen.shape != target.shape:
+        return None
+    goes = {(d, s): to for d, s, to in zip(seen.shape, seen.strides, target.strides, strict=True) if d != 1}
+    own = Layout.contiguous(tuple(shape)).strides
+    axes = [(d, s) for d, s in zip(shape, own, strict=True) if d != 1]
+    if sorted(axes) != sorted(goes):
+        return None
+    return _in_runs(Layout(tuple(shape), tuple(goes.get((d, s), 1) for d, s in zip(shape, own, strict=True)), target.offset))
+
+
+def _in_runs(layout: Layout) -> Layout | None:
+    """A layout whose rows are long enough to be written one by one, or None."""
+    k = block_start(layout.shape, layout.strides)
+    return layout if layout.strides[-1] == 1 and count(layout.shape[k:]) >= SHORT_RUN else None
+

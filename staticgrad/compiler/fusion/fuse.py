@@ -1,0 +1,448 @@
+"""Fusion: convex groups of nodes over one iteration space, rows x columns.
+
+A group becomes one kernel. Its values are *full* (one per row and column), *row* (one per row), *col* (one per
+column) or *scalar*. A reduction over the columns turns full into row; a reduction over the rows accumulates into col,
+one over everything into scalar, and such accumulated values exist only when the last row is done: only scalar
+arithmetic may follow them inside the group. A group without columns is *flat*: all its values are row values or
+scalars.
+
+Merging stays legal as long as it makes no cycle between groups: with a -> x -> b, fusing a and b without x would need
+x's result in the middle of the kernel that x waits for (convexity).
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import add
+
+from ...ir import Graph, Node, Pointwise, Reduction, View
+from ..backend.abi import MAX_BUFFERS
+from .contraction import Contraction, ScheduleNode, TooFar
+from .gather_fusion import choose_gathers, gather_of
+from .iteration_domain import (  # fmt: skip
+    COL,
+    FULL,
+    ROW,
+    SCALAR,
+    FusionFailure,
+    GroupDomain,
+    IterationDomain,
+    Union,
+    classify,
+    domain_of,
+    facts_of,
+    fusible,
+    inlined,
+    origin,
+    uniform,
+    united,
+)
+from .layout import Layouts, count, real
+from .padding_fusion import choose_paddings
+from .scatter_fusion import choose_scatters, scatter_of, why_apart
+
+MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than a kernel gains
+
+SCALAR_KERNELS = 8
+"""Kernels of scalar arithmetic that one more scalar tries to join, the latest first."""
+
+CHEAP = 2  # cost up to which a value is computed in each kernel that reads it
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A yes or no of the fuser, with its reason."""
+
+    producer: Node
+    consumer: Node
+    fused: bool
+    reason: str
+
+    def __str__(self) -> str:
+        verb = "fused with" if self.fused else "not fused with"
+        return f"{self.producer.op.name} {verb} {self.consumer.op.name}: {self.reason}"
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Nodes that one kernel computes, in the order of the graph."""
+
+    members: list[Node]
+    domain: IterationDomain
+    outputs: list[Node] = field(default_factory=list)
+    """Members whose value is stored."""
+    growth: Growth | None = None
+    """What decides about unions with it; None once its members are not what the fuser put together."""
+
+
+@dataclass(slots=True)
+class Growth:
+    """What the fuser keeps of a group, so that a union costs what the smaller of two groups has."""
+
+    shared: GroupDomain
+    tally: list[int]
+    """How many members count in which way; see `_counts`."""
+    operands: int
+    """How many values from outside it reads, views of one value counted once."""
+    waiting: dict[Node, int]
+    """By member, how many operand positions of nodes outside read it."""
+    stored: int
+    """Members that are results or are read outside."""
+    scalar: bool
+    """Whether all members are scalar arithmetic."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """A union that can be done: nothing has changed yet."""
+
+    small: Group
+    large: Group
+    union: Union
+    tally: list[int]
+    operands: int
+    taken: dict[Node, int]
+    """By member, how many operand positions of the other group read it."""
+    stored: int
+
+
+def is_scalar_work(node: Node) -> bool:
+    return not isinstance(node.op.emit, Reduction) and not node.type.shape
+
+
+class Fuser:
+    """Builds the groups of one graph."""
+
+    def __init__(self, graph: Graph, results: Iterable[Node], layouts: Layouts):
+        self.graph = graph
+        self.results = set(results)
+        self.layouts = layouts
+        self.position = {node: i for i, node in enumerate(graph.nodes)}
+        self.users = graph.users()
+        self.contraction = Contraction(graph.nodes)
+        self.group_of: dict[Node, Group] = {}
+        self.scalars: list[Node] = []
+        """One member of each group of scalar arithmetic, in the order in which they began."""
+        self.decisions: list[Decision] = []
+        for node in graph.nodes:
+            uniform(node)  # operands first: no recursion is deep
+
+    def run(self) -> list[Group]:
+        for node in self.graph.nodes:
+            if isinstance(node.op.emit, Reduction):
+                self._walkable(node)
+        rules = (choose_paddings, choose_gathers, choose_scatters)
+        chosen = {n for choose in rules for n in choose(self.graph.nodes, self.users, self.results, fusible)}
+        in_place = set(filter(self._readable, chosen))
+        for node in self.graph.nodes:
+            if node in in_place or (fusible(node) and not inlined(node)):
+                self._place(node)
+        self._join_readers()
+        self._part_scatters()
+        groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
+        for group in groups:
+            group.outputs = [n for n in group.members if n in self.results or self._leaves(n, group)]
+        for group in groups:
+            for node in list(group.outputs):
+                self._recompute(node, group)
+        return [g for g in groups if not all(map(gather_of, g.members))]  # rows that no kernel reads are gathered
+
+    def _recompute(self, node: Node, group: Group) -> None:
+        """Let the kernels that read a cheap value compute it themselves, where they have to read its operands
+        anyway."""
+        if (
+            node in self.results
+            or not node.type.shape
+            or not isinstance(node.op.emit, Pointwise)
+            or node.op.emit.cost > CHEAP
+        ):
+            return
+        operands = [origin(i) for i in node.inputs]
+        if any(o in group.members and o not in group.outputs for o in operands) or node in group.domain.post:
+            return
+        readers = {user: self.group_of.get(user) for user in self.users[node]}
+        others = {g for g in readers.values() if g is not group}
+        if None in others:
+            return
+        try:
+            grown = [self._with(node, other) for other in others if other is not None]
+        except FusionFailure:
+            return
+        for grow in grown:
+            grow()
+        group.outputs.remove(node)
+        if group not in readers.values():
+            group.members.remove(node)
+            group.growth = None
+        reason = "cheap: computed again rather than stored"
+        self.decisions.extend(Decision(node, user, True, reason) for user, g in readers.items() if g is not group)
+
+    def _with(self, node: Node, group: Group) -> Callable[[], None]:
+        """What lets a group compute one more node. Raises Misfit where it can't."""
+        growth = group.growth
+        if growth is not None:
+            alone = domain_of([node], self.layouts)
+            union = united(alone, growth.shared, self.layouts, self.position)
+            before, early = group.domain, growth.tally[EARLY]
+            for n in {node, *union.kind}:
+                was = n is not node and before.rank[n] == SCALAR and n not in before.post
+                early += (union.kind[n] == SCALAR and n not in union.post) - was
+            _check_scalars(early, len(group.members) + 1)
+
+            def grow() -> None:
+                union.commit()
+                growth.tally[EARLY] = early
+                group.domain = growth.shared.domain
+                insort(group.members, node, key=self.position.__getitem__)
+
+            return grow
+        members = sorted([*group.members, node], key=self.position.__getitem__)
+        domain = classify(members, self.layouts)
+        check_scalars(members, domain)
+
+        def replace() -> None:
+            group.members, group.domain = members, domain
+
+        return replace
+
+    def _place(self, node: Node) -> None:
+        """A group of its own, then merged with its producers' groups, the latest first."""
+        group = self.group_of[node] = self._alone(node)
+        producers = [source for source in facts_of(node, self.layouts).sources if source in self.group_of]
+        for producer in sorted(producers, key=self.position.__getitem__, reverse=True):
+            self._merge(producer, node)
+        if is_scalar_work(node) and self.group_of[node] is group and len(group.members) == 1:
+            self._join_scalars(node)
+
+    def _alone(self, node: Node) -> Group:
+        shared = domain_of([node], self.layouts)
+        kind, post = shared.domain.rank[node], node in shared.domain.post
+        users = len(self.users[node])
+        growth = Growth(
+            shared, list(_counts(node, kind, post)), len(shared.readers), {node: users}, users > 0 or node in self.results,
+            is_scalar_work(node),
+        )  # fmt: skip
+        return Group([node], shared.domain, growth=growth)
+
+    def _part_scatters(self) -> None:
+        """Scatters that do better on their own, or have no kernel that computes what they add, are routines."""
+        for node in list(self.group_of):
+            scatter = scatter_of(node)
+            if scatter is None:
+                continue
+            group, rows = self.group_of[node], origin(node.inputs[scatter.values])
+            reason = self._why_apart(rows, group)
+            if reason is None:
+                continue
+            self.decisions.append(Decision(rows, node, False, reason))
+            del self.group_of[node]
+            rest = [n for n in group.members if n is not node]
+            if rest:
+                group.members, group.domain, group.growth = rest, classify(rest, self.layouts), None
+
+    def _why_apart(self, rows: Node, group: Group) -> str | None:
+        if rows not in group.members:
+            return "another kernel computes them"
+        if rows in self.results or self._leaves(rows, group):
+            return "they are stored anyway"
+        return why_apart(group.members, group.domain)
+
+    def _readable(self, node: Node) -> bool:
+        """Whether a kernel can walk the operands of a window or lookup; otherwise its value is stored."""
+        try:
+            classify([node], self.layouts)
+        except FusionFailure as reason:
+            self.decisions.extend(Decision(node, user, False, str(reason)) for user in self.users[node])
+            return False
+        return True
+
+    def _join_readers(self) -> None:
+        """Kernels over one space that read the same operand, element by element, read it once."""
+        readers: dict[Node, dict[Group, Node]] = {}
+        for node in self.graph.nodes:
+            group = self.group_of.get(node)
+            if group is None:
+                continue
+            for seen, source in facts_of(node, self.layouts).operands:
+                if self.group_of.get(source) is not group and not inlined(source):
+                    whole = count(seen.type.shape) == group.domain.rows * (group.domain.columns or 1)
+                    if whole and seen.type.shape and self.layouts.at[seen].is_contiguous:
+                        readers.setdefault(self.layouts.base[seen], {})[group] = group.members[-1]
+        for groups in readers.values():
+            first, *others = groups.values()
+            for other in others:
+                a, b = self.group_of[first].domain, self.group_of[other].domain
+                if (a.rows, a.columns) == (b.rows, b.columns):
+                    self._merge(first, other)
+
+    def _walkable(self, node: Node) -> None:
+        """An operand that lies across its reduction (axes reduced in another order than memory's) is copied first."""
+        operand = node.inputs[0]
+        try:
+            classify([node], self.layouts)
+        except FusionFailure as reason:
+            if not isinstance(operand.op.emit, View):
+                raise
+            self.layouts.copy(operand)
+            self.decisions.append(Decision(operand, node, False, f"copied, because {reason}"))
+
+    def _join_scalars(self, node: Node) -> None:
+        """Scalar arithmetic gathers in one kernel, related or not."""
+        at, tried = len(self.scalars), 0
+        while at and tried < SCALAR_KERNELS:
+            at -= 1
+            group = self.group_of[self.scalars[at]]
+            if group.growth is None or not group.growth.scalar or group.members[0] is not self.scalars[at]:
+                del self.scalars[at]  # it is a part of another group by now
+                continue
+            tried += 1
+            self._merge(group.members[-1], node)
+            if len(self.group_of[node].members) > 1:
+                return
+        self.scalars.append(node)
+
+    def _merge(self, producer: Node, consumer: Node) -> None:
+        a, b = self.group_of[producer], self.group_of[consumer]
+        if a is b:
+            return
+        try:
+            if len(a.members) + len(b.members) > MAX_MEMBERS:
+                raise FusionFailure(f"more than {MAX_MEMBERS} operations in one kernel")
+            trial = self._union(*((a, b) if len(a.members) <= len(b.members) else (b, a)))
+            between = self._between(producer, consumer)
+        except FusionFailure as reason:
+            self.decisions.append(Decision(producer, consumer, False, str(reason)))
+            return
+        self.contraction.join(producer, consumer, between)
+        self._grow(trial)
+        for node in trial.small.members:
+            self.group_of[node] = trial.large
+        self.decisions.append(Decision(producer, consumer, True, _describe(trial.large.domain)))
+
+    def _between(self, producer: Node, consumer: Node) -> list[ScheduleNode]:
+        """What is between two groups, neither a part of them nor in the way of a union. Raises Misfit."""
+        try:
+            between = self.contraction.between(producer, consumer)
+        except TooFar:
+            raise FusionFailure("there is too much between them to look at") from None
+        if between is None:
+            raise FusionFailure("a node between them is computed elsewhere (convexity)")
+        return between
+
+    def _union(self, small: Group, large: Group) -> Trial:
+        """Raises Misfit where no kernel can compute both groups, but for what is between them."""
+        a, b = small.growth, large.growth
+        assert a is not None
+        assert b is not None
+        union = united(a.shared, b.shared, self.layouts, self.position)
+        tally = list(map(add, a.tally, b.tally))
+        for node, kind in union.kind.items():
+            domain = a.shared.domain if node in a.shared.domain.rank else b.shared.domain
+            before, after = domain.rank[node], kind
+            old, new = _counts(node, before, node in domain.post), _counts(node, after, node in union.post)
+            tally = [t - x + y for t, x, y in zip(tally, old, new, strict=True)]
+        members = len(small.members) + len(large.members)
+        _check_scalars(tally[EARLY], members)
+        operands, taken = self._operands(a, b)
+        if operands > MAX_OPERANDS:
+            raise FusionFailure(f"more than {MAX_OPERANDS} operands in one kernel")
+        stored = a.stored + b.stored
+        for node, n in taken.items():
+            growth = a if node in a.waiting else b
+            stored -= growth.waiting[node] == n and node not in self.results
+        if _buffers(tally, stored) + operands > MAX_BUFFERS:
+            raise FusionFailure(f"more than {MAX_BUFFERS} buffers in one kernel")
+        return Trial(small, large, union, tally, operands, taken, stored)
+
+    def _operands(self, small: Growth, large: Growth) -> tuple[int, dict[Node, int]]:
+        """How many values the two read from outside, and how often each member of one is read by the other, as it is."""
+        count = large.operands
+        taken: dict[Node, int] = {}
+
+        def read(source: Node, readers: Iterable[Node]) -> None:
+            positions = sum(reader.inputs.count(source) for reader in readers)
+            if positions:
+                taken[source] = positions
+
+        ours, theirs = small.shared, large.shared
+        for source, readers in ours.readers.items():
+            if source in theirs.domain.rank:
+                read(source, readers)
+            elif source not in ours.domain.rank and source not in theirs.readers:
+                count += 1
+        for source in ours.domain.rank:
+            if source in theirs.readers:
+                read(source, theirs.readers[source])
+                count -= 1
+        return count, taken
+
+    def _grow(self, trial: Trial) -> None:
+        """Make the large group of a trial the union."""
+        small, large = trial.small, trial.large
+        a, b = small.growth, large.growth
+        assert a is not None
+        assert b is not None
+        trial.union.commit()
+        if self.position[large.members[-1]] < self.position[small.members[0]]:
+            large.members = large.members + small.members
+        else:
+            large.members = sorted(large.members + small.members, key=self.position.__getitem__)
+        large.domain = b.shared.domain
+        b.waiting.update(a.waiting)
+        for node, n in trial.taken.items():
+            b.waiting[node] -= n
+        b.tally, b.operands, b.stored = trial.tally, trial.operands, trial.stored
+        b.scalar = a.scalar and b.scalar
+
+    def _leaves(self, node: Node, group: Group) -> bool:
+        """Whether something outside the group needs this value in memory."""
+        stack = [node]
+        while stack:
+            for user in self.users[stack.pop()]:
+                if self.group_of.get(user) is group:
+                    continue
+                if not (isinstance(user.op.emit, View) and user.op.emit.keeps_order) or user in self.layouts.copies:
+                    return True
+                if user in self.results:
+                    return True
+                stack.append(user)
+        return False
+
+
+def check_scalars(members: Sequence[Node], domain: IterationDomain) -> None:
+    """Scalars stand apart from values per row or column, unless they are made of accumulated ones. Raises Misfit."""
+    _check_scalars(sum(domain.rank[n] == SCALAR and n not in domain.post for n in members), len(members))
+
+
+def _check_scalars(early: int, members: int) -> None:
+    if early and early != members:
+        raise FusionFailure("scalar arithmetic is done once, in a kernel of its own")
+
+
+COLUMN_SUMS, TOTALS, ROW_SUMS, KEPT, EARLY = range(5)
+
+
+def _counts(node: Node, kind: str, post: bool) -> tuple[bool, ...]:
+    """How a node counts: as an accumulator per column, as one of everything, as a reduction of rows, as a value that kernels
+    with one keep, and as a scalar that is there before the first row."""
+    folds = isinstance(node.op.emit, Reduction)
+    kept = kind == ROW or (kind == FULL and _cost(node) > CHEAP)
+    return folds and kind == COL, folds and kind == SCALAR, folds and kind == ROW, kept, kind == SCALAR and not post
+
+
+def _buffers(tally: Sequence[int], stored: int) -> int:
+    """At the most how many buffers hold numbers, results, accumulators (with their sums and what these lose), and what is
+    kept of a row or a block of rows."""
+    return 1 + stored + 3 * tally[COLUMN_SUMS] + tally[TOTALS] + (tally[KEPT] if tally[ROW_SUMS] else 0)
+
+
+def _describe(domain: IterationDomain) -> str:
+    if domain.columns is None:
+        return f"one pass over {real(domain.rows)} elements"
+    return f"one pass over {real(domain.rows)} rows of {real(domain.columns)}"
+
+
+def _cost(node: Node) -> int:
+    return node.op.emit.cost if isinstance(node.op.emit, Pointwise) else 0

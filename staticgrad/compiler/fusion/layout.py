@@ -1,0 +1,136 @@
+"""Where values lie: which nodes are views of which buffers, and how a kernel walks a view."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir import Graph, Layout, Node, View
+
+ZERO = 2**61 - 1
+"""Stands for an extent of 0 when spaces are compared: a prime, so products keep telling them apart, and larger than any
+number of elements that a kernel can walk."""
+
+
+def extent(d: int) -> int:
+    return d if d else ZERO
+
+
+def count(shape: Sequence[int]) -> int:
+    return math.prod(map(extent, shape))
+
+
+def real(n: int) -> int:
+    """What a product of such extents is in truth."""
+    return n if n % ZERO else 0
+
+
+class Layouts:
+    """For each node the base that owns its memory, and its layout inside it.
+
+    A view of a layout that can't be described by strides (a reshape of a transposed matrix) is a base of its own: the
+    plan copies it (`copies`).
+    """
+
+    def __init__(self, graph: Graph):
+        self.base: dict[Node, Node] = {}
+        self.at: dict[Node, Layout] = {}
+        self.copies: dict[Node, tuple[Node, Layout]] = {}
+        """For each copied view, the base and the layout of the elements that it takes."""
+        self.facts: dict[Node, Any] = {}
+        """What `iteration_domain.py` knows of single nodes."""
+        self.part: dict[Node, Node] = {}
+        """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
+        for node in graph.nodes:
+            if isinstance(node.op.emit, View):
+                layout = node.op.emit.rule(node, self.at[node.inputs[0]])
+                if layout is not None:
+                    self.base[node], self.at[node] = self.base[node.inputs[0]], layout
+                    continue
+                self.copies[node] = self.base[node.inputs[0]], self.at[node.inputs[0]]
+            self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
+
+    def source(self, node: Node) -> Node:
+        """The value whose computation writes what a node reads: its base, or the part of this that it is."""
+        return self.part.get(node, self.base[node])
+
+    def copy(self, view: Node) -> None:
+        """Give a view memory of its own, in row-major order."""
+        self.copies[view] = self.base[view], self.at[view]
+        self.base[view], self.at[view] = view, Layout.contiguous(view.type.shape)
+
+
+def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """Strides over `shape`, 0 where the operand is repeated; None when it does not broadcast to it."""
+    if len(layout.shape) > len(shape):
+        return None
+    lead = len(shape) - len(layout.shape)
+    extents, strides = (1,) * lead + layout.shape, (0,) * lead + layout.strides
+    result = []
+    for own, whole, stride in zip(extents, shape, strides, strict=True):
+        if own != whole and own != 1:
+            return None
+        result.append(0 if own == 1 and whole != 1 else stride)
+    return tuple(result)
+
+
+def merged(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    """One stride that walks all these axes in row-major order, or None. Axes of extent 1 walk with anything."""
+    found = _merged(shape, strides)
+    return 1 if found is None and 0 in shape else found  # no element: any stride does
+
+
+def _merged(shape: Sequence[int], strides: Sequence[int]) -> int | None:
+    stride = step = None
+    for d, s in zip(reversed(shape), reversed(strides), strict=True):
+        if d == 1:
+            continue
+        if stride is None:
+            stride, step = s, s * d
+        elif s != step:
+            return None
+        else:
+            step = s * d
+    if stride is None:
+        return strides[-1] if strides else 0
+    return stride
+
+
+def block_start(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """The smallest k such that axes [k:] are walked by one stride."""
+    k = len(shape)
+    while k > 0 and merged(shape[k - 1 :], strides[k - 1 :]) is not None:
+        k -= 1
+    return k
+
+
+def row_terms(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+    """The offset of row i over these axes, as (divisor, modulus, stride) terms: the sum of `(i // divisor % modulus) *
+    stride`. A single term with divisor 1 and modulus 0 is `i * stride`; no term is the same place in every row."""
+    one = merged(shape, strides)
+    if one is not None:
+        return ((1, 0, one),) if any(strides) else ()
+    terms, divisor = [], 1
+    for d, s in zip(reversed(shape), reversed(strides), strict=True):
+        if d != 1 and s != 0:
+            terms.append((divisor, d, s))
+        divisor *= d
+    return tuple(terms)
+
+
+def collapse(
+    shape: Sequence[int], a: Sequence[int], b: Sequence[int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Axes joined where both sides walk them in one stride; at least one axis."""
+    dims: list[list[int]] = []
+    for d, s, t in zip(shape, a, b, strict=True):
+        if d == 1:
+            continue
+        if dims and dims[-1][1] == s * d and dims[-1][2] == t * d:
+            dims[-1] = [dims[-1][0] * d, s, t]
+        else:
+            dims.append([d, s, t])
+    if not dims:
+        dims = [[1 if math.prod(shape) else 0, 1, 1]]
+    return [d[0] for d in dims], [d[1] for d in dims], [d[2] for d in dims]

@@ -1,0 +1,310 @@
+"""Direct convolution, from tables that `ops/convolution_tables.py` makes; `vector_tiles.py` has the tile that does the work.
+
+gather: buffers = source, weights, result, scratch. Every pixel of the result is a sum over taps of the source, with the
+result's channels as lanes: convolution, and (one phase per residue of the stride) its gradient by the input. A chunk packs
+the weights that it needs as rows of lanes; the source's planes are copied into a frame of zeros where they need one.
+sizes = span, chunks, groups, source channels of a group, source height, width, frame top, left, framed height, width,
+whether there is a frame, result channels of a group, result plane, stride of a lane and of a group in the weights, phases,
+scratch elements of a chunk, where in it the frame and the spare tile (or many sums) are, then for each phase: place of its
+taps, their number, place of its pixels, their number, whether they are consecutive; then the taps of all phases, and the
+images if they are what changes fastest.
+Taps: offsets in the source, then places in the weights, ascending, and which tap each is. Pixels (filled up to a multiple
+of EIGHT): offsets in the source, places in the result, and for each EIGHT the first of their taps and the number.
+The range is over chunks of (image, group, block of lanes), or of (group, block of lanes, image), which keeps large weights in
+the cache.
+
+gather_deep: the same for many taps, a part of them at a time.
+
+weights: buffers = cotangent, source, result, scratch. Each tap is a sum over pixels, with the cotangent's channels as
+lanes; each chunk of images has sums of its own, which weight_sum joins in order.
+sizes = as above up to the frame's flag, then cotangent channels of a group, its plane, place of the taps, their number,
+place of the pixels, scratch elements of a chunk, where in it the frame, the cotangent's columns and the sums are, images,
+how many at once.
+The range is over chunks of images.
+
+weight_tiles: the same for few images or large weights: some images at once, whose pixels make one list. The range is over
+chunks of (group, block of lanes, EIGHT taps), and no sums of chunks are to be joined.
+"""
+
+from staticgrad.compiler.backend.dialect import *
+
+# kernels
+from staticgrad.compiler.backend.intrinsics.row_spans import shift, transpose_to
+from staticgrad.compiler.backend.intrinsics.vector_tiles import add_rows, at, put_columns, transpose_block
+
+DEPTH = 128  # steps of a sum whose rows of lanes stay in the L1 cache
+PIXELS = 32  # whose sums stay in it, too
+
+
+@merged
+def framed(x, first, frame, to, sizes):
+    """Copy a group's planes of an image into the frame, whose border stays zero."""
+    channels, height, width = sizes[3], sizes[4], sizes[5]
+    top, left, tall, wide = sizes[6], sizes[7], sizes[8], sizes[9]
+    for s in range(channels):
+        for i in range(height):
+            source, target = first + (s * height + i) * width, to + (s * tall + i + top) * wide + left
+            for j in range(width):
+                frame[target + j] = x[source + j]
+
+
+@merged
+def packed(w, scratch, to, sizes, first, block, lanes):
+    """The weights of a block of channels as rows of lanes, by phase and tap. `first`: where its group's begin."""
+    channels, lane_step, phases = sizes[11], sizes[13], sizes[15]
+    some = min(lanes, channels - block)
+    for f in range(phases):
+        count, places = sizes[20 + 5 * f], sizes[19 + 5 * f] + sizes[20 + 5 * f]
+        rows, r = places + count, 0
+        while r < count:
+            source = first + sizes[places + r] + block * lane_step
+            if some == lanes and r + 8 <= count and sizes[places + r + 7] == sizes[places + r] + 7:
+                for lane in range(0, lanes, 8):
+                    target = at(scratch, to + lane)
+                    transpose_to(w, at(w, source + lane * lane_step), lane_step, target, at(sizes, rows + r), lanes)
+                r += 8
+                continue
+            target = to + sizes[rows + r] * lanes
+            if some == lanes and lane_step == 1:
+                shift(w, at(w, source), at(scratch, target), lanes)
+            else:
+                for lane in range(some):
+                    scratch[target + lane] = w[source + lane * lane_step]
+                for lane in range(some, lanes):
+                    scratch[target + lane] = 0
+            r += 1
+        to += count * lanes
+
+
+@merged
+def gathered_sums(y, to, source, scratch, v, sums, sizes, phase, some, lanes):
+    """As `gathered_tiles` for many taps: a part of them at a time, whose weights stay in the L1 cache, for a part of the
+    pixels, whose sums do."""
+    plane = sizes[12]
+    taps, count, pixels, many = sizes[phase], sizes[phase + 1], sizes[phase + 2], sizes[phase + 3]
+    padded = (many + 7) // 8 * 8
+    places, parts = pixels + padded, pixels + 2 * padded
+    row = at(scratch, lanes) - at(scratch, 0)
+    whole = many // 8 * 8 if sizes[phase + 4] and some == lanes else 0
+    for q in range(0, many, PIXELS):
+        e = min(q + PIXELS, many)
+        for i in range(PIXELS * lanes):
+            scratch[sums + i] = 0
+        for r in range(0, count, DEPTH):
+            for p in range(q, e, 8):
+                first, last = sizes[parts + p // 4], sizes[parts + p // 4] + sizes[parts + p // 4 + 1]
+                first, last = max(first, r), min(last, r + DEPTH)
+                place = at(scratch, sums + (p - q) * lanes)
+                offsets = at(sizes, taps + first)
+                add_rows(y, source, at(sizes, pixels + p), offsets, last - first, v + first * row, place, lanes)
+        for p in range(q, e, 8):
+            first = sums + (p - q) * lanes
+            if p < whole:
+                for lane in range(0, lanes, 8):
+                    out = at(y, to + lane * plane + sizes[places + p])
+                    transpose_block(y, at(scratch, first + lane), lanes, out, plane)
+                continue
+            for lane in range(some):
+                for b in range(min(8, many - p)):
+                    y[to + lane * plane + sizes[places + p + b]] = scratch[first + b * lanes + lane]
+
+
+@merged
+def gathered_tiles(y, to, source, scratch, v, spare, sizes, phase, some, lanes):
+    """One block of lanes of one phase of one image. `to`: where its first plane begins; `some` lanes are channels."""
+    plane = sizes[12]
+    taps, pixels, many, consecutive = sizes[phase], sizes[phase + 2], sizes[phase + 3], sizes[phase + 4]
+    padded = (many + 7) // 8 * 8
+    places, parts = pixels + padded, pixels + 2 * padded
+    row = at(scratch, lanes) - at(scratch, 0)
+    whole = many // 8 * 8 if consecutive and some == lanes else 0
+    for p in range(0, many, 8):
+        first, number = sizes[parts + p // 4], sizes[parts + p // 4 + 1]
+        offsets, rows = at(sizes, taps + first), v + first * row
+        if p < whole:
+            out = at(y, to + sizes[places] + p)
+            put_columns(y, source, at(sizes, pixels + p), offsets, number, rows, out, plane, lanes)
+            continue
+        put_columns(y, source, at(sizes, pixels + p), offsets, number, rows, at(scratch, spare), 8, lanes)
+        for lane in range(some):
+            for b in range(min(8, many - p)):
+                y[to + lane * plane + sizes[places + p + b]] = scratch[spare + lane * 8 + b]
+
+
+@merged
+def gather(x, w, y, scratch, sizes, start, stop, tiles, lanes):
+    span, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    frame_size, channels, plane, phases = held * sizes[8] * sizes[9], sizes[11], sizes[12], sizes[15]
+    blocks = (channels + lanes - 1) // lanes
+    parts, taps, images = groups * blocks, sizes[19 + 5 * phases], sizes[20 + 5 * phases]
+    for c in range(start, stop):
+        own = c * sizes[16]
+        frame, spare = own + sizes[17], own + sizes[18]
+        if sizes[10]:
+            for i in range(frame_size):
+                scratch[frame + i] = 0
+        begin, in_frame = span * c // chunks, -1
+        row = at(scratch, lanes) - at(scratch, 0)
+        for unit in range(begin, span * (c + 1) // chunks):
+            if images:  # all of them for a part of the weights, and then for the next
+                image, part, rows = unit % images, unit // images, own
+                fresh = image == 0 or unit == begin
+            else:
+                image, part, rows = unit // parts, unit % parts, own + unit % parts * taps * lanes
+                fresh = unit - begin < parts
+            group, block = part // blocks, part % blocks * lanes
+            if fresh:
+                packed(w, scratch, rows, sizes, group * sizes[14], block, lanes)
+            planes = image * groups + group
+            first = planes * held * height * width
+            source = at(x, first)
+            if sizes[10]:
+                if planes != in_frame:
+                    framed(x, first, scratch, frame, sizes)
+                    in_frame = planes
+                source = at(scratch, frame)
+            v, to, some = at(scratch, rows), (planes * channels + block) * plane, min(lanes, channels - block)
+            for f in range(phases):
+                tiles(y, to, source, scratch, v, spare, sizes, 19 + 5 * f, some, lanes)
+                v += sizes[20 + 5 * f] * row
+
+
+@kernel
+def gather_T_N(buffers, sizes, start, stop):
+    x, w, y, scratch = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_tiles, N)
+
+
+@kernel
+def gather_deep_T_N(buffers, sizes, start, stop):
+    x, w, y, scratch = T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3)
+    gather(x, w, y, scratch, sizes, start, stop, gathered_sums, N)
+
+
+@merged
+def columns_of(g, first, some, plane, scratch, to, lanes):
+    """Up to `lanes` planes of the cotangent as rows of lanes, one row per pixel."""
+    whole = plane // 8 * 8
+    for lane in range(0, some // 8 * 8, 8):
+        for p in range(0, whole, 8):
+            transpose_block(g, at(g, first + lane * plane + p), plane, at(scratch, to + p * lanes + lane), lanes)
+    for lane in range(some):
+        for p in range(whole if lane < some // 8 * 8 else 0, plane):
+            scratch[to + p * lanes + lane] = g[first + lane * plane + p]
+
+
+@merged
+def weights(g, x, scratch, sizes, start, stop, lanes):
+    images, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    channels, plane = sizes[11], sizes[12]
+    taps, count, pixels = sizes[13], sizes[14], sizes[15]
+    padded = (count + 7) // 8 * 8
+    for c in range(start, stop):
+        own = c * sizes[16]
+        frame, columns = own + sizes[17], own + sizes[18]
+        for i in range(sizes[16]):
+            scratch[own + i] = 0
+        for n in range(images * c // chunks, images * (c + 1) // chunks):
+            out = own + sizes[19]
+            for k in range(groups):
+                first = (n * groups + k) * held * height * width
+                source = at(x, first)
+                if sizes[10]:
+                    framed(x, first, scratch, frame, sizes)
+                    source = at(scratch, frame)
+                for block in range(0, channels, lanes):
+                    some = min(lanes, channels - block)
+                    if some < lanes:  # the lanes beyond belong to the block before
+                        for i in range(plane * lanes):
+                            scratch[columns + i] = 0
+                    columns_of(g, ((n * groups + k) * channels + block) * plane, some, plane, scratch, columns, lanes)
+                    for p in range(0, plane, DEPTH):
+                        for t in range(0, padded, 8):
+                            add_rows(
+                                g, source, at(sizes, taps + t), at(sizes, pixels + p), min(DEPTH, plane - p),
+                                at(scratch, columns + p * lanes), at(scratch, out + t * lanes), lanes,
+                            )
+                    out += padded * lanes
+
+
+@merged
+def weight_sum(w, scratch, sizes, lanes):
+    """Join the chunks' sums, and lay them out as weights: by group, channel and tap."""
+    chunks, groups, channels, count = sizes[1], sizes[2], sizes[11], sizes[14]
+    padded, blocks = (count + 7) // 8 * 8, (channels + lanes - 1) // lanes
+    for k in range(groups):
+        for o in range(channels):
+            first = sizes[19] + (k * blocks + o // lanes) * padded * lanes + o % lanes
+            to = (k * channels + o) * count
+            for t in range(count):
+                total = scratch[first + t * lanes]
+                for c in range(1, chunks):
+                    total += scratch[c * sizes[16] + first + t * lanes]
+                w[to + t] = total
+
+
+@merged
+def weight_tiles(g, x, w, scratch, sizes, start, stop, lanes):
+    span, chunks, groups, held, height, width = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    channels, plane, taps, count, pixels = sizes[11], sizes[12], sizes[13], sizes[14], sizes[15]
+    images, together, blocks, parts = sizes[20], sizes[21], (channels + lanes - 1) // lanes, (count + 7) // 8
+    frame_size = held * sizes[8] * sizes[9]
+    for c in range(start, stop):
+        own = c * sizes[16]
+        frame, columns, sums = own + sizes[17], own + sizes[18], own + sizes[19]
+        begin, end = span * c // chunks, span * (c + 1) // chunks
+        for i in range(sizes[18]):
+            scratch[frame + i] = 0
+        for i in range((end - begin) * 8 * lanes):
+            scratch[sums + i] = 0
+        for n in range(0, images, together):
+            some_images = min(together, images - n)
+            steps, unit, in_frame = some_images * plane, begin, -1
+            while unit < end:
+                first, k, block = unit % parts, unit // parts // blocks, unit // parts % blocks * lanes
+                last, some = min(parts, first + end - unit), min(lanes, channels - block)
+                source = at(x, (n * groups + k) * held * height * width)
+                if sizes[10]:
+                    if k != in_frame:
+                        for m in range(some_images):
+                            framed(x, ((n + m) * groups + k) * held * height * width, scratch, frame + m * frame_size, sizes)
+                        in_frame = k
+                    source = at(scratch, frame)
+                if some < lanes:  # the lanes beyond belong to the block before
+                    for i in range(steps * lanes):
+                        scratch[columns + i] = 0
+                for m in range(some_images):
+                    planes = (((n + m) * groups + k) * channels + block) * plane
+                    columns_of(g, planes, some, plane, scratch, columns + m * plane * lanes, lanes)
+                for p in range(0, steps, DEPTH):
+                    for t in range(first, last):
+                        add_rows(
+                            g, source, at(sizes, taps + 8 * t), at(sizes, pixels + p), min(DEPTH, steps - p),
+                            at(scratch, columns + p * lanes), at(scratch, sums + (unit - begin + t - first) * 8 * lanes), lanes,
+                        )
+                unit += last - first
+        for unit in range(begin, end):
+            t, k, block = unit % parts * 8, unit // parts // blocks, unit // parts % blocks * lanes
+            rows, some, to = sums + (unit - begin) * 8 * lanes, min(lanes, channels - block), (k * channels + block) * count + t
+            if some == lanes and t + 8 <= count:
+                for lane in range(0, lanes, 8):
+                    transpose_block(w, at(scratch, rows + lane), lanes, at(w, to + lane * count), count)
+                continue
+            for lane in range(some):
+                for b in range(min(8, count - t)):
+                    w[to + lane * count + b] = scratch[rows + b * lanes + lane]
+
+
+@kernel
+def weights_T_N(buffers, sizes, start, stop):
+    weights(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 3), sizes, start, stop, N)
+
+
+@kernel
+def weight_sum_T_N(buffers, sizes, start, stop):
+    weight_sum(T_at(buffers, 2), T_at(buffers, 3), sizes, N)
+
+
+@kernel
+def weight_tiles_T_N(buffers, sizes, start, stop):
+    weight_tiles(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), T_at(buffers, 3), sizes, start, stop, N)

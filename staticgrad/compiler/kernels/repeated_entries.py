@@ -1,0 +1,18 @@
+"""Entries of an index that are repeated: sizes = 1, 1, length; buffers = index, first, a place for each row of the table.
+
+A place is read only where it was written before, so the table's rows are not walked.
+"""
+
+from staticgrad.compiler.backend.dialect import *
+
+# kernels
+
+
+@kernel
+def first_of(buffers, sizes, start, stop):
+    index, first, place = i64_at(buffers, 0), i64_at(buffers, 1), i64_at(buffers, 2)
+    n = sizes[2]
+    for i in range(n):
+        place[index[n - 1 - i]] = n - 1 - i
+    for i in range(n):
+        first[i] = place[index[i]]

@@ -1,0 +1,180 @@
+"""Pooling over windows of each plane.
+
+most: sizes = planes, chunks, height, width, result height, width, kernel (2), stride (2), padding (2), dilation (2).
+most_max: buffers = x, y: the largest element of each window. most_take: buffers = h, x, y: the element of h where x is
+largest. most_put: buffers = g, x, y: g at that place, added up over windows, elsewhere 0. The first of equal elements
+counts, and a NaN before all numbers.
+mean: sizes = planes, chunks, height, width, result height, width, then for each row of the result first, last and
+divisor of its window, then for each column. mean_take: buffers = x, y. mean_put: buffers = g, y: each window's g spread
+over its elements.
+
+The range is over chunks of planes.
+"""
+
+from staticgrad.compiler.backend.dialect import *
+
+# kernels
+from staticgrad.compiler.backend.intrinsics.vector_tiles import at, squares_max, squares_put
+
+
+@merged
+def above(a, b):
+    """Whether a wins over b."""
+    return a > b or (a != a and b == b)
+
+
+@merged
+def winner(x, plane, sizes, i, j):
+    """Where in its plane the window of result (i, j) is largest."""
+    height, width = sizes[2], sizes[3]
+    tall, wide, down, right = sizes[6], sizes[7], sizes[12], sizes[13]
+    top, left = i * sizes[8] - sizes[10], j * sizes[9] - sizes[11]
+    if top < 0:
+        top += (-top + down - 1) // down * down
+    if left < 0:
+        left += (-left + right - 1) // right * right
+    bottom = min(i * sizes[8] - sizes[10] + (tall - 1) * down + 1, height)
+    end = min(j * sizes[9] - sizes[11] + (wide - 1) * right + 1, width)
+    best = top * width + left
+    value = x[plane + best]
+    for a in range(top, bottom, down):
+        for b in range(left, end, right):
+            if above(x[plane + a * width + b], value):
+                best = a * width + b
+                value = x[plane + best]
+    return best
+
+
+@merged
+def by_two(sizes):
+    """Windows of 2 x 2 side by side: what most networks use, in vectors."""
+    square = sizes[6] == 2 and sizes[7] == 2 and sizes[8] == 2 and sizes[9] == 2
+    inside = 2 * sizes[4] <= sizes[2] and 2 * sizes[5] <= sizes[3]
+    return square and inside and sizes[10] == 0 and sizes[11] == 0 and sizes[12] == 1 and sizes[13] == 1
+
+
+@merged
+def most_max(x, y, sizes, start, stop):
+    planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    two = by_two(sizes)
+    for c in range(start, stop):
+        for n in range(planes * c // chunks, planes * (c + 1) // chunks):
+            plane = n * height * width
+            for i in range(tall):
+                to = (n * tall + i) * wide
+                if two and wide >= 4:
+                    step = 8 if wide >= 8 else 4
+                    for k in range(0, wide, step):
+                        first = min(k, wide - step)  # the last ones lie over those before them
+                        upper = at(x, plane + 2 * (i * width + first))
+                        lower = at(x, plane + 2 * (i * width + first) + width)
+                        if step == 8:
+                            squares_max(x, upper, lower, at(y, to + first), 8)
+                        else:
+                            squares_max(x, upper, lower, at(y, to + first), 4)
+                else:
+                    for j in range(wide):
+                        y[to + j] = x[plane + winner(x, plane, sizes, i, j)]
+
+
+@merged
+def most_take(h, x, y, sizes, start, stop):
+    planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    for c in range(start, stop):
+        for n in range(planes * c // chunks, planes * (c + 1) // chunks):
+            plane = n * height * width
+            for i in range(tall):
+                for j in range(wide):
+                    y[(n * tall + i) * wide + j] = h[plane + winner(x, plane, sizes, i, j)]
+
+
+@merged
+def most_put(g, x, y, sizes, start, stop):
+    planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    two = by_two(sizes)
+    for c in range(start, stop):
+        for n in range(planes * c // chunks, planes * (c + 1) // chunks):
+            plane = n * height * width
+            if not two or wide < 4 or height != 2 * tall or width != 2 * wide:
+                for i in range(height * width):
+                    y[plane + i] = 0
+            for i in range(tall):
+                source = (n * tall + i) * wide
+                if two and wide >= 4:
+                    step = 8 if wide >= 8 else 4
+                    for k in range(0, wide, step):
+                        first = min(k, wide - step)
+                        upper = plane + 2 * (i * width + first)
+                        lower = upper + width
+                        if step == 8:
+                            squares_put(
+                                x, at(x, upper), at(x, lower), at(g, source + first), at(y, upper), at(y, lower), 8
+                            )
+                        else:
+                            squares_put(
+                                x, at(x, upper), at(x, lower), at(g, source + first), at(y, upper), at(y, lower), 4
+                            )
+                else:
+                    for j in range(wide):
+                        y[plane + winner(x, plane, sizes, i, j)] += g[source + j]
+
+
+@merged
+def mean_take(x, y, sizes, start, stop):
+    planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    for c in range(start, stop):
+        for n in range(planes * c // chunks, planes * (c + 1) // chunks):
+            plane = n * height * width
+            for i in range(tall):
+                row, to = 6 + 3 * i, (n * tall + i) * wide
+                for j in range(wide):
+                    column = 6 + 3 * (tall + j)
+                    first = x[plane + sizes[row] * width + sizes[column]]
+                    total = first - first
+                    for a in range(sizes[row], sizes[row + 1]):
+                        for b in range(sizes[column], sizes[column + 1]):
+                            total += x[plane + a * width + b]
+                    y[to + j] = total / (sizes[row + 2] * sizes[column + 2])
+
+
+@merged
+def mean_put(g, y, sizes, start, stop):
+    planes, chunks, height, width, tall, wide = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
+    for c in range(start, stop):
+        for n in range(planes * c // chunks, planes * (c + 1) // chunks):
+            plane = n * height * width
+            for i in range(height * width):
+                y[plane + i] = 0
+            for i in range(tall):
+                row, at = 6 + 3 * i, (n * tall + i) * wide
+                for j in range(wide):
+                    column = 6 + 3 * (tall + j)
+                    share = g[at + j] / (sizes[row + 2] * sizes[column + 2])
+                    for a in range(sizes[row], sizes[row + 1]):
+                        for b in range(sizes[column], sizes[column + 1]):
+                            y[plane + a * width + b] += share
+
+
+@kernel
+def most_max_T(buffers, sizes, start, stop):
+    most_max(T_at(buffers, 0), T_at(buffers, 1), sizes, start, stop)
+
+
+@kernel
+def most_take_T(buffers, sizes, start, stop):
+    most_take(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def most_put_T(buffers, sizes, start, stop):
+    most_put(T_at(buffers, 0), T_at(buffers, 1), T_at(buffers, 2), sizes, start, stop)
+
+
+@kernel
+def mean_take_T(buffers, sizes, start, stop):
+    mean_take(T_at(buffers, 0), T_at(buffers, 1), sizes, start, stop)
+
+
+@kernel
+def mean_put_T(buffers, sizes, start, stop):
+    mean_put(T_at(buffers, 0), T_at(buffers, 1), sizes, start, stop)

@@ -1,0 +1,1 @@
+"""From a schedule to the instructions of a plan."""

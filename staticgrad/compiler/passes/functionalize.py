@@ -1,0 +1,135 @@
+"""The first pass: what a run really computes.
+
+Cuts the graph at its feeds, resolves reads of variables to the values that they see, drops control edges that have done
+their work, and numbers the random draws. What comes out is pure: leaves, values, and a list of assignments.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...ir import REGISTRY, Cell, Graph, Node
+from ...ir.walks import reached
+
+
+@dataclass(repr=False)
+class FunctionalGraph:
+    """A pure graph: `fetches` and `assigns` are its results, `feeds` its placeholders, each in the caller's order."""
+
+    graph: Graph
+    feeds: list[Node]
+    fetches: list[Node]
+    assigns: list[tuple[Cell, Node]]
+    draws: int
+    needs: list[Node]
+    """Placeholders that are read but not fed."""
+
+    def __repr__(self) -> str:
+        return f"<Prepared: {self.graph!r}, {len(self.feeds)} feeds, {len(self.fetches)} fetches, {len(self.assigns)} assigns>"
+
+    @property
+    def results(self) -> list[Node]:
+        return [*self.fetches, *(value for _, value in self.assigns)]
+
+
+def functionalize(
+    graph: Graph,
+    fetches: Sequence[Node],
+    feeds: Sequence[Node],
+    effects: Sequence[Node] = (),
+    draws: int | None = None,
+    strict: bool = False,
+) -> FunctionalGraph:
+    """See the module. Feeds may be any nodes: they become placeholders, and nothing behind them runs.
+
+    `effects` run too, but nobody asks for their values. draws: how many random draws a run takes, whether it uses them or
+    not; the numbers of the draws stay. None: those that are left after the cut, numbered anew. strict: nodes that are alike
+    stay two, and those that note what a gradient was derived from stay, unless a value on the way is fed.
+    """
+    fed = set(feeds)
+    strict = strict and not any(node.inputs for node in feeds)
+    order = _needed(graph, [*fetches, *effects], fed, strict)
+    position = {node: i for i, node in enumerate(order)}
+    result = Graph(intern=not strict)
+    copies: dict[Node, Node] = {}
+    for node in feeds:
+        copies[node] = result.add(REGISTRY["placeholder"], (), {"type": node.type}, node.type, node.name, node.where)
+    assigned: dict[Cell, Node] = {}
+    left = 0
+    for node in order:
+        if node in fed:
+            continue
+        if node.op.equals is not None and not strict:
+            copies[node] = copies[node.inputs[node.op.equals]]
+            continue
+        attrs, inputs = node.attrs, tuple(copies[i] for i in node.inputs)
+        if node.op.effect == "read":
+            copies[node] = _visible(node, copies, position, fed)
+        elif node.op.effect == "assign":
+            cell = node.inputs[0].attrs["cell"]
+            copies[node] = assigned[cell] = inputs[1]
+        elif node.op.effect == "group":
+            copies[node] = result.add(REGISTRY["constant"], (), _true(), node.type, node.name, node.where)
+        else:
+            if inputs and inputs[0].op.leaf == "generator":
+                attrs, left = {**attrs, "index": left} if draws is None else attrs, left + 1
+            copies[node] = result.add(node.op, inputs, attrs, node.type, node.name, node.where)
+    given, wanted = [copies[n] for n in feeds], [copies[n] for n in fetches]
+    fed_copies = set(given)
+    result = _cut(result, [*given, *wanted, *assigned.values()])
+    needs = [n for n in result.nodes if n.op.leaf == "placeholder" and n not in fed_copies]
+    return FunctionalGraph(result, given, wanted, list(assigned.items()), left if draws is None else draws, needs)
+
+
+def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool) -> list[Node]:
+    """What the targets need, in order; in fast numerics, of nodes that are equal to an input only that."""
+    if strict or not any(node.op.equals is not None for node in graph.nodes):
+        return graph.reaching(targets, stop=stop)
+
+    def read(node: Node) -> tuple[Node, ...]:
+        if node in stop:
+            return ()
+        equals = node.op.equals
+        return node.parents if equals is None else (node.inputs[equals], *node.after)
+
+    wanted = reached(targets, read)
+    return [node for node in graph.nodes if node in wanted]
+
+
+def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
+    """What the results read: a variable that is only assigned needs no value, nor does what ran for its order alone."""
+    live = Graph(intern=graph.intern)
+    for node in graph.reaching(results):
+        live.append(node)
+    live.finish()
+    return live
+
+
+def _true() -> dict[str, Any]:
+    import numpy as np
+
+    from ...ir import literal
+
+    return literal(np.asarray(True))
+
+
+def _visible(read: Node, copies: dict[Node, Node], position: dict[Node, int], fed: set[Node]) -> Node:
+    """The value a read sees: of the last assign that control dependencies put before it, else of the run's start."""
+    variable = read.inputs[0]
+    waiting = [(-position[node], node) for node in read.after]
+    heapq.heapify(waiting)
+    seen = set(read.after)
+    while waiting:  # the latest first
+        node = heapq.heappop(waiting)[1]
+        if node in fed:
+            continue
+        if node.op.effect == "assign" and node.inputs[0] is variable:
+            return copies[node]
+        for parent in node.parents:
+            if parent not in seen:
+                seen.add(parent)
+                heapq.heappush(waiting, (-position[parent], parent))
+    return copies[variable]

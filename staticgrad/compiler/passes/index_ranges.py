@@ -1,0 +1,142 @@
+"""Positions that native code trusts: where a graph doesn't prove that they are in range, a check is put before them.
+
+Kernels read and write where an index says, without looking. The public functions check every index, so that nothing is
+added to their graphs. A graph from a file, or built node by node, may lack the check or have another one. What an integer
+can be follows from constants, checks and what carries them along (`OpDef.range`); it crosses into the bodies of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ...ir import REGISTRY, Graph, Index, Node, Range, Region, Result, Subgraph, View
+from ...ops.control.loop_operands import Loop
+from ...ops.rules import joint
+from ...types import TensorType, int64
+
+Types = Mapping[Node, TensorType]
+
+
+def check_indexes(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+    """The graph with a check for each index that may be out of range, and where each node went."""
+    order = graph.reaching(results)
+    if not _trusting(order):
+        return graph, {node: node for node in order}
+    checks = _Checks()
+    new = Graph(intern=True)
+    moved: dict[Node, Node] = {}
+    checks.copy(order, {node: node.type for node in order}, new, moved, {})
+    return (new, moved) if checks.added else (graph, {node: node for node in order})
+
+
+def _trusting(nodes: Iterable[Node]) -> bool:
+    """Whether an op among them, or in their bodies, uses integers as positions."""
+    return any(
+        node.op.indexes is not None
+        or (isinstance(node.op.emit, Region) and any(_trusting(body.nodes) for body in _bodies(node).values()))
+        for node in nodes
+    )
+
+
+def _bodies(node: Node) -> dict[str, Subgraph]:
+    return {key: value for key, value in node.attrs.items() if isinstance(value, Subgraph)}
+
+
+class _Checks:
+    """One walk over a graph and its bodies."""
+
+    def __init__(self) -> None:
+        self.added = 0
+        self.done: dict[tuple[Subgraph, tuple[TensorType, ...], tuple[Range, ...]], tuple[Subgraph, list[Range]]] = {}
+
+    def copy(
+        self, order: Sequence[Node], types: Types, new: Graph, moved: dict[Node, Node], ranges: dict[Node, Range]
+    ) -> None:
+        """Add the nodes to `new`. `moved` and `ranges` begin with parameters, and grow."""
+        made: dict[Node, list[Range]] = {}
+        for node in order:
+            inputs, attrs = [moved[i] for i in node.inputs], dict(node.attrs)
+            given = [ranges.get(i) for i in node.inputs]
+            kinds = [types[i] for i in node.inputs]
+            if isinstance(node.op.emit, Region):
+                found = {key: self.body(body, node, key, kinds, given) for key, body in _bodies(node).items()}
+                attrs.update({key: body for key, (body, _) in found.items()})
+                made[node] = _results(node, kinds, found)
+            elif isinstance(node.op.emit, Result):
+                numbers = made[node.inputs[0]]
+                index = node.attrs["index"]
+                ranges[node] = numbers[index] if index < len(numbers) else None
+            else:
+                ranges[node] = _range(node, kinds, given)
+            if node.op.indexes is not None:
+                for number, table, axis in node.op.indexes(kinds, node.attrs):
+                    if not _within(given[number], kinds[number], kinds[table].shape[axis]):
+                        inputs[number] = self.check(new, inputs[number], inputs[table], axis, node)
+            moved[node] = new.add(node.op, tuple(inputs), attrs, node.type, node.name, node.where)
+
+    def check(self, new: Graph, index: Node, table: Node, axis: int, reader: Node) -> Node:
+        self.added += 1
+        kind = index.type.with_dtype(int64)
+        return new.add(REGISTRY["bounded"], (index, table), {"axis": axis, "low": -1}, kind, "", reader.where)
+
+    def body(
+        self, body: Subgraph, node: Node, key: str, types: Sequence[TensorType], given: Sequence[Range]
+    ) -> tuple[Subgraph, list[Range]]:
+        """A body with its checks, and what its results can be."""
+        kinds, known = _operands(node, key, types), _operands(node, key, given)
+        if "carries" in node.attrs:  # what is carried changes from iteration to iteration
+            at = node.attrs["consts"]
+            known[at : at + node.attrs["carries"]] = [None] * node.attrs["carries"]
+            kinds[at + node.attrs["carries"] :] = [
+                kind.item if hasattr(kind, "item") else kind.with_shape(kind.shape[1:])
+                for kind in kinds[at + node.attrs["carries"] :]
+            ]
+        name = body, tuple(kinds), tuple(known)
+        if name not in self.done:
+            before = self.added
+            new, ranges = Graph(intern=True), dict(zip(body.params, known, strict=True))
+            moved = {p: new.add(p.op, (), p.attrs, p.type, p.name, p.where) for p in body.params}
+            self.copy(body.nodes, body.types(kinds), new, moved, ranges)
+            found = [ranges.get(result) for result in body.results]
+            same = self.added == before
+            self.done[name] = (
+                body if same else Subgraph(new, [moved[p] for p in body.params], [moved[r] for r in body.results]), found
+            )  # fmt: skip
+        return self.done[name]
+
+
+def _operands(node: Node, key: str, values: Sequence) -> list:
+    """Of values for a region's inputs, those for the parameters of one of its bodies."""
+    if "carries" not in node.attrs:
+        return list(values[1:])  # the first says which branch runs
+    first, n = int(node.attrs["count"]), len(node.attrs[key].params)
+    return list(values[first : first + n])
+
+
+def _results(node: Node, types: Sequence[TensorType], found: dict[str, tuple[Subgraph, list[Range]]]) -> list[Range]:
+    """What the results of a loop or branch can be."""
+    if "carries" in node.attrs:
+        loop = Loop(node.attrs, types)
+        _, made = found["body"]
+        return [None] * len(loop.inits) + made[len(loop.inits) :]
+    sides = [made for _, made in found.values()]
+    return [joint(*pair) for pair in zip(*sides, strict=True)]
+
+
+def _range(node: Node, types: Sequence[TensorType], given: Sequence[Range]) -> Range:
+    if node.op.range is not None:
+        return node.op.range(types, node.attrs, *given)
+    if isinstance(node.op.emit, View):
+        return given[0]
+    if isinstance(node.op.emit, Index):
+        return 0, max(types[0].shape[node.attrs["axis"]] - 1, 0)
+    if node.op.leaf == "constant" and node.type.dtype.kind in "iu":
+        array: np.ndarray = node.attrs["value"].array
+        return (int(array.min()), int(array.max())) if array.size else (0, 0)
+    return None
+
+
+def _within(found: Range, index: TensorType, extent: int) -> bool:
+    return index.size == 0 or (found is not None and found[0] >= 0 and found[1] < extent)

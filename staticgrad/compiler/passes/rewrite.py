@@ -1,0 +1,73 @@
+"""Rewriting by laws: one driver over data (`ops/rewrites/algebra.py`), with a log of what fired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ir import Graph, Node
+from ...operators import Symbol, lines_of
+from ...ops.rewrites.algebra import RewriteRule
+from .specialize import copy, rebuild
+
+LIMIT = 32  # rewrites of one node; a law that undoes another would run for ever
+
+
+def simplify(
+    graph: Graph, results: Sequence[Node], laws: Sequence[RewriteRule], log: list[tuple[str, str]] | None = None
+) -> tuple[Graph, dict[Node, Node]]:
+    """Apply `laws` to every node, operands first, until none fires. `log` collects (law, node)."""
+    by_op: dict[str, list[RewriteRule]] = {}
+    for law in laws:
+        for name in law.ops:
+            by_op.setdefault(name, []).append(law)
+    everywhere = [law for law in laws if not law.ops]
+    for found in by_op.values():
+        found[:0] = everywhere
+    seen: dict[Node, Node] = {}
+
+    def better(node: Node, new: Graph) -> Node | None:
+        """What the first law that holds makes of it."""
+        candidates = by_op.get(node.op.name, everywhere)
+        if not candidates:
+            return None
+        operands = [Symbol(new, i) for i in node.inputs]
+        with lines_of(node.where):
+            for law in candidates:
+                found = law.apply(node, *operands)
+                if found is not None and found.node is not node:
+                    if log is not None:
+                        log.append((law.name, node.op.name))
+                    return found.node
+        return None
+
+    def settled(node: Node, new: Graph) -> Node:
+        """A law may build several nodes: those below the top are settled too, operands first. No call for each of them:
+        they may be deeper than Python's stack."""
+        waiting = [(node, node, 0)]  # as it was asked for, as it is by now, laws applied
+        while waiting:
+            asked, now, applied = waiting.pop()
+            if asked in seen:
+                continue
+            if now in seen or not now.inputs:
+                now = seen.get(now, now)
+            else:
+                missing = [(i, i, 0) for i in now.inputs if i not in seen and i.inputs]
+                if missing:
+                    waiting += [(asked, now, applied), *reversed(missing)]
+                    continue
+                inputs = tuple(seen.get(i, i) for i in now.inputs)
+                now = now if inputs == now.inputs else copy(new, now, inputs)
+            other = better(now, new) if applied < LIMIT else None
+            if other is not None:
+                waiting.append((asked, other, applied + 1))
+            else:
+                seen[asked] = seen[now] = now
+        return seen[node]
+
+    def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
+        return settled(copy(new, node, inputs), new)
+
+    graph, first = rebuild(graph, results, rewrite)
+    seen.clear()  # the functions refer to one another, and would keep all nodes until Python looks for cycles
+    live, second = rebuild(graph, [first[r] for r in results], copy)  # without what the laws left behind
+    return live, {old: second[new] for old, new in first.items() if new in second}

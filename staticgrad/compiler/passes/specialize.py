@@ -1,0 +1,139 @@
+"""Concrete shapes: every extent is bound, and ops that are written in other ops are expanded.
+
+Inputs of which an op reads only the shape become `shape` leaves: no value is computed for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import is_
+from typing import Any
+
+from ...errors import StaticgradError
+from ...ir import REGISTRY, Expand, Graph, Node, Reduction, View
+from ...operators import F, Symbol, apply, lines_of, located
+from ...types import TensorType
+
+Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
+
+
+def rebuild(graph: Graph, results: Sequence[Node], rewrite: Rewrite) -> tuple[Graph, dict[Node, Node]]:
+    """A copy of what `results` need: the new graph, and where each node went. Each node is
+    placed as `rewrite(new graph, old node, new inputs)` says. It interns if the other does."""
+    new = Graph(intern=graph.intern)
+    copies: dict[Node, Node] = {}
+    for node in graph.reaching(results):
+        copies[node] = rewrite(new, node, tuple(map(copies.__getitem__, node.inputs)))
+    return new, copies
+
+
+def copy(new: Graph, node: Node, inputs: tuple[Node, ...], *, check: bool = False) -> Node:
+    """The same node over new inputs, its type inferred again where theirs are others; operands that are read for their shape
+    become leaves. check: what its record says of operands and attributes is checked in any case."""
+    if not node.inputs:
+        return new.append(node)
+    only = node.op.shape_only
+    if only:
+        inputs = tuple(shape_leaf(new, i.type) if p in only else i for p, i in enumerate(inputs))
+    if check:
+        _typed(node, inputs)
+    known = node.type.static  # a body's nodes may be typed before its parameters are known
+    if known and not node.after and all(map(is_, inputs, node.inputs)):
+        return new.append(node)
+    if known and all(a is b or a.type == b.type for a, b in zip(inputs, node.inputs, strict=True)):
+        return new.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
+    return new.add(node.op, inputs, node.attrs, _typed(node, inputs), node.name, node.where)
+
+
+def _typed(node: Node, inputs: tuple[Node, ...]) -> TensorType:
+    try:
+        return node.op.typed([i.type for i in inputs], node.attrs)
+    except StaticgradError as error:
+        raise located(error, node.op, inputs, node.where) from None
+
+
+def specialize(graph: Graph, results: Sequence[Node], known: dict[Node, TensorType]) -> tuple[Graph, dict[Node, Node]]:
+    """Bind the leaves in `known` to concrete types; returns the new graph and where each node went.
+
+    Raises ShapeError, with the user's line, when the extents don't fit each other.
+    """
+
+    def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
+        kind = known.get(node)
+        if kind is not None and kind == node.type and not node.inputs:
+            return new.append(node)
+        if kind is not None:
+            attrs = {**node.attrs, "type": kind} if "type" in node.attrs else node.attrs
+            return new.add(node.op, (), attrs, kind, node.name, node.where)
+        return copy(new, node, inputs, check=True)
+
+    return rebuild(graph, results, rewrite)
+
+
+def shape_leaf(graph: Graph, kind: TensorType) -> Node:
+    return graph.add(REGISTRY["shape"], (), {"type": kind}, kind)
+
+
+def expand(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+    """Replace ops by their definition in other ops until none is left to replace."""
+    moved = {node: node for node in graph.nodes}
+
+    def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
+        if not _expandable(node):
+            return copy(new, node, inputs)
+        with lines_of(node.where):
+            return _definition(node, [Symbol(new, i) for i in inputs]).node
+
+    while any(map(_expandable, graph.reaching([moved[r] for r in results]))):
+        graph, step = rebuild(graph, [moved[r] for r in results], rewrite)
+        moved = {old: step[new] for old, new in moved.items() if new in step}
+    return graph, moved
+
+
+def _expandable(node: Node) -> bool:
+    emit = node.op.emit
+    if isinstance(emit, Expand):
+        return True
+    if isinstance(emit, Reduction):
+        return bool(node.attrs["keepdims"]) or not node.attrs["axis"] or not _one_sided(node)
+    return isinstance(emit, View) and emit.as_reshape
+
+
+def _definition(node: Node, inputs: list[Any]) -> Any:
+    emit = node.op.emit
+    if isinstance(emit, Expand):
+        return emit.rule(node, *inputs)
+    if isinstance(emit, View):
+        return F.reshape(inputs[0], node.type.shape)
+    return _reduction(node, inputs[0])
+
+
+def _one_sided(node: Node) -> bool:
+    """The reduced axes are all axes, the leading ones, or the trailing ones: what a kernel can walk."""
+    axis, n = node.attrs["axis"], node.inputs[0].type.ndim
+    return axis == tuple(range(len(axis))) or axis == tuple(range(n - len(axis), n))
+
+
+def _reduction(node: Node, x: Any) -> Any:
+    """A reduction without keepdims, over one side of the axes."""
+    axis, n = node.attrs["axis"], len(x.shape)
+    if not axis:
+        return x
+    if node.attrs["keepdims"]:
+        return F.reshape(apply(node.op, x, axis=axis, keepdims=False), node.type.shape)
+    trailing = trailing_axes(axis, n)
+    if trailing:
+        inner = apply(node.op, x, axis=trailing, keepdims=False)
+        return apply(node.op, inner, axis=tuple(a for a in axis if a not in trailing), keepdims=False)
+    kept = tuple(a for a in range(n) if a not in axis)
+    return apply(node.op, F.permute(x, (*kept, *axis)), axis=tuple(range(len(kept), n)), keepdims=False)
+
+
+def trailing_axes(axis: Iterable[int], n: int) -> tuple[int, ...]:
+    """The part of `axis` that ends at the last axis without a gap."""
+    axes, run = set(axis), []
+    for a in range(n - 1, -1, -1):
+        if a not in axes:
+            break
+        run.append(a)
+    return tuple(reversed(run))

@@ -1,0 +1,78 @@
+"""`numerics="strict"`: the bits of eager mode.
+
+Every op runs as its NumPy meaning, from the host, on the very arrays that eager mode would have: how they lie in memory
+decides in which order NumPy adds. No law is applied, no kernel is made, no two operations that are alike become one. It is
+there to compare with, and for who needs equal bits more than speed.
+
+A gradient through a loop or branch is a loop or branch in the graph, which adds cotangents up per iteration and computes values
+again; a tape adds them one by one in the order of the operations. So such a program is played over on a tape
+(`eager/replay.py`): nodes of `ops/adjoint.py` say where gradients were taken, and of what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from ...errors import ArgumentError
+from ...ir import REGISTRY, Graph, Node, OpDef
+from ...operators import frontends
+from ...types import TupleType
+from .specialize import rebuild
+
+MODES = ("fast", "strict")
+
+
+def check_numerics(numerics: str) -> str:
+    """One of MODES. Raises ArgumentError for anything else."""
+    if numerics not in MODES:
+        raise ArgumentError(f"numerics has to be 'fast' or 'strict', got {numerics!r}")
+    return numerics
+
+
+@cache
+def _on_host(op: OpDef) -> OpDef:
+    return replace(op, emit=None)
+
+
+def _infer_replay(*types: Any, program: Any, kind: TupleType) -> TupleType:
+    return kind
+
+
+REPLAY = OpDef(
+    name="replay",
+    infer=_infer_replay,
+    eval=lambda *arrays, program, kind: program(*arrays),
+    doc="The whole program on a tape. Inputs: what it reads from outside.",
+)
+
+
+def run_on_host(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+    """The graph with every op on the host; one that differentiates loops or branches as one call of the tape."""
+    order = graph.reaching(results)
+    if any(node.op.equals is not None for node in order):
+        return _replayed(order, results)
+
+    def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
+        if not node.inputs:
+            return new.append(node)
+        return new.add(_on_host(node.op), inputs, node.attrs, node.type, node.name, node.where)
+
+    return rebuild(graph, results, rewrite)
+
+
+def _replayed(order: Sequence[Node], results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+    new = Graph()
+    leaves = [new.append(node) for node in order if not node.inputs]
+    read = [leaf for leaf in leaves if leaf.op.leaf not in ("constant", "shape")]
+    made = list(dict.fromkeys(r for r in results if r.inputs))
+    kind = TupleType([node.type for node in made])
+    attrs = {"program": frontends.replay(order, read, made), "kind": kind}
+    where = next((node.where for node in made if node.where is not None), None)
+    whole = new.add(REPLAY, tuple(read), attrs, kind, "", where)
+    moved = {leaf: leaf for leaf in leaves}
+    for i, node in enumerate(made):
+        moved[node] = new.add(_on_host(REGISTRY["result"]), (whole,), {"index": i}, node.type, node.name, node.where)
+    return new, moved

@@ -1,0 +1,212 @@
+"""Bodies of loops and branches: taken through the same passes as the graph around them, and cut to what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...ir import Graph, Node, Region, Result, Subgraph
+from ...ops.control.loop_operands import Loop, trip_count
+from ...ops.control.subgraph_tracing import copied, twin
+from ...types import StackType, TensorType
+from .licm import hoist_invariants
+from .loop_builder import LoopBuilder, result_of, subgraph
+from .specialize import copy
+
+Reduce = Callable[[Graph, Sequence[Node], dict[Node, TensorType]], tuple[Graph, list[Node]]]
+"""The passes before layouts, for a body: (graph, results, types of its parameters) -> the new graph and its results."""
+
+
+SMALL = 64
+"""Elements up to which a constant becomes part of a body, where laws see it; larger ones are handed in."""
+
+
+def has_subgraphs(graph: Graph) -> bool:
+    return any(isinstance(node.op.emit, Region) for node in graph.nodes)
+
+
+# one loop for several --------------------------------------------------------------------------------------------------
+
+
+class EqualLoops:
+    """Loops that do the same and differ in their results: a loop, and the same one as its gradients wrote it, with what
+    they need of it on further stacks. `body`: all that one of them has to give."""
+
+    def __init__(self, first: Node):
+        self.first = first
+        self.graph = Graph(intern=True)
+        self.params = [twin(self.graph, p) for p in first.attrs["body"].params]
+        self.carries = first.attrs["carries"]
+        self.results: list[Node] = []
+        self.places: dict[Node, int] = {}
+        """By stacked value, which result it is."""
+
+    def join(self, loop: Node) -> list[int]:
+        """Which results of the family those of a member are."""
+        body: Subgraph = loop.attrs["body"]
+        values = copied(self.graph, body.results, dict(zip(body.params, self.params, strict=True)))
+        if not self.results:
+            self.results = values[: self.carries]
+        places = list(range(self.carries))
+        for value in values[self.carries :]:
+            if value not in self.places:
+                self.places[value] = len(self.results)
+                self.results.append(value)
+            places.append(self.places[value])
+        return places
+
+    def attrs(self) -> dict[str, Any]:
+        return {**self.first.attrs, "body": Subgraph(self.graph, self.params, self.results)}
+
+
+def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
+    """Each family of loops becomes one loop: what its gradients read was made by the very loop that made the results."""
+    order = graph.reaching(results)
+    if not has_subgraphs(graph):
+        return graph, {node: node for node in order}
+    same: dict[Node, Node] = {}
+    families: dict[Any, EqualLoops] = {}
+    member: dict[Node, tuple[EqualLoops, list[int]]] = {}
+    known: dict[Any, Node] = {}
+    for node in order:
+        inputs = tuple(same[i] for i in node.inputs)
+        if isinstance(node.op.emit, Region) and "body" in node.attrs:
+            rest = tuple(sorted((k, v) for k, v in node.attrs.items() if k != "body"))
+            family = families.setdefault((inputs, rest), EqualLoops(node))
+            member[node] = family, family.join(node)
+            same[node] = family.first
+        else:
+            key: Any = (node.op, inputs, tuple(sorted(node.attrs.items())), node.type)
+            if isinstance(node.op.emit, Result) and node.inputs[0] in member:
+                family, places = member[node.inputs[0]]
+                index = node.attrs["index"]
+                key = family, places[index] if index < len(places) else "steps"
+            same[node] = known.setdefault(key, node) if node.op.pure else node
+    new = Graph(intern=True)
+    moved: dict[Node, Node] = {}
+    for node in order:
+        first = same[node]
+        if first is not node:
+            moved[node] = moved[first]
+            continue
+        if not node.inputs:
+            moved[node] = new.append(node)
+            continue
+        inputs, attrs = tuple(moved[i] for i in node.inputs), node.attrs
+        if node in member:
+            attrs = member[node][0].attrs()
+        elif isinstance(node.op.emit, Result) and node.inputs[0] in member:
+            family, places = member[node.inputs[0]]
+            index = attrs["index"]
+            attrs = {"index": places[index] if index < len(places) else len(family.results)}
+        kind = node.op.infer(*(i.type for i in inputs), **attrs) if node in member else node.type
+        moved[node] = new.add(node.op, inputs, attrs, kind, node.name, node.where)
+    return new, moved
+
+
+# bodies ------------------------------------------------------------------------------------------------------------------
+
+
+def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tuple[Graph, dict[Node, Node]]:
+    """Take the bodies through the passes, the last loop first: what it does not read, earlier ones need not make."""
+    order = graph.reaching(results)
+    if not any(isinstance(node.op.emit, Region) for node in order):
+        return graph, {node: node for node in order}
+    live: set[Node] = set(results)
+    wanted: dict[Node, set[int]] = {}
+    drafts: dict[Node, LoopBuilder | BranchBuilder] = {}
+    for node in reversed(order):
+        if node not in live:
+            continue
+        if isinstance(node.op.emit, Result):
+            wanted.setdefault(node.inputs[0], set()).add(node.attrs["index"])
+        if isinstance(node.op.emit, Region):
+            make = _loop if "body" in node.attrs else BranchBuilder
+            drafts[node] = make(node, wanted[node], reduce)
+            live.update(drafts[node].operands())
+        else:
+            live.update(node.inputs)
+    new = Graph(intern=True)
+    moved: dict[Node, Node] = {}
+    places: dict[Node, dict[int, Node]] = {}
+    for node in order:
+        if node not in live:
+            continue
+        if isinstance(node.op.emit, Result):
+            moved[node] = places[node.inputs[0]][node.attrs["index"]]
+        elif node in drafts:
+            draft = drafts[node]
+            draft.settle_in(new, moved)
+            if isinstance(draft, LoopBuilder):
+                hoist_invariants(draft)
+            places[node] = draft.build(wanted[node])
+        else:
+            moved[node] = copy(new, node, tuple(moved[i] for i in node.inputs))
+    return new, {node: moved[node] for node in results}
+
+
+def _loop(node: Node, wanted: set[int], reduce: Reduce) -> LoopBuilder:
+    loop = Loop(node.attrs, node.inputs)
+    body, params = Graph(intern=True), []
+    for p, outer in zip(loop.body.params, [*loop.consts, *loop.inits, *loop.stacks], strict=True):
+        params.append(twin(body, p, _seen(outer.type) if p in loop.item_params else outer.type))
+    given = _with_constants(body, params, loop.consts)
+    values = copied(body, loop.body.results, dict(zip(loop.body.params, given, strict=True)))
+    if loop.cond is not None:
+        values += copied(body, loop.cond.results, dict(zip(loop.cond.params, given, strict=False)))
+    body, found = reduce(body, [*values, *params], {p: p.type for p in params})
+    n = None if loop.dynamic else trip_count(node.attrs["length"], [s.type for s in loop.stacks])
+    draft = LoopBuilder(node, loop, body, found[len(values) :], found[: len(values)], n)
+    draft.prune(wanted)
+    return draft
+
+
+def _with_constants(body: Graph, params: Sequence[Node], operands: Sequence[Node]) -> list[Node]:
+    """The parameters of a body, the first of which take these operands; constants in the place of those that are small ones.
+    Nothing feeds them: feeds are placeholders by now."""
+    result = list(params)
+    for i, operand in enumerate(operands):
+        if operand.op.leaf == "constant" and operand.type.size <= SMALL:
+            result[i] = body.append(operand)
+    return result
+
+
+def _seen(stack: TensorType) -> TensorType:
+    """The type of an item."""
+    return stack.item if isinstance(stack, StackType) else stack.with_shape(stack.shape[1:])
+
+
+class BranchBuilder:
+    """A branch while passes work on it: its sides taken through the passes, with what they read of the operands."""
+
+    def __init__(self, node: Node, wanted: set[int], reduce: Reduce):
+        self.node = node
+        self.inputs: Sequence[Node] = node.inputs
+        self.sides: dict[str, tuple[list[Node], list[Node]]] = {}
+        read: set[int] = set()
+        for name in ("then", "orelse"):
+            side: Subgraph = node.attrs[name]
+            operands, body = node.inputs[1:], Graph(intern=True)
+            given = [twin(body, p, i.type) for p, i in zip(side.params, operands, strict=True)]
+            moved = dict(zip(side.params, _with_constants(body, given, operands), strict=True))
+            results = copied(body, [side.results[i] for i in sorted(wanted)], moved)
+            graph, found = reduce(body, [*results, *given], {p: p.type for p in given})
+            values, params = found[: len(results)], found[len(results) :]
+            reached = set(graph.reaching(values))
+            read |= {k for k, p in enumerate(params) if p in reached}
+            self.sides[name] = params, values
+        self.read = sorted(read)
+
+    def operands(self) -> list[Node]:
+        return [self.inputs[0], *(self.inputs[1 + k] for k in self.read)]
+
+    def settle_in(self, outer: Graph, moved: dict[Node, Node]) -> None:
+        self.outer = outer
+        self.given = [moved[i] for i in self.operands()]
+
+    def build(self, wanted: set[int]) -> dict[int, Node]:
+        """The branch in the graph around it; where each wanted result is."""
+        attrs = {name: subgraph([params[k] for k in self.read], values) for name, (params, values) in self.sides.items()}
+        kind = self.node.op.infer(*(i.type for i in self.given), **attrs)
+        made = self.outer.add(self.node.op, tuple(self.given), attrs, kind, self.node.name, self.node.where)
+        return {old: result_of(self.outer, made, i) for i, old in enumerate(sorted(wanted))}

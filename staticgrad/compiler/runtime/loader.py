@@ -1,0 +1,48 @@
+"""The runtime, translated and compiled (or loaded from the kernel cache) when this module is imported. See `runtime/`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+
+from ..backend import object_code
+from . import batch_shards, control_instructions, fastcall_body, instruction_loop, run_loop, worker
+
+ENTRIES = {
+    "step": instruction_loop.step,
+    "steps": run_loop.steps,
+    "call": fastcall_body.call,
+    "turn": control_instructions.turn,
+    "lanes": batch_shards.lanes,
+    "worker": worker.worker,
+}
+MADE_BY = ("abi", "llvm", "object_code", "runtime_builtins", "runtime_compiler")
+
+
+def _addresses() -> dict[str, int]:
+    folder = Path(__file__).parent
+    files = (*sorted(folder.glob("*.py")), *(folder.parent / "backend" / f"{name}.py" for name in MADE_BY))
+    return object_code.made_or_kept("runtime", files, _compiled, ENTRIES).addresses
+
+
+def _compiled() -> bytes:
+    from ..backend.runtime_compiler import translated
+
+    return object_code.compiled(translated(ENTRIES))
+
+
+def _function(name: str) -> Callable[..., int]:
+    operands = ENTRIES[name].__code__.co_argcount
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * operands)(address[name])
+
+
+address = _addresses()
+"""Where the functions of the runtime lie."""
+
+step = _function("step")
+"""step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows;
+see `runtime/instruction_loop.py`."""
+
+steps = _function("steps")
+"""steps(plan, table, width, ids, first, last, copies, count, random, draws, resume): many runs; see `runtime/run_loop.py`."""

@@ -1,0 +1,97 @@
+"""The threads behind `runtime/work_sharing.py`: one pool a process, started when a plan first wants it.
+
+The workers are POSIX threads that never touch Python. They are told to stop, and waited for, before the interpreter
+takes down the code that they run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import threading
+
+import numpy as np
+
+from ...errors import CompileError
+from ...signals import uninterrupted
+from ..backend.abi import ASLEEP, CALLS, LOCKS, OWNER, POOL_BYTES, SHUN, STOP, TICKET
+from . import loader
+
+_lock = threading.Lock()
+_block = np.zeros(POOL_BYTES // 8 + 8, np.int64)
+address = _block.ctypes.data + -_block.ctypes.data % 64
+"""Where the pool lies: at the start of a cache line."""
+_words = _block[(address - _block.ctypes.data) // 8 :]
+_workers: list[ctypes.c_ulong] = []
+
+FUNCTIONS = (
+    "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_cond_wait", "pthread_cond_broadcast", "sched_yield",
+)  # fmt: skip
+
+
+def ensure(threads: int) -> int:
+    """The address of the pool, with workers for this many threads. Raises CompileError when one can't be started."""
+    if len(_workers) < threads - 1:
+        uninterrupted(lambda: _start(threads))
+    return address
+
+
+def _start(threads: int) -> None:
+    with _lock:
+        if len(_workers) < threads - 1:
+            library = ctypes.CDLL(None)
+            if not _words[CALLS // 8]:
+                _prepare(library)
+            entry = ctypes.c_void_p(loader.address["worker"])
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for Python's threads
+            try:
+                while len(_workers) < threads - 1:
+                    worker = ctypes.c_ulong()
+                    failed = library.pthread_create(ctypes.byref(worker), None, entry, ctypes.c_void_p(address))
+                    if failed:
+                        raise CompileError(
+                            f"a thread can't be started: {os.strerror(failed)}", "set_num_threads(1) does without"
+                        )
+                    _workers.append(worker)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _prepare(library: ctypes.CDLL) -> None:
+    """The functions that the pool calls, a mutex and a condition."""
+    addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS]
+    mutex, condition = address + LOCKS, address + LOCKS + 64
+    library.pthread_mutex_init(ctypes.c_void_p(mutex), None)
+    library.pthread_cond_init(ctypes.c_void_p(condition), None)
+    _words[CALLS // 8 : CALLS // 8 + 7] = [*addresses, mutex, condition]
+    _words[SHUN // 8] = 0
+
+
+def _stop() -> None:
+    library = ctypes.CDLL(None)
+    _words[STOP // 8] = 1
+    if _workers:  # one that lies down just now has the mutex until it sleeps
+        mutex, condition = ctypes.c_void_p(address + LOCKS), ctypes.c_void_p(address + LOCKS + 64)
+        library.pthread_mutex_lock(mutex)
+        library.pthread_cond_broadcast(condition)
+        library.pthread_mutex_unlock(mutex)
+    while _workers:
+        library.pthread_join(_workers.pop(), None)
+
+
+def _child() -> None:
+    """After a fork: the pool as it was before any worker."""
+    global _lock
+    _lock = threading.Lock()
+    _workers.clear()
+    for place in (TICKET, OWNER, ASLEEP):
+        _words[place // 8] = 0
+    if _words[CALLS // 8]:
+        _prepare(ctypes.CDLL(None))
+
+
+atexit.register(_stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_child)

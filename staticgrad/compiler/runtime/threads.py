@@ -1,0 +1,66 @@
+"""One pool of threads for kernels and BLAS: how many a plan may use, and BLAS held at one thread while a plan runs.
+
+A child of fork() has no workers: plans that it inherits run their chunks by themselves, and a plan that it makes starts
+workers of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ...signals import module
+
+_count: int | None = None
+
+
+def get_num_threads() -> int:
+    """Threads that a plan may use: the CPUs this process may run on, unless set."""
+    if _count is not None:
+        return _count
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_num_threads(n: int) -> None:
+    """Set the number of threads for plans made from now on; 1 is the serial driver. Raises ArgumentError below 1."""
+    global _count
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ArgumentError(f"the number of threads is an integer >= 1, got {n!r}")
+    _count = n
+
+
+@cache
+def blas_hold() -> np.ndarray | None:
+    """What the driver holds BLAS by: (holders, threads before, address of get, address of set, whether one of these is being
+    called) of SciPy's OpenBLAS.
+
+    None where SciPy was built with another BLAS, which then keeps its own threads.
+    """
+    from ..backend.blas_symbols import cython_blas
+
+    cython_blas()
+    for library in module("threadpoolctl").ThreadpoolController().lib_controllers:
+        if library.internal_api == "openblas" and "scipy" in os.path.basename(os.path.dirname(library.filepath)):
+            prefix, suffix = library._symbol_prefix, library._symbol_suffix
+            functions = [
+                getattr(library.dynlib, f"{prefix}openblas_{which}_num_threads{suffix}") for which in ("get", "set")
+            ]
+            addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in functions]
+            made = np.array([0, functions[0](), *addresses, 0], np.int64)
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=partial(_free, made, functions[1]))
+            return made
+    return None
+
+
+def _free(hold: np.ndarray, set_threads: Callable[[int], Any]) -> None:
+    """After a fork: the holders are threads that the child does not have."""
+    if hold[0] or hold[4]:
+        set_threads(int(hold[1]))
+        hold[[0, 4]] = 0

@@ -1,0 +1,348 @@
+"""Units of work in an order, and where each value lies.
+
+A unit is one kernel, one native call, one copy or one host call. The order respects data; checks come as early, and
+writes to variables as late as it allows, so that an error leaves the state as it was. A variable whose new value is
+computed element by element is written in place once nobody needs the old value; other assignments are copies at the
+end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...ir import Cell, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
+from ...ir.walks import ordered
+from ..fusion.epilogue import Sum
+from ..fusion.fuse import Group
+from ..fusion.gather_fusion import gather_of
+from ..fusion.iteration_domain import FULL, ROW, SCALAR, inlined, origin
+from ..fusion.layout import Layouts
+
+CHECKED, ORDINARY, WRITING = range(3)
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class ScheduleNode:
+    """One step of the plan. `makes`: nodes that get memory; `reads`: bases of the operands."""
+
+    kind: str  # kernel, native, copy, host, loop, branch
+    makes: list[Node]
+    reads: set[Node]
+    position: int
+    group: Group | None = None
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    over: Node | None = None
+    """For a native call: the operand in whose memory the result may be computed ..."""
+    beside: Sequence[Node] = ()
+    """... unless it reads that memory here too."""
+    source: Node | None = None
+    """For a copy: the value that is copied ..."""
+    target: Node | None = None
+    """... into this base; for a commit, the variable."""
+    saved: ScheduleNode | None = None
+    """For a commit: the unit that saved the old value of the variable it takes."""
+    priority: int = ORDINARY
+    after: set[ScheduleNode] = field(default_factory=set)
+
+    def __repr__(self) -> str:
+        return f"<unit {self.position}: {self.kind} of {len(self.makes)} nodes>"
+
+
+@dataclass(repr=False)
+class Schedule:
+    """Units in order; `place` maps a value to the variable, or the value, in whose memory it is computed."""
+
+    units: list[ScheduleNode]
+    place: dict[Node, Node]
+    constants: list[Node]
+    """Positions, extents and numbers that something reads from memory."""
+    saved: dict[Node, ScheduleNode]
+    """Old values of variables that this run writes: fetched, or assigned elsewhere."""
+    notes: list[str]
+
+    def __repr__(self) -> str:
+        return f"<Schedule of {len(self.units)} units>"
+
+
+def schedule(
+    graph: Graph,
+    groups: Sequence[Group],
+    sums: Sequence[Sum],
+    layouts: Layouts,
+    fetches: Sequence[Node],
+    assigns: Sequence[tuple[Cell, Node]],
+) -> Schedule:
+    """Order the work for `fetches` and `assigns`."""
+    position = {node: i for i, node in enumerate(graph.nodes)}
+    units, constants = _units(graph, groups, sums, layouts, position)
+    maker = {node: unit for unit in units for node in unit.makes}
+    for unit in units:
+        unit.after |= {maker[base] for base in unit.reads if base in maker and maker[base] is not unit}
+    place: dict[Node, Node] = {}
+    notes = _whole(graph, [*fetches, *(value for _, value in assigns)])
+    saved = _assign(graph, units, maker, layouts, fetches, assigns, place, notes)
+    return Schedule(_ordered(units), place, constants, saved, notes)
+
+
+def _whole(graph: Graph, results: Sequence[Node]) -> list[str]:
+    """Values that are 0 but for a few rows, and have to be made in whole."""
+    users, wanted = graph.users(), set(results)
+    notes = []
+    for node in graph.nodes:
+        if node.op.sparse:
+            names = list(dict.fromkeys(user.op.name for user in users[node]))
+            why = "it is a result" if node in wanted else f"{', '.join(names)} needs all of it"
+            notes.append(f"{node.op.name} {node.type}: made in whole, zeros included, because {why}")
+    return notes
+
+
+def _units(
+    graph: Graph, groups: Sequence[Group], sums: Sequence[Sum], layouts: Layouts, position: dict[Node, int]
+) -> tuple[list[ScheduleNode], list[Node]]:
+    fused = {node for group in groups for node in group.members} | {node for found in sums for node in found.members}
+    units = [_sum(found, layouts, position) for found in sums]
+    for group in groups:
+        inside = set(group.members)
+        reads = {
+            layouts.source(i)
+            for n in group.members
+            for i in n.inputs
+            if origin(i) not in inside and not inlined(origin(i))
+        }
+        units.append(ScheduleNode("kernel", list(group.outputs), reads, position[group.members[-1]], group))
+    taken_out: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        if isinstance(node.op.emit, Result):
+            taken_out.setdefault(node.inputs[0], []).append(node)
+    for node in graph.nodes:
+        if node in fused or node.op.leaf or layouts.source(node) is not node:
+            continue
+        if inlined(node) or isinstance(node.op.emit, Result):
+            continue
+        if isinstance(node.op.emit, Region):
+            makes = [node, *taken_out.get(node, ())]
+            priority = CHECKED if may_fail(node) else ORDINARY
+            reads = {layouts.source(i) for i in node.inputs}
+            units.append(ScheduleNode(node.op.emit.kind, makes, reads, position[node], priority=priority))
+            continue
+        if node in layouts.copies and layouts.base[layouts.copies[node][0]] is node:  # computed in its order
+            units.append(ScheduleNode("native", [node], {layouts.copies[node][0]}, position[node]))
+            continue
+        if node in layouts.copies:
+            units.append(ScheduleNode("copy", [node], {layouts.copies[node][0]}, position[node], source=node, target=node))
+            continue
+        reads = {layouts.source(i) for p, i in enumerate(node.inputs) if p not in node.op.shape_only}
+        emit = node.op.emit
+        calls = emit.plan(node, [layouts.at[i] for i in node.inputs]) if isinstance(emit, Native) else None
+        if calls is not None:
+            assert isinstance(emit, Native)
+            calls = [call for call in calls if not _lies_there(node, call, layouts)]
+            priority = CHECKED if emit.check is not None else ORDINARY
+            unit = ScheduleNode("native", [node], reads, position[node], calls=calls, priority=priority)
+            if emit.inplace is not None:
+                unit.over = node.inputs[emit.inplace]
+                unit.beside = [i for p, i in enumerate(node.inputs) if p != emit.inplace]
+            units.append(unit)
+        else:
+            units.append(ScheduleNode("host", [node], reads, position[node], priority=CHECKED))
+    needed = {base for unit in units for base in unit.reads}
+    return units, [n for n in graph.nodes if inlined(n) and n in needed]
+
+
+def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> ScheduleNode:
+    """Products that add up in the memory of their sum."""
+    calls, addend = [], found.addend
+    for product, factor in found.products:
+        [(name, _)] = product.op.emit.plan(product, [layouts.at[i] for i in product.inputs])  # type: ignore[union-attr]
+        calls.append((name, (product, addend, factor)))
+        addend = found.out
+    operands = [operand for product, _ in found.products for operand in product.inputs]
+    reads = {layouts.source(i) for i in (*operands, *([found.addend] if found.addend is not None else []))}
+    return ScheduleNode("native", [found.out], reads, position[found.out], calls=calls, over=found.addend, beside=operands)
+
+
+def _lies_there(node: Node, call: tuple[str, Any], layouts: Layouts) -> bool:
+    """Whether a copy would take a part of the node from where it goes."""
+    name, what = call
+    return name == "copy" and layouts.base[node.inputs[what[0]]] is node and layouts.at[node.inputs[what[0]]].same(what[1])
+
+
+def may_fail(node: Node) -> bool:
+    """Whether running the node can raise: an index out of range, or what the host runs."""
+    emit = node.op.emit
+    if isinstance(emit, Region):
+        bodies = (value for value in node.attrs.values() if isinstance(value, Subgraph))
+        return any(may_fail(inner) for body in bodies for inner in body.nodes)
+    return not node.op.leaf and (emit is None or (isinstance(emit, Native) and emit.check is not None))
+
+
+def _assign(
+    graph: Graph,
+    units: list[ScheduleNode],
+    maker: dict[Node, ScheduleNode],
+    layouts: Layouts,
+    fetches: Sequence[Node],
+    assigns: Sequence[tuple[Cell, Node]],
+    place: dict[Node, Node],
+    notes: list[str],
+) -> dict[Node, ScheduleNode]:
+    """Adds the units that assign; returns those that save old values."""
+    variables = {node.attrs["cell"]: node for node in graph.nodes if node.op.leaf == "variable"}
+    written = {variables[cell] for cell, _ in assigns if cell in variables}
+    commits: list[ScheduleNode] = []
+    saved: dict[Node, ScheduleNode] = {}
+    moved = [value for cell, value in assigns if not _stays(value, variables[cell], layouts)]
+    for value in [*fetches, *moved]:  # `a, b = b, a`, or a fetch of the old value: saved before anything is written
+        if layouts.base[value] in written and value not in saved:
+            saved[value] = ScheduleNode("copy", [], {layouts.base[value]}, -1, source=value, priority=CHECKED)
+    checks = [u for u in units if u.priority == CHECKED]
+    units.extend(saved.values())
+    waits = Waits(units, checks)
+    readers_of: dict[Node, list[ScheduleNode]] = {}
+    for unit in units:
+        for read in unit.reads:
+            readers_of.setdefault(read, []).append(unit)
+    for cell, value in assigns:
+        variable = variables[cell]
+        base = layouts.base[value]
+        readers = readers_of.get(variable, [])
+        reason = _why_not_in_place(value, base, variable, maker, layouts, place, readers, waits)
+        if reason is None:
+            writer = maker[base]
+            place[base] = variable
+            writer.after |= {u for u in readers if u is not writer}
+            waits.come_before(writer, readers)
+            writer.priority = WRITING
+            notes.append(f"{cell}: written in place by the kernel that computes {base.op.name}")
+            continue
+        notes.append(f"{cell}: copied at the end, because {reason}")
+        if _stays(value, variable, layouts):
+            continue
+        commit = ScheduleNode("copy", [], {base}, 1 << 30, source=value, target=variable, priority=WRITING)
+        commit.after |= set(readers)
+        if base in maker:
+            commit.after.add(maker[base])
+        elif value in saved:
+            commit.saved = saved[value]
+            commit.reads = set()
+            commit.after.add(saved[value])
+        commits.append(commit)
+    units.extend(commits)
+    return saved
+
+
+def _stays(value: Node, variable: Node, layouts: Layouts) -> bool:
+    """x = x; not so x = flip(x), which is another view of the same memory."""
+    return layouts.base[value] is variable and layouts.at[value] == layouts.at[variable]
+
+
+def _why_not_in_place(
+    value: Node,
+    base: Node,
+    variable: Node,
+    maker: dict[Node, ScheduleNode],
+    layouts: Layouts,
+    place: dict[Node, Node],
+    readers: list[ScheduleNode],
+    waits: Waits,
+) -> str | None:
+    if base not in maker:
+        return "its value is not computed in this run"
+    writer = maker[base]
+    if base in place:
+        return "its value goes to two variables"
+    if layouts.at[value] != Layout.contiguous(value.type.shape) or value.type.size != base.type.size:
+        return "its value is a view"
+    if writer.kind == "native" and writer.priority != CHECKED:
+        if variable in writer.reads and not adds_to(writer, variable, layouts):
+            return f"{base.op.name} reads it while it writes"
+    elif writer.kind != "kernel":
+        return f"{base.op.name} is not a fused kernel"
+    else:
+        reason = why_not_by_element(writer, base, variable, layouts)
+        if reason is not None:
+            return reason
+    if waits.reached(writer, {u for u in readers if u is not writer}):
+        return "the old value is read afterwards"
+    if waits.reached(writer, waits.checks):
+        return "a check that may fail comes afterwards"
+    return None
+
+
+def adds_to(unit: ScheduleNode, base: Node, layouts: Layouts) -> bool:
+    """Whether native calls that read the base change it where it lies."""
+    if unit.over is None or layouts.base[unit.over] is not base or any(layouts.base[i] is base for i in unit.beside):
+        return False
+    at = layouts.at[unit.over]
+    return at.is_contiguous and at.offset == 0 and unit.over.type.size == base.type.size
+
+
+def why_not_by_element(writer: ScheduleNode, base: Node, variable: Node, layouts: Layouts) -> str | None:
+    """Why a kernel can't write each element of `base` over that of the variable (or value) which it reads."""
+    group = writer.group
+    assert group is not None
+    kind = group.domain.rank[base]
+    if variable in writer.reads and variable.type.shape:  # a 0-d one is read before anything is written
+        if kind not in (FULL, ROW, SCALAR) or base in group.domain.post:
+            return "the kernel reads the variable while it accumulates"
+        if any(isinstance(n.op.emit, Reduction) and group.domain.rank[n] == ROW for n in group.members):
+            return "the kernel walks each row more than once"
+        for node in group.members:
+            for operand in node.inputs:
+                if layouts.base[operand] is not variable:
+                    continue
+                same = operand.type.shape == base.type.shape == node.type.shape
+                moved = gather_of(node) is not None or layouts.at[operand] != layouts.at[variable]
+                if not same or moved or group.domain.rank[node] != kind:
+                    return "the kernel reads the variable at other places than it writes"
+    return None
+
+
+class Waits:
+    """Which units wait for which, while units in place come to wait for the readers of what they write."""
+
+    def __init__(self, units: Sequence[ScheduleNode], checks: Iterable[ScheduleNode]):
+        self.checks = set(checks)
+        self.next: dict[ScheduleNode, list[ScheduleNode]] = {}
+        for unit in units:
+            self.come_before(unit, unit.after)
+
+    def come_before(self, unit: ScheduleNode, before: Iterable[ScheduleNode]) -> None:
+        for other in before:
+            if other is not unit:
+                self.next.setdefault(other, []).append(unit)
+
+    def reached(self, first: ScheduleNode, later: Set[ScheduleNode]) -> bool:
+        """Whether one of `later` has to wait for `first`. It is looked for from both ends in turn, and where there is no way,
+        the end that has less around it decides: what writes a parameter has little behind it, and what reads one little
+        before it."""
+        if first in later:
+            return True
+        ahead, behind, back = [first], {first}, iter(later)
+        seen: set[ScheduleNode] = set()
+        stack: list[ScheduleNode] = []
+        while ahead:
+            for unit in self.next.get(ahead.pop(), ()):
+                if unit in later:
+                    return True
+                if unit not in behind:
+                    behind.add(unit)
+                    ahead.append(unit)
+            waiting = stack.pop() if stack else next(back, None)
+            if waiting is None:
+                return False
+            for before in waiting.after:
+                if before is first:
+                    return True
+                if before not in seen:
+                    seen.add(before)
+                    stack.append(before)
+        return False
+
+
+def _ordered(units: list[ScheduleNode]) -> list[ScheduleNode]:
+    """Of the units that are ready, checks come first, then the others in the order of the program; writes come last."""
+    serial = {unit: i for i, unit in enumerate(units)}
+    return ordered({unit: unit.after for unit in units}, lambda unit: (unit.priority, unit.position, serial[unit]))

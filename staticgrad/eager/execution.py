@@ -1,0 +1,155 @@
+"""Running an op now: NumPy evaluation, recording, views, errors."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ..errors import OutOfMemoryError, StaticgradError, user_line
+from ..ir import OpDef
+from ..operators import Symbol, append, frontends, located, state
+from ..types import type_of
+from .grad_mode import Mode, modes
+from .operands import PLANS, arrays_of, number, tensors_of
+from .tape import Record
+from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
+
+
+def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    """Apply `op` to tensors, arrays and numbers. Raises the op's errors, with the user's line."""
+    if frontends.tracing and state.tracer is not None:
+        return state.tracer.apply(op, args, attrs)
+    mode = modes.now
+    if mode.arrays and not isinstance(args[0], Tensor):
+        try:
+            return op.eval(*arrays_of(op, args), **attrs)
+        except MemoryError as error:
+            raise _no_memory(op, arrays_of(op, args), attrs, error) from None
+    tracked = False
+    key: list[Any] = [op]
+    for arg in args:
+        if isinstance(arg, Tensor):
+            key.append(arg._data.dtype)
+            if arg._tracked:
+                tracked = True
+        else:
+            key.append(arg.__class__)
+    plan = PLANS.get(tuple(key))
+    if plan is None:
+        for arg in args:
+            if isinstance(arg, Symbol):
+                return append(arg.graph, op, args, attrs)
+        args = tensors_of(op, args, run)
+        tracked = any(t._tracked for t in args)
+    elif plan:
+        args = tuple([a if d is None else number(a, d) for a, d in zip(args, plan, strict=True)])
+    try:
+        if len(args) == 1:
+            data = mode.quiet(op.eval, args[0]._data, **attrs)
+        else:
+            data = mode.quiet(op.eval, *[t._data for t in args], **attrs)
+    except Exception as error:
+        data = once_more(error, op, args, attrs)
+    return result(op, args, data, mode if tracked else None, attrs)
+
+
+def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
+    """The tensor around an op's value. With a mode (some input requires grad) it is recorded if a gradient can flow."""
+    if data.__class__ is not ndarray:
+        data = np.asarray(data)
+    out = new(PublicTensor)
+    out._data = data
+    out._base = None
+    out._views = None
+    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
+        out._tracked = True
+        out._record = record = Record(op, inputs, attrs, data)
+        if mode.anomaly:
+            record.where = user_line()
+    else:
+        out._tracked = False
+        out._record = None
+    base = data.base
+    source = inputs[0]._data
+    if base is None:
+        if data is source:
+            link(out, inputs[0])
+    elif base is source or base is source.base:
+        link(out, inputs[0])
+    return out
+
+
+COMPLETE: set[OpDef] = set()
+"""Ops of floats through which a gradient flows to every input."""
+
+
+def flows(op: OpDef, inputs: tuple[Tensor, ...], data: np.ndarray) -> bool:
+    """Whether the result depends smoothly on an input that requires grad."""
+    rules = op.vjp
+    if rules.__class__ is tuple and None not in rules and op.promote is not None:
+        COMPLETE.add(op)
+    if rules is not None and data.dtype.kind == "f":
+        for position, tensor in enumerate(inputs):
+            if tensor._tracked and (rules[position] if rules.__class__ is tuple else rules(position)) is not None:
+                return True
+    return False
+
+
+def once_more(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any]) -> Any:
+    """Our error for one of NumPy's: `infer` says it with shapes; where it sees nothing wrong, NumPy's own text stands.
+
+    An op inside the `eval` of another finds its thread's quiet context entered: it gets a copy.
+    """
+    arrays = [t._data for t in inputs]
+    if isinstance(error, RuntimeError) and "cannot enter context" in str(error):
+        return contextvars.copy_context().run(op.eval, *arrays, **attrs)
+    if isinstance(error, StaticgradError):
+        raise located(error, op, arrays, user_line()) from None
+    try:
+        kind = op.infer(*[type_of(a) for a in arrays], **attrs)
+        kind.check_size()
+        if isinstance(error, MemoryError):
+            raise _no_memory(op, arrays, attrs, error)
+    except StaticgradError as ours:
+        raise located(ours, op, arrays, user_line()) from None
+    raise error
+
+
+def _no_memory(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], error: MemoryError) -> OutOfMemoryError:
+    size = op.infer(*[type_of(a) for a in arrays], **attrs).nbytes
+    return OutOfMemoryError(f"there is no memory for a result of {size:.1e} bytes", str(error))
+
+
+def link(out: Tensor, x: Tensor) -> None:
+    """A view shares memory: in-place changes of one are changes of the other."""
+    base = x._base
+    if base is None:
+        base = x
+    out._base = base
+    if not modes.now.grad or x._views is UNRECORDED:
+        out._views = UNRECORDED
+    if base._record is None and base._tracked:
+        base._views = UNLISTED
+    else:  # a recorded in-place change gives its views new records
+        views = base._views
+        if views is None or views is UNLISTED:
+            base._views = [ref(out)]
+        else:
+            if len(views) in PRUNE:
+                views[:] = [view for view in views if view() is not None]
+            views.append(ref(out))
+
+
+UNLISTED: list[ref[Tensor]] = []
+"""The views of a leaf that requires grad, which can't be changed in place while recording."""
+
+PRUNE = frozenset(2**n for n in range(4, 40))
+"""At these lengths of the list, views that are gone are dropped."""
+
+
+frontends.eager = run
+frontends.tensor_class = Tensor

@@ -1,0 +1,183 @@
+"""Short paths of common operations: on float32 and float64 tensors, and plain numbers beside them.
+
+Each does what `dispatch.run` does for the same operands; everything else goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir import NO_ATTRS, REGISTRY, Reduction
+from ..operators import WITH_TORCH_WORDS, F, Operators, frontends
+from ..ops.indexing import bounds
+from ..types import ALL_AXES, normalize_axes
+from .execution import result
+from .grad_mode import modes
+from .operands import FLOATS, NUMBERS, number
+from .tensor import Tensor
+
+BINARY = {
+    "add": "__add__", "sub": "__sub__", "mul": "__mul__", "div": "__truediv__", "matmul": "__matmul__",
+    "eq": "__eq__", "ne": "__ne__", "lt": "__lt__", "le": "__le__", "gt": "__gt__", "ge": "__ge__",
+    "maximum": "maximum", "minimum": "minimum",
+}  # fmt: skip
+REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__"}
+UNARY = ("exp", "log", "log1p", "expm1", "sqrt", "square", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "sign")
+UNARY_OPERATORS = {"neg": "__neg__", "abs": "__abs__"}
+
+
+def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """The op of a tensor and a tensor of the same floating dtype, or a plain number."""
+    op, general = REGISTRY[name], getattr(F, name)
+    ufunc, differentiable, elementwise = op.eval, op.vjp is not None, name != "matmul"
+
+    def method(self: Tensor, other: Any) -> Any:
+        first = self._data
+        dtype = first.dtype
+        if frontends.tracing or dtype not in FLOATS:
+            return general(other, self) if reflected else general(self, other)
+        if isinstance(other, Tensor):
+            if other._data.dtype is not dtype or not (elementwise or first.ndim == 2 == other._data.ndim):
+                return general(self, other)
+        elif other.__class__ in NUMBERS and elementwise:
+            other = number(other, dtype)
+        else:
+            return general(other, self) if reflected else general(self, other)
+        x, y = (other, self) if reflected else (self, other)
+        mode = modes.now
+        try:
+            data = mode.quiet(ufunc, x._data, y._data)
+        except (ValueError, RuntimeError):
+            return general(x, y)  # raises the error that names shapes and line, or copes with an op inside an op
+        return result(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+def unary(name: str) -> Callable[[Any], Any]:
+    """The op of a floating tensor."""
+    op, general = REGISTRY[name], getattr(F, name)
+    function = op.eval
+
+    def method(self: Tensor) -> Any:
+        if frontends.tracing or self._data.dtype not in FLOATS:
+            return general(self)
+        mode = modes.now
+        try:
+            data = mode.quiet(function, self._data)
+        except RuntimeError:
+            return general(self)
+        return result(op, (self,), data, mode if self._tracked else None, NO_ATTRS)
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+def reduction(name: str) -> Callable[..., Any]:
+    """A reduction of a floating tensor."""
+    op, general, worded = REGISTRY[name], getattr(F, name), getattr(Operators, name)
+    assert isinstance(op.emit, Reduction)
+    fold = op.emit.fold
+
+    def method(self: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: Any = False) -> Any:
+        if dim is not None or keepdim:
+            if name not in WITH_TORCH_WORDS:
+                return general(self, dim=dim)  # raises: the word means something else there
+            if (dim is not None and axis is not None) or (keepdim and keepdims):
+                given = {"axis": axis, "dim": dim, "keepdims": keepdims or None, "keepdim": keepdim or None}
+                return worded(self, **{word: value for word, value in given.items() if value is not None})  # raises
+            axis, keepdims = (axis if dim is None else dim), keepdims or keepdim
+        data = self._data
+        if frontends.tracing or data.dtype not in FLOATS or isinstance(axis, Operators):
+            return general(self, axis, keepdims)
+        axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
+        mode = modes.now
+        try:
+            value = mode.quiet(fold, data, axes, None, None, keepdims)
+        except (ValueError, RuntimeError):
+            return general(self, axis, keepdims)
+        return result(op, (self,), value, mode if self._tracked else None, {"axis": axes, "keepdims": keepdims})
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+def along(name: str) -> Callable[..., Any]:
+    """An op of a floating tensor that keeps its shape and works along axes."""
+    op, general = REGISTRY[name], getattr(Operators, name)
+    function = op.eval
+
+    def method(self: Tensor, *args: Any, **named: Any) -> Any:
+        data = self._data
+        if frontends.tracing or named or len(args) > 1 or data.dtype not in FLOATS:
+            return general(self, *args, **named)
+        axis = args[0] if args else -1
+        axes = normalize_axes(axis, data.ndim)
+        mode = modes.now
+        try:
+            value = mode.quiet(function, data, axes)
+        except RuntimeError:
+            return general(self, axis)
+        return result(op, (self,), value, mode if self._tracked else None, {"axis": axes})
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+REVERSED = tuple(axes[::-1] for axes in ALL_AXES)
+PERMUTE, RESHAPE, SLICE = REGISTRY["permute"], REGISTRY["reshape"], REGISTRY["slice"]
+
+
+def transposed(self: Tensor) -> Any:
+    """Axes reversed."""
+    if frontends.tracing:
+        return F.permute(self)
+    data = self._data
+    return result(PERMUTE, (self,), data.T, modes.now if self._tracked else None, {"axes": REVERSED[data.ndim]})
+
+
+def reshape(self: Tensor, *shape: Any) -> Any:
+    """This tensor in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+    if frontends.tracing or shape == (None,):  # which NumPy takes
+        return F.reshape(self, *shape)
+    try:
+        data = self._data.reshape(*shape)
+    except (TypeError, ValueError):
+        return F.reshape(self, *shape)  # raises the error that names shapes and line
+    return result(RESHAPE, (self,), data, modes.now if self._tracked else None, {"shape": data.shape})
+
+
+def getitem(self: Tensor, key: Any) -> Any:
+    """self[key], see `staticgrad.getitem`."""
+    if not frontends.tracing:
+        try:
+            if key.__class__ is int:
+                data = self._data[key, ...]
+                return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": (key,)})
+            if key.__class__ is slice:
+                data = self._data[key]
+                return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": (bounds(key),)})
+        except (IndexError, TypeError, ValueError):
+            pass  # the general way raises the error that names index and line
+    return F.getitem(self, key)
+
+
+for _name, _dunder in BINARY.items():
+    _method: Any = binary(_name)
+    setattr(Tensor, _dunder, _method)
+    setattr(Tensor, _name, _method)
+for _name, _dunder in REFLECTED.items():
+    setattr(Tensor, _dunder, binary(_name, reflected=True))
+for _name in (*UNARY, *UNARY_OPERATORS):
+    _method = unary(_name)
+    setattr(Tensor, _name, _method)
+    setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _method)
+for _name in ("sum", "max", "min"):
+    setattr(Tensor, _name, reduction(_name))
+for _name in ("softmax", "log_softmax"):
+    setattr(Tensor, _name, along(_name))
+Tensor.T = property(transposed)  # type: ignore[assignment]
+Tensor.reshape = reshape  # type: ignore[attr-defined]
+Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]

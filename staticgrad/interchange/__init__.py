@@ -1,0 +1,1 @@
+"""Graphs and tensors in files."""

@@ -1,0 +1,78 @@
+"""`cond`: Python's decision on eager tensors, in a graph a node with two subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ir import REGISTRY
+from ...operators import F, Symbol, apply, public
+from ...types import bool_, shape_text
+from ..leaves import fits
+from ..pytree import flatten, paths, text, unflatten
+from ..random import stream
+from .carries import check_callable, check_scalar, eager_tensors, graph_for, own
+from .subgraph_tracing import Draws, Traced, outputs, symbol
+
+
+@public
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any) -> Any:
+    """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
+
+    pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
+    same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
+    one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
+    what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError and
+    DTypeError when the branches disagree.
+    """
+    check_callable("true_fn", true_fn)
+    check_callable("false_fn", false_fn)
+    decided = not hasattr(pred, "dtype") or isinstance(pred, np.generic)
+    graph = None if decided else graph_for([pred])
+    if graph is None:
+        chosen = true_fn if check_scalar(pred, "cond: pred") else false_fn
+        if decided:
+            return chosen(*operands)
+        with stream(always=True):
+            leaves, structure = flatten(chosen(*operands))
+        return unflatten(structure, [x if isinstance(x, Symbol) else own(eager_tensors([x]))[0] for x in leaves])
+    pred = check_scalar(symbol(graph, pred), "cond: pred")
+    pred = pred if pred.dtype == bool_ else F.ne(pred, 0)
+    branches: list[Traced] = []
+    with Draws(graph, always=True) as draws:
+        try:
+            for fn in (true_fn, false_fn):
+                draws.count = 0
+                with draws.inside(None):
+                    branches.append(Traced(graph, lambda fn=fn: fn(*operands), [], lambda p: (), "cond", closed=True))
+        finally:
+            for branch in branches:
+                branch.withdraw()
+        _check_branches(*branches)
+    captured = list(dict.fromkeys([*(c for branch in branches for c in branch.captured), draws.stream.node]))
+    then, orelse = (branch.subgraph(captured) for branch in branches)
+    node = apply(REGISTRY["branch"], pred, *(Symbol(graph, c) for c in captured), then=then, orelse=orelse)
+    return unflatten(branches[0].structure, outputs(node, len(then.results)))
+
+
+def _check_branches(yes: Traced, no: Traced) -> None:
+    if yes.structure != no.structure:
+        raise ArgumentError(
+            "Incompatible return structures of true_fn and false_fn: The two structures don't have the same nested structure.",
+            f"true_fn returns {text(yes.structure)}, false_fn {text(no.structure)}",
+        )
+    for name, a, b in zip(paths(yes.structure, "result"), yes.symbols, no.symbols, strict=True):
+        if a.dtype != b.dtype:
+            raise DTypeError(
+                f"Incompatible return types of true_fn and false_fn: {name} is {a.dtype} and {b.dtype}",
+                "cast one of them with .astype",
+            )
+        if not fits(a.shape, b.shape):
+            raise ShapeError(
+                f"Incompatible return shapes of true_fn and false_fn: {name} is {shape_text(a.shape)} and "
+                f"{shape_text(b.shape)}",
+                "both branches have to give values of one shape",
+            )

@@ -1,0 +1,211 @@
+"""Which source elements each pixel of a convolution reads: the tables of `compiler/kernels/direct_convolution.py`.
+
+A convolution and its gradient by the input are both "every pixel of the result is a sum over taps of the source". For the
+convolution, pixel i reads source i * stride - padding + k * dilation at tap k. For the gradient, pixel i reads the
+cotangent a with a * stride + k * dilation = i + padding, which exists for the taps of one residue modulo the stride: the
+result's pixels fall into phases, each with taps of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..ir import Routine
+from ..types import SHORT
+
+Pair = tuple[int, int]
+
+
+PIXELS = 32
+"""That of the routine: pixels whose sums are kept where there are many taps."""
+NEARER, NEAR = 1 << 15, 1 << 18
+"""Bytes that stay in the L1 cache, and in the L2 cache beside other things."""
+FEW_IMAGES = 8
+"""Images up to which threads share the taps of a gradient by the weights, not the images: all of them stay in the cache,
+there may be fewer than threads, and the sums of several threads need not be added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A convolution with concrete extents: x (n, c, *source), w (o, c / groups, *kernel), y (n, o, *result)."""
+
+    n: int
+    c: int
+    o: int
+    groups: int
+    source: Pair
+    kernel: Pair
+    result: Pair
+    stride: Pair
+    padding: tuple[Pair, Pair]
+    dilation: Pair
+
+    @property
+    def work(self) -> int:
+        """Multiply-adds of an image."""
+        (kh, kw), (oh, ow) = self.kernel, self.result
+        return self.o * oh * ow * (self.c // max(self.groups, 1)) * kh * kw
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One axis of one phase: pixel `pixels[i]` reads source `bases[i] + offsets[k]` at tap `taps[k]`."""
+
+    pixels: np.ndarray
+    bases: np.ndarray
+    taps: np.ndarray
+    offsets: np.ndarray
+
+
+def forward_line(spec: Spec, axis: int) -> list[Line]:
+    pixels = np.arange(spec.result[axis])
+    taps = np.arange(spec.kernel[axis])
+    bases = pixels * spec.stride[axis] - spec.padding[axis][0]
+    return [Line(pixels, bases, taps, taps * spec.dilation[axis])]
+
+
+def gradient_lines(spec: Spec, axis: int) -> list[Line]:
+    """One line per residue of the stride that has pixels."""
+    stride, first = spec.stride[axis], spec.padding[axis][0]
+    lines = []
+    moved = np.arange(spec.source[axis]) + first
+    steps = np.arange(spec.kernel[axis]) * spec.dilation[axis]
+    for phase in range(stride):
+        pixels = np.flatnonzero(moved % stride == phase)
+        taps = np.flatnonzero(steps % stride == phase)
+        if pixels.size:
+            lines.append(Line(pixels, (moved[pixels] - phase) // stride, taps, -((steps[taps] - phase) // stride)))
+    return lines
+
+
+def frame(lines: list[Line], extent: int) -> Pair:
+    """Rows of zeros needed before the source, and the extent of the framed source."""
+    low, high = 0, extent - 1
+    for line in lines:
+        if line.taps.size and line.bases.size:
+            low = min(low, int(line.bases.min() + line.offsets.min()))
+            high = max(high, int(line.bases.max() + line.offsets.max()))
+    return -low, high - low + 1
+
+
+def filled(values: np.ndarray) -> list[int]:
+    """Up to a multiple of eight; what is computed for the repeats is not stored."""
+    rest = -values.size % 8
+    return [*values.tolist(), *([int(values[-1])] * rest if values.size else [])]
+
+
+def lanes_of(channels: int, dtype: np.dtype) -> int:
+    """Lanes of a tile: two 512-bit vectors, so that a step has two multiply-adds for each number that it spreads; fewer for
+    few channels."""
+    vector = 64 // dtype.itemsize
+    return next(lanes for lanes in (8, vector, 2 * vector) if channels <= lanes or lanes == 2 * vector)
+
+
+def whole_lines(elements: int, line: int = 16) -> int:
+    """Up to a multiple of `line`: scratch memory is cut where cache lines are."""
+    return -(-elements // line) * line
+
+
+@lru_cache(maxsize=256)
+def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
+    """The convolution, or its gradient by the input, as a native call with operands (source, weights)."""
+    lines_of = gradient_lines if gradient else forward_line
+    rows, columns = lines_of(spec, 0), lines_of(spec, 1)
+    held, channels = spec.c // spec.groups, spec.o // spec.groups
+    extents, plane = (spec.result, spec.source) if gradient else (spec.source, spec.result)
+    if gradient:
+        held, channels = channels, held
+    (top, tall), (left, wide) = frame(rows, extents[0]), frame(columns, extents[1])
+    framed = (tall, wide) != extents
+    lanes, area = lanes_of(channels, dtype), spec.kernel[0] * spec.kernel[1]
+    lane_step = area if gradient else held * area
+    source_step = channels * area if gradient else area
+    phases = [(r, c) for r in rows for c in columns]
+    at, headers, tables = 21 + 5 * len(phases), [], []
+    taps_in_all = 0
+    for r, c in phases:
+        offsets = outer_sum(r.offsets * wide, np.arange(held) * tall * wide, c.offsets)
+        weights = outer_sum(r.taps * spec.kernel[1], np.arange(held) * source_step, c.taps)
+        order = np.argsort(weights)
+        bases = outer_sum((r.bases + top) * wide, c.bases + left)
+        places = outer_sum(r.pixels * plane[1], c.pixels)
+        consecutive = bool(places.size) and bool((np.diff(places) == 1).all())
+        headers += [at, offsets.size, at + 3 * offsets.size, bases.size, int(consecutive)]
+        passes = _parts(r, c.pixels.size, extents[0], held * c.taps.size)
+        table = [*offsets.tolist(), *weights[order].tolist(), *order.tolist(), *filled(bases), *filled(places), *passes]
+        tables += table
+        at += len(table)
+        taps_in_all += offsets.size
+    parts, part = spec.groups * -(-channels // lanes), taps_in_all * lanes
+    # what is walked again for each part or image comes from the L3 cache or from memory
+    by_part = parts * part * dtype.itemsize > NEAR and held * spec.groups * tall * wide < part
+    packed = whole_lines(part if by_part else parts * part)
+    kept = whole_lines(held * tall * wide) if framed else 0
+    deep = part * dtype.itemsize > NEARER
+    scratch = packed + kept + (PIXELS if deep else 8) * lanes
+    sizes = (
+        spec.groups, held, *extents, top, left, tall, wide, int(framed), channels, plane[0] * plane[1],
+        lane_step, channels * held * area, len(phases), scratch, packed, packed + kept, *headers,
+        taps_in_all, spec.n if by_part else 0, *tables,
+    )  # fmt: skip
+    kernel, span = f"gather{'_deep' * deep}_{SHORT[dtype]}_{lanes}", spec.n * parts
+    return Routine("direct_convolution", kernel, span, sizes, spec.n * spec.work, scratch, why=_why(channels))
+
+
+@lru_cache(maxsize=256)
+def weights(spec: Spec, dtype: np.dtype) -> Routine:
+    """The gradient of a convolution by its weights as a native call with operands (cotangent, source)."""
+    (row,), (column,) = forward_line(spec, 0), forward_line(spec, 1)
+    held, channels = spec.c // spec.groups, spec.o // spec.groups
+    (top, tall), (left, wide) = frame([row], spec.source[0]), frame([column], spec.source[1])
+    framed = (tall, wide) != spec.source
+    lanes, plane = lanes_of(channels, dtype), spec.result[0] * spec.result[1]
+    taps = outer_sum(np.arange(held) * tall * wide, row.offsets * wide, column.offsets)
+    pixels = outer_sum((row.bases + top) * wide, column.bases + left)
+    blocks, tiles = spec.groups * -(-channels // lanes), -(-taps.size // 8)
+    sums = blocks * tiles * 8 * lanes
+    few = spec.n <= FEW_IMAGES or sums * dtype.itemsize > NEAR
+    together = min(spec.n, max(NEAR // (plane * lanes * dtype.itemsize), 1)) if few else 1
+    kept = whole_lines(together * held * tall * wide) if framed else 0
+    columns = whole_lines(together * plane * lanes)
+    scratch = kept + columns + sums
+    if few:
+        pixels = outer_sum(np.arange(together) * (held * tall * wide if framed else spec.c * tall * wide), pixels)
+    steps = filled(taps)
+    sizes = (
+        spec.groups, held, *spec.source, top, left, tall, wide, int(framed), channels, plane,
+        22, taps.size, 22 + len(steps), scratch, 0, kept, kept + columns, spec.n, together, *steps, *pixels.tolist(),
+    )  # fmt: skip
+    name, work = f"{SHORT[dtype]}_{lanes}", spec.n * spec.work
+    if few:
+        why = f"{_why(channels)}, a thread for some of the taps: {spec.n} image{'s' * (spec.n > 1)}"
+        return Routine("direct_convolution", f"weight_tiles_{name}", blocks * tiles, sizes, work, scratch, why=why)
+    why = f"{_why(channels)}, a thread for some of the images: {spec.n}"
+    return Routine("direct_convolution", f"weights_{name}", spec.n, sizes, work, scratch, f"weight_sum_{name}", why)
+
+
+def _why(channels: int) -> str:
+    return f"channels as lanes: {channels} of a group"
+
+
+def _parts(line: Line, columns: int, extent: int, taps: int) -> list[int]:
+    """(first tap, number of taps) of each tile of eight pixels: rows of the kernel that only meet zeros of the frame
+    are left out. `taps`: how many a row of the kernel has; rows come one after another."""
+    read = line.bases[:, None] + line.offsets
+    inside = np.repeat((read >= 0) & (read < extent), columns, axis=0)
+    result = []
+    for p in range(0, len(inside), 8):
+        met = np.flatnonzero(inside[p : p + 8].any(0))
+        result += [int(met[0]) * taps, int(met[-1] + 1 - met[0]) * taps] if met.size else [0, 0]
+    return result
+
+
+def outer_sum(*parts: np.ndarray) -> np.ndarray:
+    """All sums of one element of each, the last varying fastest."""
+    total = np.zeros(1, np.int64)
+    for part in parts:
+        total = (total[:, None] + part).reshape(-1)
+    return total

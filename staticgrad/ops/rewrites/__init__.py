@@ -1,0 +1,1 @@
+"""Rewrite rules: data by which the compiler simplifies graphs."""

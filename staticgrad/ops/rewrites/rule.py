@@ -1,0 +1,21 @@
+"""The record of a law, by which graphs are simplified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RewriteRule:
+    """`ops`: the names it looks at (empty: all); `law`: what it states.
+
+    `apply(node, *inputs)` gets a node of the new graph with symbols of its operands, and returns the symbol that may
+    replace it, or None.
+    """
+
+    name: str
+    law: str
+    ops: tuple[str, ...]
+    apply: Callable[..., Any]

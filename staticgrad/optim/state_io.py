@@ -1,0 +1,119 @@
+"""An optimizer's state as a dict in PyTorch's layout, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..eager import Tensor, no_grad
+from ..eager.inplace import replace
+from ..eager.tensor import Structure
+from ..errors import ArgumentError, ShapeError
+from ..nn.state_dict import snapshot
+from ..operators import as_array
+from ..types import shape_text
+from .groups import ParamGroup
+
+if TYPE_CHECKING:
+    from .optimizer import Optimizer
+
+STEP = "step"
+
+
+def save(optimizer: Optimizer) -> dict[str, Any]:
+    """See `Optimizer.state_dict`."""
+    parameters = optimizer.parameters()
+    position = {id(p): i for i, p in enumerate(parameters)}
+    return {
+        "state": {i: snapshot(optimizer.state[p]) for i, p in enumerate(parameters) if optimizer.state.get(p)},
+        "param_groups": [
+            {**{k: v for k, v in group.items() if k != "params"}, "params": [position[id(p)] for p in group["params"]]}
+            for group in optimizer.param_groups
+        ],
+    }
+
+
+def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
+    """See `Optimizer.load_state_dict`."""
+    if not isinstance(saved, Mapping) or not {"state", "param_groups"} <= saved.keys():
+        raise ArgumentError(
+            f"an optimizer's state dict has 'state' and 'param_groups', got {_names(saved)}", "save optimizer.state_dict()"
+        )
+    groups = saved["param_groups"]
+    if not isinstance(groups, (list, tuple)) or not all(isinstance(g, Mapping) and "params" in g for g in groups):
+        raise ArgumentError("loaded state dict: 'param_groups' has to be a list of dicts with 'params'")
+    if not isinstance(saved["state"], Mapping) or not all(isinstance(slots, Mapping) for slots in saved["state"].values()):
+        raise ArgumentError("loaded state dict: 'state' has to be a dict of dicts, by the position of each parameter")
+    if len(groups) != len(optimizer.param_groups):
+        raise ArgumentError("loaded state dict has a different number of parameter groups")
+    if any(len(a["params"]) != len(b["params"]) for a, b in zip(groups, optimizer.param_groups, strict=True)):
+        raise ArgumentError(
+            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+        )
+    positions = [i for group in groups for i in group["params"]]
+    loaded = {
+        id(p): _arrays(p, saved["state"].get(i, {})) for i, p in zip(positions, optimizer.parameters(), strict=True)
+    }
+    for group, values in zip(optimizer.param_groups, groups, strict=True):
+        group.check(_hyper(values))
+    with no_grad():
+        for group, values in zip(optimizer.param_groups, groups, strict=True):
+            group.update(_hyper(values))
+            for p in group["params"]:
+                _restore_slots(optimizer, p, loaded[id(p)])
+            _restore_steps(optimizer, group, {id(p): float(loaded[id(p)].get(STEP, 0.0)) for p in group["params"]})
+    Structure.changes += 1
+
+
+def _hyper(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyper-parameters of a saved group; a file may hold lists for tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "params"}
+
+
+def _names(saved: Any) -> str:
+    return f"{', '.join(map(repr, saved)) or 'nothing'}" if isinstance(saved, Mapping) else type(saved).__name__
+
+
+def _arrays(p: Any, slots: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The saved slots in the dtypes they will have. Raises ShapeError."""
+    result = {}
+    for name, value in slots.items():
+        array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
+        expected = () if name == STEP else p.shape
+        if array.shape != expected:
+            raise ShapeError(
+                f"loaded state dict has a slot {name} of shape {shape_text(array.shape)} where the parameter needs "
+                f"{shape_text(expected)}"
+            )
+        result[name] = array.astype(np.float64 if name == STEP else p.dtype)
+    return result
+
+
+def _restore_slots(optimizer: Optimizer, p: Tensor, arrays: dict[str, np.ndarray]) -> None:
+    """Slots that were not saved are as before the first step."""
+    own = optimizer.state.setdefault(p, {}) if arrays else optimizer.state.get(p, {})
+    for name in dict.fromkeys([*own, *arrays]):
+        if name == STEP:  # its value, and who shares it: `_restore_steps`
+            own.setdefault(STEP, Tensor(np.zeros(())))
+            continue
+        array = arrays[name] if name in arrays else np.zeros(p.shape, p.dtype)
+        if name in own:
+            replace(own[name], Tensor(array), "load_state_dict")
+        else:
+            own[name] = Tensor(array)
+
+
+def _restore_steps(optimizer: Optimizer, group: ParamGroup, wanted: dict[int, float]) -> None:
+    """Counts that are equal are one tensor; one that fits all of its parameters keeps its memory."""
+    slots = [(optimizer.state[p], wanted[id(p)]) for p in group["params"] if STEP in optimizer.state.get(p, {})]
+    values: dict[int, set[float]] = {}
+    for own, value in slots:
+        values.setdefault(id(own[STEP]), set()).add(value)
+    shared: dict[float, Tensor] = {}
+    for own, value in slots:
+        fits = len(values[id(own[STEP])]) == 1
+        own[STEP] = shared.setdefault(value, own[STEP] if fits else Tensor(np.zeros(())))
+    for value, step in shared.items():
+        replace(step, Tensor(np.full((), value)), "load_state_dict")

@@ -1,0 +1,294 @@
+"""What a session keeps for a structure of fetches and a list of feeds: the way from fed values to fetched ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..compiler.execute.fast_path import declined, direct
+from ..compiler.execute.fastcall import Spec
+from ..compiler.execute.many_runs import Steps, numbered, places
+from ..compiler.program import Program
+from ..compiler.runtime.allocation import room
+from ..errors import FeedError, GraphError, ShapeError, StaticgradError, UninitializedError
+from ..ir import Cell, Graph, Node
+from ..locks import rlock
+from ..types import shape_text
+from .feeds import Feed, origin
+from .fetches import rebuilder
+
+if TYPE_CHECKING:
+    from ..compiler.execute.plan import Plan
+    from ..compiler.passes.user_passes import Pass
+
+CLOSED = "Attempted to use a closed Session."
+
+
+class Values:
+    """The state of a session: the arrays of its variables. Whoever reads or writes it holds the lock."""
+
+    __slots__ = ("closed", "lock", "store")
+
+    def __init__(self) -> None:
+        self.store: dict[Cell, np.ndarray] = {}
+        self.lock = rlock()
+        self.closed = False
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise GraphError(CLOSED, "make another: sg.Session()")
+
+
+class Way(NamedTuple):
+    """call: a function of fitting arrays that returns the results, or None; free: it needs no lock."""
+
+    call: Callable[..., Any]
+    free: bool
+
+
+NO_WAY = Way(declined, True)
+
+
+class Runner:
+    """The program of some nodes for some feeds, and what has to hold before it runs.
+
+    Raises FeedError when a placeholder that the nodes need is not among the feeds.
+    """
+
+    __slots__ = ("feeds", "known", "program", "reads", "ready", "sources", "values", "way", "writes")
+
+    def __init__(
+        self,
+        values: Values,
+        graph: Graph,
+        nodes: Sequence[Node],
+        feeds: Sequence[Node],
+        numerics: str = "fast",
+        passes: Sequence[Pass] = (),
+    ):
+        fed = set(feeds)
+        own: dict[Node, Callable[[], np.ndarray]] = getattr(graph, "sources", {})
+        sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
+        program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes)
+        prepared = program.prepared
+        if prepared.needs:
+            raise _unfed(prepared.needs)
+        self.values = values
+        self.feeds = [Feed(node) for node in feeds]
+        self.sources = [(Feed(node), own[node]) for node in sources]
+        self.reads = [n for n in prepared.graph.nodes if n.op.leaf == "variable"]
+        self.writes: list[Cell] = [cell for cell, _ in prepared.assigns]
+        self.program = program
+        self.ready = False
+        """The state was found in order; it stays so, as no variable is ever removed or gets other memory."""
+        self.known: dict[tuple[tuple[int, ...], ...], Way] = {}
+        self.way = NO_WAY
+        """What runs the plan of the latest call directly."""
+
+    def run(self, values: Iterable[Any]) -> list[Any]:
+        """The results for any values, one per feed. Raises what `Session.run` does."""
+        arrays = [feed.accept(value) for value, feed in zip(values, self.feeds, strict=True)]
+        state = self.values
+        with state.lock:
+            if not self.ready:
+                return self._first(arrays)
+            shapes = tuple([array.shape for array in arrays])
+            results = self.program.run(arrays, state.store)
+            if shapes not in self.known:
+                self.known[shapes] = self._way(self.program.plan(*arrays))
+            self.way = self.known[shapes]
+            return results
+
+    def _way(self, plan: Plan) -> Way:
+        """For a plan that is bound."""
+        specs = [Spec(feed.dtype, node.type.shape) for feed, node in zip(self.feeds, plan.feeds, strict=True)]
+        return Way(direct(plan, specs), plan.atomic and not plan.builder.cells)
+
+    def plan(self, arrays: list[np.ndarray]) -> Plan:
+        """The plan for arrays of these shapes, bound to the variables once all of them have values."""
+        with self.values.lock:
+            self.values.check_open()
+            self._add_sources(arrays)
+            plan = self.program.plan(*arrays)
+            if self.ready:
+                plan.bind(self.values.store)
+            return plan
+
+    def close(self) -> None:
+        self.ready, self.way = False, NO_WAY
+
+    def together(self, arrays: list[np.ndarray], addresses: np.ndarray, ids: bool, before: int) -> list[np.ndarray] | None:
+        """Runs on arrays at `addresses` (see `compiler.steps`) of the shapes of `arrays`: stacked results. None, and nothing
+        has been done, where runs have to be done one by one. before: runs that went before."""
+        state = self.values
+        with state.lock:
+            state.check_open()
+            plan = self.program.plan(*arrays) if not self.sources else None
+            if plan is None or not Steps.suit(plan):
+                return None
+            try:
+                steps = Steps(plan, addresses, ids)
+            except MemoryError:
+                self.program.forget(plan)
+                raise
+            fresh = self._prepare() if not self.ready else []
+            try:
+                plan.alone(self._run_steps, plan, steps, before)
+            except BaseException:
+                if not steps.done:
+                    self._forget(fresh)
+                raise
+            self.ready = True
+            return steps.results
+
+    def _run_steps(self, plan: Plan, steps: Steps, before: int) -> None:
+        plan.bind(self.values.store)
+        steps.run(before)
+
+    def _first(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """Run after a look at the state. The lock is held."""
+        fresh = self._prepare()
+        try:
+            self._add_sources(arrays)
+            result = self.program.run(arrays, self.values.store)
+        except BaseException:
+            self._forget(fresh)
+            raise
+        self.ready = not self.sources
+        return result
+
+    def _prepare(self) -> list[Cell]:
+        """Make sure that there are arrays for all variables. Returns those that have new ones, to be written."""
+        self.values.check_open()
+        store = self.values.store
+        for node in self.reads:
+            _bind(node, store)
+        missing = [cell for cell in self.writes if cell not in store]
+        size = sum(cell.type.nbytes for cell in missing)  # variables are static
+        fresh = room(
+            lambda: [np.empty(cell.type.shape, cell.type.dtype) for cell in missing],
+            f"the variables need {size:.1e} bytes, and there is no memory for that",
+            "nothing was changed by this run",
+        )
+        store.update(zip(missing, fresh, strict=True))
+        return missing
+
+    def _forget(self, fresh: list[Cell]) -> None:
+        for cell in fresh:
+            del self.values.store[cell]
+            self.program.release(cell)
+
+    def _add_sources(self, arrays: list[np.ndarray]) -> None:
+        for feed, source in self.sources:
+            array = source()
+            if array.shape != feed.shape or array.dtype != feed.dtype:
+                raise ShapeError(
+                    f"the eager tensor behind '{feed.node.name}' was {shape_text(feed.shape)} {feed.dtype} when the "
+                    f"graph took it in, and is {shape_text(array.shape)} {array.dtype} now"
+                )
+            arrays.append(np.asarray(array, order="C"))
+
+
+class Step:
+    """Calling it with an iterable of values, one per feed, returns the values of the fetches in their structure."""
+
+    __slots__ = ("_order", "_rebuild", "_runner", "_scalars", "_silent")
+
+    def __init__(self, runner: Runner, nodes: Sequence[Node], leaves: Sequence[Node], structure: Any):
+        """`nodes` are those of the runner, each once; `leaves` those of the structure."""
+        self._runner = runner
+        self._rebuild = rebuilder(structure)
+        self._order = None if len(nodes) == len(leaves) else [list(nodes).index(leaf) for leaf in leaves]
+        self._silent = tuple(i for i, leaf in enumerate(leaves) if leaf.op.effect == "group")
+        self._scalars = tuple(i for i, leaf in enumerate(leaves) if not leaf.type.shape and i not in self._silent)
+
+    def __call__(self, values: Iterable[Any]) -> Any:
+        runner = self._runner
+        way = runner.way
+        if way.free:
+            results = way.call(*values)
+        else:
+            with runner.values.lock:
+                results = way.call(*values)
+        if results is None:
+            results = runner.run(values)
+        return self._built(results)
+
+    def _built(self, results: list[Any]) -> Any:
+        if self._order is not None:
+            results = [results[i].copy() for i in self._order]
+        for i in self._scalars:
+            results[i] = results[i][()]
+        for i in self._silent:
+            results[i] = None
+        return self._rebuild(results)
+
+    def stacked(self, values: Iterable[Any]) -> Any:
+        """One run per index of the values' first axis; stacked results. Raises FeedError for different extents."""
+        arrays = [feed.accept(value, stacked=True) for value, feed in zip(values, self._runner.feeds, strict=True)]
+        counts = {len(array) for array in arrays}
+        if len(counts) != 1:
+            shapes = ", ".join(shape_text(array.shape) for array in arrays)
+            raise FeedError(f"run_steps: stacked feeds need one leading extent, got shapes {shapes or 'of nothing'}")
+        (count,) = counts
+        first = [array[0] if count else np.zeros(array.shape[1:], array.dtype) for array in arrays]
+        results: Any = self._runner.together(first, np.stack([places(array) for array in arrays], axis=1), False, 0)
+        if results is None:
+            runs = [self._one([array[k] for array in arrays], k) for k in range(count)]
+            results = [np.stack(found) for found in zip(*runs, strict=True)]
+        if self._order is not None:
+            results = [results[i].copy() for i in self._order]
+        for i in self._silent:
+            results[i] = None
+        return self._rebuild(results)
+
+    def listed(self, batches: Sequence[list[np.ndarray]], before: int) -> list[Any]:
+        """One run per batch, all of the same shapes; the list of the results."""
+        ids = np.array([[id(array) for array in batch] for batch in batches], np.int64).reshape(len(batches), -1)
+        results = self._runner.together(batches[0], ids, True, before)
+        if results is None:
+            return [self._built(self._one(batch, before + k)) for k, batch in enumerate(batches)]
+        return [self._built([np.array(result[k]) for result in results]) for k in range(len(batches))]
+
+    def _one(self, values: list[np.ndarray], number: int) -> list[Any]:
+        try:
+            return self._runner.run(values)
+        except StaticgradError as error:
+            raise numbered(error, number) from None
+
+    def plan(self, values: Iterable[Any]) -> Plan:
+        """The plan for values of these shapes."""
+        return self._runner.plan(self.accept(values))
+
+    def accept(self, values: Iterable[Any]) -> list[np.ndarray]:
+        """The arrays to run with."""
+        return [feed.accept(value) for value, feed in zip(values, self._runner.feeds, strict=True)]
+
+
+def _bind(node: Node, store: dict[Cell, np.ndarray]) -> None:
+    """Make sure that a variable which is read has an array. Raises UninitializedError."""
+    cell = node.attrs["cell"]
+    if cell in store:
+        return
+    if cell.tensor is not None:  # a graph of the eager tape: the tensor's own buffer is the storage
+        store[cell] = cell.tensor._data
+        return
+    raise UninitializedError(
+        f"Attempting to use uninitialized value {cell.name}",
+        *origin(node),
+        "initialize it in this session: sess.run(sg.global_variables_initializer())",
+    )
+
+
+def _unfed(needs: Sequence[Node]) -> FeedError:
+    first = needs[0]
+    more = ", ".join(f"'{n.name or n.op.name}'" for n in needs[1:])
+    return FeedError(
+        f"You must feed a value for placeholder tensor '{first.name or first.op.name}' "
+        f"with dtype {first.type.dtype} and shape {shape_text(first.type.shape)}",
+        *origin(first),
+        *([f"and for {more}"] if more else []),
+        "feed it: sess.run(fetches, {placeholder: value})",
+    )

@@ -1,0 +1,141 @@
+"""`step.loop(batches)`: many steps of a compiled function, in native calls where the trace allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..compiler.backend import abi as t
+from ..compiler.execute.batches import groups
+from ..compiler.execute.fastcall import address, block, gate
+from ..compiler.execute.many_runs import numbered, places
+from ..eager.tensor import Tensor, wrap
+from ..errors import ArgumentError, StaticgradError
+from ..operators import as_array, frontends, state
+from ..types import shape_text
+from .fast_call import tensors
+from .outputs import Results, stacked
+from .traced import Traced
+
+if TYPE_CHECKING:
+    from .function import CompiledFunction
+    from .specialization import Specialization
+
+Feeds = tuple[np.ndarray, bool, Any]
+"""(per step the addresses of its arrays, whether they are ids of ndarrays, what has to be kept alive)"""
+
+
+def loop(function: CompiledFunction, batches: Any) -> Any:
+    """See `CompiledFunction.loop`."""
+    parts = batches if type(batches) is tuple else (batches,)
+    if parts and all(isinstance(part, (np.ndarray, Tensor, Traced)) for part in parts):
+        return _stacked(function, parts)
+    if isinstance(batches, (str, bytes, dict)) or not isinstance(batches, Iterable):
+        raise ArgumentError(
+            f"loop: batches are arrays that are stacked, or an iterable of each step's arguments, got {type(batches).__name__}"
+        )
+    return _listed(function, batches)
+
+
+# stacked arrays -----------------------------------------------------------------------------------------------------
+
+
+def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
+    """Steps over the leading axis of the arrays; the results have one, too."""
+    counts = {part.shape[0] if part.ndim else -1 for part in parts}
+    if len(counts) != 1 or -1 in counts:
+        raise ArgumentError(
+            f"loop: stacked batches need one leading extent, got shapes {', '.join(shape_text(part.shape) for part in parts)}",
+            "pass a list of batches where each is of its own shape",
+        )
+    (count,) = counts
+    inside = frontends.tracing and state.tracer is not None  # of another function: its steps are a part of that trace
+    single = inside or any(isinstance(part, Tensor) and part._tracked for part in parts)
+    arrays = [np.ascontiguousarray(as_array(part)) for part in parts] if not single else []
+    ones: list[Any] = []
+    while len(ones) < count or not count:
+        done = len(ones)
+        first = [part[done] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
+        found = None if single else function.together(first, partial(_rows, arrays, done), done)
+        if found is not None:
+            entry, values, _ = found
+            rest = entry.results.build([wrap(value) for value in values], ())
+            return stacked(ones, rest) if ones else rest
+        if not count:
+            raise ArgumentError("loop: a stack of no batches", "pass a list of batches: its results are a list")
+        ones.append(_one(function, first, done))
+    return stacked(ones)
+
+
+def _rows(arrays: Sequence[np.ndarray], done: int, entry: Specialization) -> Feeds | None:
+    if any(entry.touches(array) for array in arrays):
+        return None
+    kept = [entry.apart(array) for array in arrays]
+    return np.stack([places(array)[done:] for array in kept], axis=1), False, kept
+
+
+# batches one by one -------------------------------------------------------------------------------------------------
+
+
+def _listed(function: CompiledFunction, batches: Iterable[Any]) -> list[Any]:
+    results: list[Any] = []
+    for group in groups(batches, _arguments if isinstance(batches, Sequence) else _kept):
+        at = 0
+        while at < len(group):
+            found = function.together(group[at], partial(_probed, group[at:]), len(results))
+            if found is None:
+                results.append(_one(function, group[at], len(results)))
+                at += 1
+            else:
+                entry, values, count = found
+                build = entry.results.build
+                results += [build([wrap(value[k, ...]) for value in values], ()) for k in range(count)]
+                at += count
+    return results
+
+
+def _arguments(batch: Any) -> tuple[tuple[Any, ...], int]:
+    """The arguments of a step, and their bytes."""
+    args = batch if isinstance(batch, tuple) else (batch,)
+    return args, sum(getattr(arg, "nbytes", 0) for arg in args)
+
+
+def _kept(batch: Any) -> tuple[tuple[Any, ...], int]:
+    """The same, of what an iterator made, which may write its next batch into the same arrays before this one is used."""
+    args, size = _arguments(batch)
+    return tuple([arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]), size
+
+
+def _probed(group: Sequence[tuple[Any, ...]], entry: Specialization) -> Feeds | None:
+    """Of the batches, those at the start that fit the trace as they are; None for none."""
+    plan, specs = entry.plan, entry.specs
+    assert specs is not None
+    objects = np.zeros(max(len(plan.feeds), 1), np.int64)
+    nothing = block(t.PLAN_BLOCK)  # a plan that only looks at its arguments
+    nothing[t.OBJECTS] = address(objects)
+    look = gate(nothing, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(), container=tuple)
+    table = np.empty((len(group), len(plan.feeds)), np.int64)
+    count = 0
+    for args in group:
+        if look(*args) is None:
+            break
+        table[count] = objects[: len(plan.feeds)]
+        count += 1
+    return (table[:count], True, group) if count else None
+
+
+def _one(function: CompiledFunction, args: Sequence[Any], step: int) -> Any:
+    """One step by itself. In a trace its results are values of their own: later steps may change what they are views of."""
+    try:
+        result = function(*args)
+    except StaticgradError as error:
+        raise numbered(error, step) from None
+    tracer = state.tracer if frontends.tracing else None
+    if tracer is None:
+        return result
+    results = Results(result, {})
+    values: list[Any] = [tracer.own(x) if x.is_view else x for x in results.fetches]
+    return results.build(values, ())

@@ -1,0 +1,142 @@
+"""What is compared: a function, its arguments, and what it reaches, which is put back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..eager import Tensor, generator, manual_seed
+from ..eager.inplace import touch
+from ..operators import Operators
+from ..tracing.arguments import parameter_names
+from ..tracing.reach import Guards
+
+
+class Case:
+    """What is compared: the function, its arguments by name, and the tensors that it reaches."""
+
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], differentiate: bool):
+        self.fn = fn
+        self.name: str = getattr(fn, "__name__", type(fn).__name__)
+        names = parameter_names(fn)
+        self.args = [(names[i] if i < len(names) else f"argument {i}", arg) for i, arg in enumerate(args)]
+        self.arrays: dict[str, np.ndarray] = {}
+        for name, arg in self.args:
+            _mapped(name, arg, self._keep)
+        self.differentiate = differentiate
+        self.own_gradients = False
+        """The function leaves gradients in `.grad`: it calls `backward` itself. Found out by the eager run."""
+        self.changed: list[str] = []
+        """The tensors that the function changes, found out likewise."""
+        reach = Guards(fn, [(name, arg) for name, arg in self.args if not isinstance(arg, Operators)])
+        self.optimizers = [optimizer for _, optimizer in reach.optimizers]
+        tensors = [*reach.tensors]
+        for label, module in reach.modules:
+            prefix = "" if len(reach.modules) == 1 else f"{label}."
+            tensors += [(prefix + name, t) for name, t in (*module.named_parameters(), *module.named_buffers())]
+        for label, optimizer in reach.optimizers:
+            tensors += [(p.name or f"{label}[{i}]", p) for i, p in enumerate(optimizer.parameters())]
+        self.tensors: dict[str, Tensor] = {}
+        ids: set[int] = set()
+        for name, tensor in tensors:
+            if isinstance(tensor, Tensor) and id(tensor) not in ids and tensor.is_leaf:
+                ids.add(id(tensor))
+                self.tensors[name if name not in self.tensors else f"{name} ({len(ids)})"] = tensor
+
+    def _keep(self, name: str, array: np.ndarray) -> np.ndarray:
+        self.arrays[name] = array
+        return array
+
+    def arguments(self, make: Callable[[str, np.ndarray], Any]) -> list[Any]:
+        """The arguments with `make(name, array)` in place of arrays and tensors."""
+        return [_mapped(name, arg, make) for name, arg in self.args]
+
+    @property
+    def parameters(self) -> dict[str, Tensor]:
+        """What the function reaches and may be differentiated by."""
+        return {name: tensor for name, tensor in self.tensors.items() if tensor.requires_grad}
+
+    def values(self, result: Any) -> dict[str, np.ndarray]:
+        """The values in a result, and those that the function left in what it changes, by name."""
+        found = {name: plain(x) for name, x in leaves_of(result) if is_value(x)}
+        return {**found, **{f"{name} after": plain(self.tensors[name]) for name in self.changed}}
+
+
+def _mapped(name: str, arg: Any, make: Callable[[str, np.ndarray], Any]) -> Any:
+    """An argument with `make(name, array)` in place of arrays and tensors."""
+    if isinstance(arg, Tensor):
+        return make(name, arg._data)
+    if hasattr(arg, "__array__") and not isinstance(arg, np.generic):
+        return make(name, np.asarray(arg))
+    if isinstance(arg, (list, tuple)):
+        parts = [_mapped(f"{name}[{i}]", part, make) for i, part in enumerate(arg)]
+        return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
+    if type(arg) is dict:
+        return {key: _mapped(f"{name}[{key!r}]", part, make) for key, part in arg.items()}
+    return arg
+
+
+def leaves_of(result: Any, name: str = "result") -> list[tuple[str, Any]]:
+    """What a result consists of, by name."""
+    if isinstance(result, dict):
+        return [leaf for key, part in result.items() for leaf in leaves_of(part, f"{name}[{key!r}]")]
+    if isinstance(result, (list, tuple)):
+        return [leaf for i, part in enumerate(result) for leaf in leaves_of(part, f"{name}[{i}]")]
+    return [(name, result)]
+
+
+def is_value(x: Any) -> bool:
+    return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float))
+
+
+def plain(value: Any) -> np.ndarray:
+    return np.array(value._data if isinstance(value, Tensor) else value)
+
+
+def total_of(outputs: list[Any]) -> Any:
+    total = None
+    for output in outputs:
+        part = output.sum()
+        total = part if total is None else total + part
+    return total
+
+
+def unchanged(g: Tensor | None, before: Tensor | None, content: np.ndarray | None) -> bool:
+    return g is before and (g is None or content is None or equal(g._data, content))
+
+
+def equal(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+
+
+@contextmanager
+def restored(case: Case, seed: int | None) -> Iterator[None]:
+    """Put back the generator, tensors, gradients and the state of optimizers."""
+    generator_state = generator.state
+    data = [(tensor, tensor._data, tensor._data.copy()) for tensor in case.tensors.values()]
+    grads = [(tensor, g, None if g is None else g._data.copy()) for tensor in case.tensors.values() for g in [tensor._grad]]
+    slots = [{p: dict(own) for p, own in optimizer.state.items()} for optimizer in case.optimizers]
+    contents = [(slot, slot._data.copy()) for state in slots for own in state.values() for slot in own.values()]
+    if seed is not None:
+        manual_seed(seed)
+    try:
+        yield
+    finally:
+        generator.state = generator_state
+        for tensor, array, before in data:
+            if tensor._data is not array:
+                tensor.data = array
+            if array.flags.writeable and not equal(array, before):
+                array[...] = before
+                touch(tensor)
+        for tensor, g, content in grads:
+            tensor._grad = g
+            if g is not None and g._data.flags.writeable:
+                g._data[...] = content
+        for optimizer, state in zip(case.optimizers, slots, strict=True):
+            optimizer.state = state
+        for slot, content in contents:
+            slot._data[...] = content

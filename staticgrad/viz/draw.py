@@ -1,0 +1,267 @@
+"""`draw`: a graph as a picture."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..eager import Tensor, graph_of
+from ..errors import ArgumentError, GraphError, StaticgradError
+from ..files import replacing
+from ..ir import Graph
+from ..ir.text import FILLS, backward_part, kind_of, outputs_of, to_dot
+from ..operators import Symbol
+from .grouping import Group, automatic, boxes, by_kernel, by_module, groups_of
+from .placement import LETTER, LINE, Box, Edge, inside_of, place
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PICTURES = (".svg", ".png", ".pdf")
+FONT: dict[str, Any] = {"family": "monospace", "fontsize": 7.5, "va": "center_baseline", "parse_math": False}
+MARGIN, HEAD = 0.2, 0.35  # inches; HEAD is the height of the legend
+DPI = 130
+PIXELS = 30e6
+"""Pixels of a .png at the most: fewer dots per inch for a larger picture."""
+MANY, MOST = 150, 300
+"""Nodes from which on they are drawn in groups, unless told otherwise; boxes of a picture at the most."""
+INCHES = 150
+"""The longer side of a picture at the most."""
+ADVICE = (
+    'leave group out: group="auto" draws fewer boxes',
+    "draw a part: a tensor further inside, or backward=False",
+    "write all of it: a .dot file, sg.to_graphml, or sg.to_text",
+)
+GROUPINGS = ("auto", "module", "kernel", None)
+STROKES = {"value": "-", "shape": ":", "control": "--"}
+MEANINGS = {
+    "input": "input",
+    "state": "variable",
+    "constant": "constant",
+    "op": "operation",
+    "backward": "gradient",
+    "effect": "effect",
+}
+"""What the legend says of `kind_of`."""
+
+
+def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: str | None = "auto") -> Any:
+    """Draw a Graph, the tape behind eager tensors, the graph behind symbols, or the plan of a compiled function.
+
+    what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, or its plan.
+    path: where to write it, by its ending: .svg, .png or .pdf need matplotlib, .dot (Graphviz's text) does not. None
+    returns a matplotlib Figure that belongs to no window: notebooks show it, `figure.savefig` writes it.
+    backward: whether the gradients of a tensor are drawn too (as in `graph_of`); False leaves them out of a Graph.
+    group: "module" draws what uses the parameters of one module (by the dots or slashes in their names), or stands on
+    one line, as one box that counts its nodes and tells the types of what leaves it; "kernel", of a compiled function,
+    what one row of the plan computes; None every node, up to 300 of them. "auto": by kernel for a compiled function; else
+    by module from 150 nodes on, with outer modules or runs of nodes where that leaves too many boxes. A .dot file has all
+    nodes: groups frame them, and "auto" has none.
+
+    Each box names the node, its type, its attributes and the user's line; operands enter it from left to right, and
+    constants of one element are written inside. Colours tell inputs, variables, operations, gradients, effects apart;
+    results have a bold frame. Dotted edges hand over a shape only, dashed ones only order (control dependencies).
+    Text in SVG is text: it can be searched and selected. A .png of a large picture has fewer dots per inch. Raises
+    ArgumentError for another ending or grouping and for pictures of more than 300 boxes or 150 inches, StaticgradError
+    when matplotlib is missing.
+    """
+    suffix = None if path is None else os.path.splitext(path)[1].lower()
+    if suffix is not None and suffix not in (*PICTURES, ".dot"):
+        raise ArgumentError(
+            f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot"
+        )
+    if group not in GROUPINGS:
+        raise ArgumentError(f"draw: group has to be 'auto', 'module', 'kernel' or None, got {group!r}")
+    plan = _plan(what)
+    if group == "kernel" and plan is None:
+        raise ArgumentError(
+            f"draw: only compiled functions have kernels, got {type(what).__name__}", "draw the function, sg.draw(step, path)"
+        )
+    graph = _graph(what, backward) if plan is None else plan.ir
+    groups = _groups(graph, plan, group, text=suffix == ".dot")
+    if suffix == ".dot":
+        text = to_dot(graph, {g.label if n == 0 else f"{g.label} ({n + 1})": g.nodes for n, g in _numbered(groups)})
+        with replacing(path) as file:
+            file.write(text.encode())
+        return None
+    _check_size(graph, groups)
+    figure = _figure(graph, groups)
+    if suffix is None:
+        return figure
+    import matplotlib
+
+    area = figure.get_figwidth() * figure.get_figheight()
+    dpi = min(DPI, math.sqrt(PIXELS / area))
+    picture = io.BytesIO()
+    # the same graph gives the same file; text stays text
+    with matplotlib.rc_context({"svg.hashsalt": "staticgrad", "svg.fonttype": "none"}):
+        figure.savefig(picture, format=suffix[1:], dpi=dpi, metadata={"Date": None} if suffix == ".svg" else None)
+    with replacing(path) as file:
+        file.write(picture.getvalue())
+    return None
+
+
+def _numbered(groups: Sequence[Group]) -> list[tuple[int, Group]]:
+    """Each group with how many of its label come before it."""
+    seen: Counter[str] = Counter()
+    result = []
+    for group in groups:
+        result.append((seen[group.label], group))
+        seen[group.label] += 1
+    return result
+
+
+def _plan(what: Any) -> Any:
+    """The plan of a compiled function, or a plan itself; None for anything else."""
+    from ..tracing import CompiledFunction
+
+    if isinstance(what, CompiledFunction):
+        return what.plan
+    module = sys.modules.get("staticgrad.compiler.execute.plan")
+    return what if module is not None and isinstance(what, module.Plan) else None
+
+
+def _groups(graph: Graph, plan: Any, group: str | None, *, text: bool) -> list[Group]:
+    inside = set() if text else inside_of(graph)
+    if group is None or (group == "auto" and text):
+        return []
+    if plan is not None and group in ("auto", "kernel"):
+        _, names = by_kernel(plan)
+        found = groups_of(graph, names.get, inside)
+        return found if group == "kernel" or boxes(graph, found, inside) <= MANY else automatic(graph, inside)
+    if group == "module":
+        return groups_of(graph, by_module(graph).get, inside)
+    return automatic(graph, inside) if len(graph.nodes) >= MANY else []
+
+
+def _check_inches(width: float, height: float) -> None:
+    """As `_check_size`, once it is known how the boxes lie."""
+    if max(width, height) > INCHES:
+        raise ArgumentError(f"draw: the picture would have {width:.0f} x {height:.0f} inches, more than {INCHES}", *ADVICE)
+
+
+def _check_size(graph: Graph, groups: Sequence[Group]) -> None:
+    """Raises ArgumentError for a picture that nobody could look at."""
+    count = boxes(graph, groups, inside_of(graph))
+    if count > MOST:
+        raise ArgumentError(
+            f"draw: {count:,} boxes are too many for a picture, which has at most {MOST}",
+            *ADVICE,
+        )
+
+
+def _graph(what: Any, backward: bool | None) -> Graph:
+    if not isinstance(what, Graph):
+        several = what if isinstance(what, Sequence) else (what,)
+        if not several or not all(isinstance(item, (Tensor, Symbol)) for item in several):
+            raise GraphError(f"draw needs a Graph, a tensor or a symbol, got {type(what).__name__}")
+        return graph_of(*several, backward=backward)
+    if backward is not False or not backward_part(what):
+        return what
+    cut = Graph()
+    outputs = {name: node for name, node in outputs_of(what).items() if not name.startswith("grad/")}
+    for node in what.reaching(outputs.values()):
+        cut.append(node)
+    cut.outputs = outputs
+    return cut
+
+
+def _figure(graph: Graph, groups: Sequence[Group] = ()) -> Figure:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise StaticgradError(
+            "draw needs matplotlib for .svg, .png and .pdf",
+            'pip install matplotlib, or write a .dot file, which needs nothing more',
+        ) from None
+    placed, edges = place(graph, groups)
+    backward = backward_part(graph)
+    kinds = [kind_of(box.node, backward) for box in placed if box.node is not None]
+    legend = [kind for kind in MEANINGS if kind in kinds]
+    places = [*placed, *(box for edge in edges for box in edge.path)]
+    right = max([box.x + box.width / 2 for box in places] + [sum(map(_legend_width, legend)), 1.0]) + MARGIN
+    low = max([box.bottom for box in placed] + [0.0]) + MARGIN
+    _check_inches(right + MARGIN, low + HEAD + MARGIN)
+    figure = Figure(figsize=(right + MARGIN, low + HEAD + MARGIN))
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(-MARGIN, right), ylim=(low, -HEAD - MARGIN))
+    axes.set_axis_off()
+    results = set(outputs_of(graph).values())
+    for edge in edges:
+        _draw_edge(axes, edge)
+    for box, kind in zip(placed, kinds, strict=True):
+        _draw_box(axes, box, FILLS[kind], bold=not results.isdisjoint(box.nodes))
+    _draw_legend(axes, legend)
+    return figure
+
+
+def _draw_box(axes: Axes, box: Box, fill: str, *, bold: bool) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    frame = FancyBboxPatch(
+        (box.x - box.width / 2, box.top),
+        box.width,
+        box.height,
+        boxstyle="round,pad=0,rounding_size=0.05",
+        facecolor=fill,
+        edgecolor="#333333",
+        linewidth=1.8 if bold else 0.7,
+        zorder=2,
+    )
+    axes.add_patch(frame)
+    for i, line in enumerate(box.lines):
+        y = box.top + 0.05 + (i + 0.5) * LINE
+        weight = "bold" if i == 0 else "normal"
+        color = "#666666" if i >= len(box.lines) - box.places else "#000000"
+        axes.text(box.x, y, line, ha="center", fontweight=weight, color=color, zorder=3, **FONT)
+
+
+def _draw_edge(axes: Axes, edge: Edge) -> None:
+    """A line that is straight down inside a layer and swings over between layers."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    target = edge.path[-1]
+    points = [(edge.path[0].x, edge.path[0].bottom)]
+    for box in edge.path[1:-1]:
+        points += [(box.x, box.top), (box.x, box.bottom)]
+    points.append((target.x + edge.port * target.width, target.top))
+    vertices, codes = [points[0]], [Path.MOVETO]
+    for (x0, y0), (x1, y1) in itertools.pairwise(points):
+        middle = (y0 + y1) / 2
+        vertices += [(x0, middle), (x1, middle), (x1, y1)]
+        codes += [Path.CURVE4] * 3
+    arrow = FancyArrowPatch(
+        path=Path(vertices, codes),
+        arrowstyle="-|>",
+        mutation_scale=7,
+        linewidth=0.8,
+        color="#777777",
+        linestyle=STROKES[edge.kind],
+        shrinkA=0,
+        shrinkB=0,
+        zorder=1,
+    )
+    axes.add_patch(arrow)
+
+
+def _legend_width(kind: str) -> float:
+    return len(MEANINGS[kind]) * LETTER + 0.35
+
+
+def _draw_legend(axes: Axes, legend: list[str]) -> None:
+    from matplotlib.patches import Rectangle
+
+    x, y = 0.0, -HEAD
+    for kind in legend:
+        axes.add_patch(Rectangle((x, y - 0.06), 0.14, 0.12, facecolor=FILLS[kind], edgecolor="#333333", linewidth=0.5))
+        axes.text(x + 0.2, y, MEANINGS[kind], **FONT)
+        x += _legend_width(kind)

@@ -1,0 +1,335 @@
+"""Where `draw` puts things: a graph's boxes in layers from the leaves down to the results, and the edges between them.
+
+Layers, passing places for long edges, fewer crossings by barycentres, then coordinates: the method of Sugiyama, Tagawa
+and Toda, "Methods for visual understanding of hierarchical system structures", IEEE Trans. SMC 11 (1981).
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..ir import Graph, Node
+from ..ir.text import attr_text, attrs_text, clip, numbering, outputs_of
+from .grouping import Group
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+LETTER, LINE = 0.0628, 0.135
+"""Inches: the width of a letter and the height of a line, in a monospaced font of 7.5 points."""
+WIDEST = 32
+"""Letters in a box."""
+GAP_X, GAP_Y, PAGE = 0.22, 0.28, 12.0
+"""Inches: between boxes, between layers, and the width at which unconnected parts begin a new row."""
+ORDERINGS, PLACINGS = 16, 48
+"""Sweeps over the layers, down and up in turn."""
+
+
+class Link(NamedTuple):
+    """A neighbour of a box. `port`: where the edge enters the lower one, from -0.5 (left) to 0.5 of its width."""
+
+    box: Box
+    port: float
+
+
+@dataclass(eq=False)
+class Box:
+    """A node on paper, or (without a node) a place where an edge passes a layer. Inches; y grows downwards."""
+
+    node: Node | None
+    """Of a group: one of its nodes, whose kind it is drawn as."""
+    lines: list[str] = field(default_factory=list)
+    places: int = 0
+    """How many of the last lines tell where the node comes from."""
+    nodes: tuple[Node, ...] = ()
+    """What it stands for: the node, or those of a group."""
+    layer: int = 0
+    x: float = 0.0
+    y: float = 0.0
+    height: float = 0.0
+    above: list[Link] = field(default_factory=list)
+    below: list[Link] = field(default_factory=list)
+
+    @property
+    def width(self) -> float:
+        return 0.06 if self.node is None else max(len(line) for line in self.lines) * LETTER + 0.16
+
+    @property
+    def top(self) -> float:
+        return self.y - self.height / 2
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height / 2
+
+
+class Edge(NamedTuple):
+    """From the first box of `path` to the last one, through passing places. `kind`: "value", "shape" or "control"."""
+
+    path: list[Box]
+    port: float
+    kind: str
+
+
+def place(graph: Graph, groups: Sequence[Group] = ()) -> tuple[list[Box], list[Edge]]:
+    """The boxes of a graph's nodes (of each group: one) and its edges, with coordinates from (0, 0) to the right and
+    downwards.
+
+    Parts of the graph that nothing connects are laid out on their own, side by side, in rows like the words of a text.
+    """
+    import networkx as nx
+
+    own = _boxes(graph, inside_of(graph), groups)
+    boxes = {box.nodes[0]: box for box in own.values()}  # a group goes by its first node
+    dag = nx.DiGraph()
+    dag.add_nodes_from(boxes)
+    for box in boxes.values():
+        for parent in _parents(box, own):
+            dag.add_edge(parent.nodes[0], box.nodes[0])
+    edges: list[Edge] = []
+    x = y = deepest = 0.0
+    order = {node: i for i, node in enumerate(boxes)}
+    parts = sorted(nx.weakly_connected_components(dag), key=lambda members: min(order[node] for node in members))
+    for members in parts:
+        layers = _layers(dag.subgraph(members), {node: box for node, box in boxes.items() if node in members})
+        edges += _edges(own, layers)
+        _order(layers)
+        _rows(layers)
+        _columns(layers)
+        part = [box for layer in layers for box in layer]
+        width, depth = max(box.x + box.width / 2 for box in part), max(box.bottom for box in part)
+        if x and x + width > PAGE:
+            x, y, deepest = 0.0, deepest + 2 * GAP_Y, 0.0
+        for box in part:
+            box.x += x
+            box.y += y
+        x, deepest = x + width + 2 * GAP_X, max(deepest, y + depth)
+    return list(boxes.values()), edges
+
+
+# boxes --------------------------------------------------------------------------------------------------------------
+
+
+def inside_of(graph: Graph) -> set[Node]:
+    """Constants of one element: they are drawn inside their readers."""
+    results = set(outputs_of(graph).values())
+    read = {operand for node in graph.nodes for operand in node.inputs}
+    return {
+        node
+        for node in read
+        if node.op.leaf == "constant" and node.attrs["value"].array.size == 1 and node not in results and not node.name
+    }
+
+
+def _boxes(graph: Graph, inside: set[Node], groups: Sequence[Group] = ()) -> dict[Node, Box]:
+    """The box of each node that is drawn; those of a group share one."""
+    boxes: dict[Node, Box] = {}
+    for group in groups:
+        lines = [clip(line, WIDEST) for line in [group.label, *group.lines()]]
+        named = next((node for node in group.leaving if not node.op.leaf), None)
+        named = named or next((node for node in reversed(group.nodes) if not node.op.leaf), group.nodes[0])
+        box = Box(named, lines, nodes=tuple(group.nodes), height=len(lines) * LINE + 0.1)
+        boxes.update(dict.fromkeys(group.nodes, box))
+    number = numbering(graph)
+    results: dict[Node, list[str]] = {}
+    for name, node in outputs_of(graph).items():
+        results.setdefault(node, []).append(name)
+    told = None
+    for node in number:
+        if node in inside or node in boxes:
+            continue
+        lines = [f"{number[node]} {_title(node, inside)}", repr(node.type)]
+        if not node.op.leaf:
+            shown = attrs_text(node)
+            lines += [f"{key}={text}" for key, text in shown.items() if node.attrs[key] not in (None, False)]
+        lines += [f"= {name}" for name in results.get(node, ())]
+        places = []
+        if node.where is not None:
+            places = [node.where.short] if node.where == told else [node.where.short, node.where.text]
+            told = node.where
+        texts = [clip(line, WIDEST) for line in [*lines, *places] if line]
+        boxes[node] = Box(node, texts, places=len(texts) - len(lines), nodes=(node,), height=len(texts) * LINE + 0.1)
+    return boxes
+
+
+def _title(node: Node, inside: set[Node]) -> str:
+    """`add`, `variable "w"`, and `mul(_, 2.0)` for a constant drawn inside."""
+    title = node.op.name + (f' "{node.name}"' if node.name else "")
+    if any(operand in inside for operand in node.inputs):
+        operands = (attr_text(o.attrs["value"]) if o in inside else "_" for o in node.inputs)
+        return f"{title}({', '.join(operands)})"
+    if node.op.leaf == "constant" and not node.name:
+        return f"{title} {attr_text(node.attrs['value'])}"
+    return title
+
+
+# layers -------------------------------------------------------------------------------------------------------------
+
+
+def _layers(dag: nx.DiGraph, boxes: dict[Node, Box]) -> list[list[Box]]:
+    """The topological generations; then leaves move down to just above their first reader."""
+    import networkx as nx
+
+    for depth, generation in enumerate(nx.topological_generations(dag)):
+        for node in generation:
+            boxes[node].layer = depth
+    for node, box in boxes.items():
+        if not dag.in_degree(node) and dag.out_degree(node):
+            box.layer = min(boxes[reader].layer for reader in dag.successors(node)) - 1
+    layers: list[list[Box]] = [[] for _ in range(max(box.layer for box in boxes.values()) + 1)]
+    for box in boxes.values():
+        layers[box.layer].append(box)
+    return layers
+
+
+def _edges(boxes: dict[Node, Box], layers: list[list[Box]]) -> list[Edge]:
+    """The edges into these layers. Those of one source share their passing places: they run as one until they part."""
+    edges = []
+    passing: dict[tuple[Box, int], Box] = {}
+    for target in [box for layer in layers for box in layer]:
+        parents = _parents(target, boxes)
+        for i, source in enumerate(parents):
+            path = [source]
+            for layer in range(source.layer + 1, target.layer):
+                if (source, layer) not in passing:
+                    passing[source, layer] = Box(None, layer=layer)
+                    layers[layer].append(passing[source, layer])
+                    _link(path[-1], passing[source, layer], 0.0)
+                path.append(passing[source, layer])
+            path.append(target)
+            port = 0.8 * ((i + 1) / (len(parents) + 1) - 0.5)
+            _link(path[-2], target, port)
+            edges.append(Edge(path, port, _kind(target, source)))
+    return edges
+
+
+def _parents(box: Box, boxes: dict[Node, Box]) -> list[Box]:
+    """The boxes that this one reads, in the order of its operands."""
+    found = dict.fromkeys(boxes[parent] for node in box.nodes for parent in node.parents if parent in boxes)
+    return [parent for parent in found if parent is not box]
+
+
+def _kind(target: Box, source: Box) -> str:
+    """What goes along an edge: a value, only its shape, or nothing but order."""
+    given = set(source.nodes)
+    roles = {
+        "shape" if i in node.op.shape_only else "value"
+        for node in target.nodes
+        for i, operand in enumerate(node.inputs)
+        if operand in given
+    }
+    return "value" if "value" in roles else "shape" if roles else "control"
+
+
+def _link(upper: Box, lower: Box, port: float) -> None:
+    upper.below.append(Link(lower, port))
+    lower.above.append(Link(upper, port))
+
+
+# order --------------------------------------------------------------------------------------------------------------
+
+
+def _order(layers: list[list[Box]]) -> None:
+    """Sort each layer by the mean place of its neighbours, and keep the order with the fewest crossings."""
+    best, fewest = [list(layer) for layer in layers], _crossings(layers)
+    for sweep in range(ORDERINGS):
+        down = sweep % 2 == 0
+        pairs = list(itertools.pairwise(layers))
+        for upper, lower in pairs if down else reversed(pairs):
+            layer, fixed = (lower, upper) if down else (upper, lower)
+            at = {box: i for i, box in enumerate(fixed)}
+            own = {box: i * len(fixed) / len(layer) for i, box in enumerate(layer)}
+            wanted = {
+                box: _mean([at[link.box] for link in box.above], own[box])
+                if down
+                else _mean([at[link.box] + link.port for link in box.below], own[box])
+                for box in layer
+            }
+            layer.sort(key=wanted.__getitem__)
+        crossings = _crossings(layers)
+        if crossings < fewest:
+            best, fewest = [list(layer) for layer in layers], crossings
+    for layer, order in zip(layers, best, strict=True):
+        layer[:] = order
+
+
+def _mean(values: Sequence[float], default: float) -> float:
+    return sum(values) / len(values) if values else default
+
+
+def _crossings(layers: list[list[Box]]) -> int:
+    """Pairs of edges between neighbouring layers that cross: inversions among the lower ends, from left to right."""
+    total = 0
+    for upper, lower in itertools.pairwise(layers):
+        at = {box: i for i, box in enumerate(lower)}
+        seen: list[float] = []
+        for box in upper:
+            ends = sorted(at[link.box] + link.port for link in box.below)
+            total += sum(len(seen) - bisect.bisect_right(seen, end) for end in ends)
+            for end in ends:
+                bisect.insort(seen, end)
+    return total
+
+
+# coordinates --------------------------------------------------------------------------------------------------------
+
+
+def _rows(layers: list[list[Box]]) -> None:
+    """Layers one under the other, further apart where many edges run."""
+    y = 0.0
+    for layer in layers:
+        height = max(box.height for box in layer)
+        for box in layer:
+            box.y = y + height / 2
+            if box.node is None:
+                box.height = height
+        y += height + GAP_Y + 0.02 * sum(len(box.below) for box in layer)
+
+
+def _columns(layers: list[list[Box]]) -> None:
+    """Each box as near to the mean of its neighbours as its layer allows; the leftmost edge is at 0."""
+    for layer in layers:
+        _pack(layer, [0.0] * len(layer))
+    for sweep in range(PLACINGS):
+        down = sweep % 2 == 0
+        for layer in layers if down else reversed(layers):
+            _pack(layer, [_wanted(box, down) for box in layer])
+    left = min((box.x - box.width / 2 for layer in layers for box in layer), default=0.0)
+    for layer in layers:
+        for box in layer:
+            box.x -= left
+
+
+def _wanted(box: Box, down: bool) -> float:
+    """The x that makes the edges of one side (of the other, when there are none) straight on average."""
+    above = [link.box.x - link.port * box.width for link in box.above]
+    below = [link.box.x + link.port * link.box.width for link in box.below]
+    first, second = (above, below) if down else (below, above)
+    return _mean(first, _mean(second, box.x))
+
+
+def _pack(layer: list[Box], wanted: list[float]) -> None:
+    """Put boxes as near to `wanted` as their order and widths allow.
+
+    With s the place of a box when all touch from the left, the differences wanted - s have to become non-decreasing:
+    least squares by pooling adjacent violators.
+    """
+    starts, start = [], 0.0
+    for left, box in zip([None, *layer], layer, strict=False):
+        if left is not None:
+            start += (left.width + box.width) / 2 + GAP_X
+        starts.append(start)
+    pools: list[tuple[float, int]] = []  # mean difference, boxes
+    for goal, start in zip(wanted, starts, strict=True):
+        mean, count = goal - start, 1
+        while pools and pools[-1][0] > mean:
+            before, members = pools.pop()
+            mean, count = (before * members + mean * count) / (members + count), members + count
+        pools.append((mean, count))
+    shifts = [mean for mean, count in pools for _ in range(count)]
+    for box, shift, start in zip(layer, shifts, starts, strict=True):
+        box.x = shift + start

@@ -1,0 +1,200 @@
+"""Products: tiles of registers, what they leave over, and transposes, against NumPy in float64."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.compiler.backend.gemm import kernel as kernel_of
+from staticgrad.operators import F
+from tests.compiler.helpers import Bench
+from tests.helpers import rng_of
+
+ROWS, COLUMNS, DEPTHS = (0, 1, 7, 8, 31, 33, 64), (0, 1, 8, 15, 16, 17, 33, 100), (0, 1, 8, 257, 520)
+ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+BESIDE = 16
+
+
+def operand(rng: np.random.Generator, shape: tuple[int, int], turned: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix, and how it is stored."""
+    matrix = rng.standard_normal(shape).astype(dtype)
+    return matrix, np.ascontiguousarray(matrix.T) if turned else matrix
+
+
+def run(c: np.ndarray, a: np.ndarray, b: np.ndarray, e: np.ndarray, sizes: list[int], ranges: list[tuple[int, int]]):
+    """Call the kernel on ranges of rows, or columns, as threads do."""
+    kernel = ENTRY(kernel_of(f"f{8 * c.dtype.itemsize}"))
+    numbers = np.array([1, 1, *sizes], np.int64)
+    places = np.array([x.ctypes.data for x in (a, b, c, e)], np.int64)
+    for begin, end in ranges:
+        kernel(places.ctypes.data, numbers.ctypes.data, begin, end)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(("turned_a", "turned_b"), list(itertools.product((0, 1), repeat=2)))
+@pytest.mark.parametrize("added", ["nothing", "the result", "a row", "a matrix"])
+def test_all_remainders(dtype: str, turned_a: int, turned_b: int, added: str):
+    """Rows beyond eights, columns beyond vectors, depths beyond a panel, cut by rows and by columns; nothing is written
+    beside the result."""
+    rng = rng_of(dtype)
+    for m, n, k, across in itertools.product(ROWS, COLUMNS, DEPTHS, (0, 1)):
+        a, x = operand(rng, (m, k), turned_a, dtype)
+        b, y = operand(rng, (k, n), turned_b, dtype)
+        c = np.full(m * n + BESIDE, 7, dtype)
+        e = {"a row": rng.standard_normal((1, n)).astype(dtype), "a matrix": rng.standard_normal((m, n)).astype(dtype)}.get(
+            added, c[: m * n].reshape(m, n)
+        )
+        alpha, step = (1.0, -1) if added == "nothing" else (-0.75, 0 if added == "a row" else n)
+        exact = alpha * a.astype(np.float64) @ b + (0.0 if added == "nothing" else e)
+        form = [turned_a, turned_b, m, n, k, max(x.shape[1], 1), max(y.shape[1], 1), n, 1, bits(alpha), step, across]
+        span = n if across else m
+        run(c, x, y, e, [*form, 0, 0, 0, 0], [(0, span // 3), (span // 3, span)])
+        tolerance = float(np.finfo(dtype).eps) * 4 * (k + 8)
+        np.testing.assert_allclose(c[: m * n].reshape(m, n), exact, rtol=0, atol=tolerance, err_msg=str((m, n, k, across)))
+        assert (c[m * n :] == 7).all()
+
+
+def bits(number: float) -> int:
+    return int(np.float64(number).view(np.int64))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(4, 512, 512), (13, 512, 512), (300, 10, 512)])
+@pytest.mark.parametrize("turned", [0, 1])
+def test_what_tiles_leave_over_is_not_always_for_blas(m: int, n: int, k: int, turned: int):
+    """Few rows, or columns, of many: tiles with rows done twice, which are added once."""
+    rng = rng_of("edges")
+    a, x = operand(rng, (m, k), turned, "f4")
+    b, y = operand(rng, (k, n), turned, "f4")
+    c = rng.standard_normal((m, n)).astype("f4")
+    exact = c + a.astype(np.float64) @ b
+    run(c, x, y, c, [turned, turned, m, n, k, x.shape[1], y.shape[1], n, 1, bits(1.0), n, 0, 0, 0, 0, 0], [(0, m)])
+    np.testing.assert_allclose(c, exact, rtol=0, atol=2e-4)
+
+
+def test_batches_have_places_of_their_own():
+    rng = rng_of("batches")
+    a, b, e = (rng.standard_normal(shape).astype("f4") for shape in ((3, 20, 40), (40, 48), (3, 48)))
+    c = np.empty((3, 20, 48), np.float32)
+    places = [place for i in range(3) for place in (800 * i, 0, 960 * i, 48 * i)]
+    run(c, a, b, e, [0, 0, 20, 48, 40, 40, 48, 48, 3, bits(1.0), 0, 0, *places], [(0, 1), (1, 3)])
+    np.testing.assert_allclose(c, a @ b + e[:, None], rtol=1e-4, atol=1e-5)
+
+
+def test_special_values_go_the_way_of_arithmetic():
+    a, b = np.ones((16, 3), np.float32), np.ones((3, 32), np.float32)
+    a[1, 1], a[2, 2], b[0, 3] = np.nan, np.inf, -np.inf
+    found = sg.compile(lambda a, b: a @ b)(a, b).numpy()
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, a @ b)
+
+
+def test_products_by_one_matrix_are_one_product():
+    rng = rng_of("batch")
+    x, w = rng.standard_normal((4, 8, 16)).astype("f4"), rng.standard_normal((16, 32)).astype("f4")
+    names = []
+    for fn in (lambda x, w: x @ w, lambda x, w: x.mT @ w[:8]):
+        step = sg.compile(fn)
+        expected = fn(sg.tensor(x), sg.tensor(w)).numpy()
+        np.testing.assert_allclose(step(x, w).numpy(), expected, rtol=1e-4, atol=1e-5)
+        names.append(next(row.name for row in step.plan.rows if row.kind == "gemm"))
+    assert names == ["32x16x32", "16x8x32 x4"]
+
+
+# several products in one row -------------------------------------------------------------------------------------------------
+
+
+def both(b: Bench) -> list[Any]:
+    x = b.feed(100, 60)
+    return [x @ b.feed(60, 70), b.feed(40, 100) @ x]
+
+
+def one_of_the_other(b: Bench) -> list[Any]:
+    x = b.feed(100, 60) @ b.feed(60, 60)
+    return [x @ b.feed(60, 70)]
+
+
+def summed(b: Bench) -> list[Any]:
+    return [b.feed(100, 60) @ b.feed(60, 70) + b.feed(100, 60) @ b.feed(60, 70) + b.feed(70)]
+
+
+def batches(b: Bench) -> list[Any]:
+    x = b.feed(5, 33, 60)
+    return [x @ b.feed(5, 60, 33), b.feed(3, 60) @ x.mT]
+
+
+def small(b: Bench) -> list[Any]:
+    x = b.feed(10, 6)
+    return [x @ b.feed(6, 7), b.feed(4, 10) @ x]
+
+
+def few_rows(b: Bench) -> list[Any]:
+    x = b.feed(300, 100)
+    return [b.feed(3, 300) @ x, b.feed(17, 300) @ x]
+
+
+def over_an_operand(b: Bench) -> list[Any]:
+    """The second product is added to what the first one reads."""
+    x = F.cumsum(b.feed(60, 60), 0)
+    return [F.cumsum(x @ b.feed(60, 60), 0), F.cumsum(x + b.feed(60, 60) @ b.feed(60, 60), 0)]
+
+
+def updates(b: Bench) -> list[Any]:
+    """The first product reads a variable that the second one is added to."""
+    w = b.variable(60, 60)
+    b.assign(w, w - b.feed(60, 100) @ b.feed(100, 60))
+    return [b.feed(100, 60) @ w]
+
+
+JOINED: dict[str, tuple[Callable[[Bench], list[Any]], list[str]]] = {
+    "both": (both, ["100x60x70, 40x100x60"]),
+    "one of the other": (one_of_the_other, ["100x60x60", "100x60x70"]),
+    "summed": (summed, ["100x60x70 + x4, 100x60x70 + add"]),
+    "batches": (batches, ["33x60x33 x5, 3x60x33 x5"]),
+    "small": (small, ["10x6x7", "4x10x6"]),
+    "few rows": (few_rows, ["3x300x100, 17x300x100"]),
+    "over an operand": (over_an_operand, ["60x60x60", "60x60x60 + cumsum"]),
+    "updates": (updates, ["100x60x60", "-1 * 60x100x60 + w"]),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_meet_once_for_products_that_are_apart(name: str, threads: int):
+    write, expected = JOINED[name]
+    before = sg.get_num_threads()
+    sg.set_num_threads(threads)
+    try:
+        b = Bench()
+        plan = b.check(*write(b), rtol=1e-3)
+    finally:
+        sg.set_num_threads(before)
+    found = [row.name for row in plan.rows if row.kind == "gemm"]
+    assert found == (expected if threads > 1 else [name for names in expected for name in names.split(", ")])
+
+
+def test_products_need_no_numba(tmp_path: Path):
+    """Not even where nothing is in the kernel cache yet."""
+    code = """
+import sys
+import numpy as np
+import staticgrad as sg
+
+for dtype in (np.float32, np.float64):
+    a, b, c = np.ones((3, 4), dtype), np.ones((4, 5), dtype), np.ones(5, dtype)
+    step = sg.compile(lambda a, b, c: a @ b + c)
+    assert (step(a, b, c).numpy() == 5).all()
+    assert [row.name for row in step.plan.rows] == ["3x4x5 + c"], step.plan.explain()
+assert "numba" not in sys.modules
+"""
+    environment = {**os.environ, "STATICGRAD_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)

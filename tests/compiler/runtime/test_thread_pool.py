@@ -1,0 +1,171 @@
+"""The pool of threads: chunks are all run, once, by whoever is there, and threads come and go cleanly."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from staticgrad.compiler.backend.abi import ALONE, ALONE_TIME, ASLEEP, OWNER, SHARED_TIME, SHARES, SHUN, STREAK
+from staticgrad.compiler.execute.plan import Plan
+from staticgrad.compiler.runtime import loader, thread_pool
+from staticgrad.operators import F
+from tests.compiler.helpers import Bench
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("staticgrad.compiler.lower.instruction_builder.PARALLEL_WORK", 0)
+    monkeypatch.setattr("staticgrad.compiler.lower.instruction_builder.get_num_threads", lambda: 3)
+
+
+def word(place: int) -> int:
+    return int(thread_pool._words[place // 8])
+
+
+def example() -> tuple[Bench, Plan, np.ndarray]:
+    b = Bench()
+    plan = b.plan(F.sum(F.exp(b.feed(500, 40)), 0))
+    return b, plan, plan.run(b.arrays, {})[0]
+
+
+def test_every_chunk_is_run_once(threads: None):
+    b, plan, first = example()
+    assert plan.parallel
+    for _ in range(2000):
+        assert (plan.run(b.arrays, {})[0] == first).all()
+    assert word(OWNER) == 0
+
+
+def test_workers_that_sleep_are_woken_and_not_waited_for(threads: None):
+    b, plan, first = example()
+    deadline = time.monotonic() + 10
+    while word(ASLEEP) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert word(ASLEEP) >= 2
+    assert (plan.run(b.arrays, {})[0] == first).all()
+
+
+@pytest.fixture
+def shunned() -> Iterator[None]:
+    thread_pool._words[SHUN // 8] = 2**62
+    yield
+    thread_pool._words[SHUN // 8] = 0
+
+
+def test_values_do_not_depend_on_who_runs_the_chunks(threads: None, shunned: None):
+    b, plan, alone = example()
+    thread_pool._words[SHUN // 8] = 0
+    assert (plan.run(b.arrays, {})[0] == alone).all()
+
+
+def test_a_plan_goes_the_way_that_took_less(threads: None):
+    """Alone where that was faster, together where that was; each is measured again in time."""
+    b, plan, first = example()
+
+    def run(shared: int, alone: int) -> bool:
+        plan.status[[SHARED_TIME // 8, ALONE_TIME // 8]] = shared, alone
+        plan.status[STREAK // 8] = 5
+        assert (plan.run(b.arrays, {})[0] == first).all()
+        return bool(plan.status[ALONE // 8])
+
+    assert plan.status[SHARES // 8]
+    long = 10**12  # nanoseconds
+    assert run(long, long // 2)
+    assert not run(long // 2, long)
+    assert run(long, long // 2)
+    assert plan.status[SHARED_TIME // 8] < long, "what was not taken is thought of better after each run"
+    plan.run(b.arrays, {})  # the second run of a kind is measured
+    assert 0 < plan.status[ALONE_TIME // 8] < 10**11
+
+
+def test_both_ways_are_tried_at_first(threads: None):
+    b, plan, _ = example()
+    ways = set()
+    for _ in range(12):
+        plan.run(b.arrays, {})
+        ways.add(int(plan.status[ALONE // 8]))
+    assert ways == {0, 1}
+    assert (plan.status[[SHARED_TIME // 8, ALONE_TIME // 8]] > 0).all()
+
+
+def test_one_thread_learns_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("staticgrad.compiler.lower.instruction_builder.get_num_threads", lambda: 1)
+    b, plan, _ = example()
+    plan.run(b.arrays, {})
+    assert not plan.status.any()
+
+
+def test_two_plans_at_once(threads: None):
+    """One has the pool, the other runs its chunks by itself."""
+    wrong: list[str] = []
+
+    def work() -> None:
+        b, plan, first = example()
+        for _ in range(500):
+            if not (plan.run(b.arrays, {})[0] == first).all():
+                wrong.append("other values")
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+END = """
+from staticgrad.compiler.lower import instruction_builder as builder
+from staticgrad.operators import F
+from tests.compiler.helpers import Bench
+builder.PARALLEL_WORK, builder.get_num_threads = 0, lambda: 4
+b = Bench()
+b.plan(F.exp(b.feed(500, 40))).run(b.arrays, {})
+"""
+
+
+def test_the_interpreter_ends_while_workers_wait():
+    done = subprocess.run([sys.executable, "-c", END], cwd=ROOT, timeout=60, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_blas_gets_its_threads_back_when_a_plan_begins_as_another_ends():
+    """The number of threads is asked for when nobody holds BLAS, and not while the last holder puts it back."""
+    now, asked, leaving, restored = [8], threading.Event(), threading.Event(), threading.Event()
+
+    @ctypes.CFUNCTYPE(ctypes.c_int)
+    def get() -> int:
+        if leaving.is_set():
+            asked.set()
+        return now[0]
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_int)
+    def put(n: int) -> None:
+        if n == 8:
+            leaving.set()
+            asked.wait(0.3)
+        elif asked.is_set():
+            restored.wait(10)
+        now[0] = n
+        if n == 8:
+            restored.set()
+
+    addresses = [ctypes.cast(function, ctypes.c_void_p).value for function in (get, put)]
+    hold = np.array([0, 0, *addresses, 0], np.int64)
+    plans = [threading.Thread(target=loader.step, args=(0, 0, 0, 0, 0, 0, 0, hold.ctypes.data)) for _ in range(2)]
+    plans[0].start()
+    assert leaving.wait(10)
+    plans[1].start()
+    for plan in plans:
+        plan.join()
+    assert now == [8]
+    assert hold[0] == 0
