@@ -12,6 +12,7 @@ from . import batch_shards, control_instructions, fastcall_body, instruction_loo
 ENTRIES = {
     "step": instruction_loop.step,
     "steps": run_loop.steps,
+    "hold_calls": instruction_loop.hold_calls,
     "call": fastcall_body.call,
     "turn": control_instructions.turn,
     "lanes": batch_shards.lanes,
@@ -46,3 +47,6 @@ see `runtime/instruction_loop.py`."""
 
 steps = _function("steps")
 """steps(plan, table, width, ids, first, last, copies, count, random, draws, resume): many runs; see `runtime/run_loop.py`."""
+
+hold_calls = _function("hold_calls")
+"""hold_calls(hold): no thread sets BLAS's number of threads until `hold[4]` is 0 again; see `runtime/instruction_loop.py`."""

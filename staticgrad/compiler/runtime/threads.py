@@ -54,13 +54,28 @@ def blas_hold() -> np.ndarray | None:
             addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in functions]
             made = np.array([0, functions[0](), *addresses, 0], np.int64)
             if hasattr(os, "register_at_fork"):
-                os.register_at_fork(after_in_child=partial(_free, made, functions[1]))
+                os.register_at_fork(
+                    before=partial(_hold_calls, made),
+                    after_in_parent=partial(_let_call, made),
+                    after_in_child=partial(_free, made, functions[1]),
+                )
             return made
     return None
 
 
+def _hold_calls(hold: np.ndarray) -> None:
+    """Before a fork: a thread that sets the number of threads has a lock of BLAS's meanwhile, which a child couldn't free."""
+    from .loader import hold_calls
+
+    hold_calls(hold.ctypes.data)
+
+
+def _let_call(hold: np.ndarray) -> None:
+    hold[4] = 0
+
+
 def _free(hold: np.ndarray, set_threads: Callable[[int], Any]) -> None:
     """After a fork: the holders are threads that the child does not have."""
-    if hold[0] or hold[4]:
+    if hold[0]:
         set_threads(int(hold[1]))
-        hold[[0, 4]] = 0
+    hold[[0, 4]] = 0
