@@ -77,7 +77,7 @@ class _Writer:
             entry["attrs"] = {key: self.attr(value, key, node) for key, value in node.attrs.items()}
         if node.name:
             entry["name"] = node.name
-        elif self.graph.given_name(node):  # somebody may have noted it
+        elif self.graph.given_name(node):  # users may refer to it
             entry["given_name"] = self.graph.given_name(node)
         if node.where is not None:
             entry["where"] = [node.where.file, node.where.line]
@@ -145,7 +145,7 @@ def from_json(text: str, *, cells: Mapping[str, Cell] | None = None) -> Graph:
 
     cells: existing storage for variables by name; the others get new cells without a value. A file is not trusted: every
     node, those of bodies included, is inferred again and has to give the type that is written down, and its attributes
-    have to be what its op's record says. Raises GraphError, which names the node and the field, for anything else: text
+    have to satisfy its op's record. Raises GraphError, which names the node and the field, for anything else: text
     that is not such a graph, an op that this version of staticgrad doesn't have, nesting deeper than 16.
     """
     if not isinstance(text, str):

@@ -11,7 +11,7 @@ class Cell:
     """A place that holds an array between runs; compared by identity.
 
     A Session keeps the arrays of the cells of its graph. The cell of an eager tensor refers to `tensor`, whose own
-    buffer is the storage. `initial` is what a Session's initializer computes (a node), or None.
+    buffer is the storage. `initial` is the node that a Session's initializer evaluates, or None.
     """
 
     __slots__ = ("__weakref__", "initial", "name", "tensor", "trainable", "type")

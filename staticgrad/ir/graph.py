@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Graph:
     """A set of nodes closed under `inputs`, in an order in which operands come before their users.
 
-    `dag` is this graph as a networkx DiGraph. It is made when first asked for and grows with the graph: entering each edge
-    at once would triple the time that building takes, and most of the compiler's intermediate graphs are never asked. An
+    `dag` is this graph as a networkx DiGraph. It is built at the first access and grows with the graph: entering each edge
+    at once would triple the time that building takes, and most intermediate graphs of the compiler never need it. An
     edge carries the operand positions (`mul(x, x)` is one edge with positions (0, 1)) and whether it is a control dependency.
 
     With `intern`, pure nodes are interned (same op, inputs, attributes: same node), so common subexpressions never exist.
@@ -37,7 +37,7 @@ class Graph:
         self.outputs: dict[str, Node] = {}
         """Named results, for listings and drawings."""
         self.generator: Any = None
-        """The leaf of the random generator, once something draws, and how many draws there are."""
+        """The leaf of the random generator, once an op draws random numbers, and the number of draws."""
         self.draws = 0
         self.step: Any = None
         """While the body of a loop is being built: how many draws of its generator earlier iterations have taken."""
@@ -51,7 +51,7 @@ class Graph:
         self._entered = 0
         """How many of `nodes` are in `_dag`."""
         self._given_names: dict[Node, str] = {}
-        """Of nodes without a name of their own, as far as somebody asked; the nodes before `_unnamed` have theirs."""
+        """Generated names of unnamed nodes, assigned on demand; all nodes before `_unnamed` have one."""
         self._unnamed = 0
 
     # building ---------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class Graph:
 
     def name_of(self, node: Node) -> str:
         """The name of a node, by which `by_name` finds it: its own, or that of its op made unique, in the order of the nodes.
-        It stays the same from the first time that somebody asks for it, or for that of a later node."""
+        It never changes once it, or the name of a later node, was requested."""
         if node.name:
             return node.name
         with self.lock:
@@ -136,7 +136,7 @@ class Graph:
         self._by_name.setdefault(name, node)
 
     def given_name(self, node: Node) -> str:
-        """The name that `name_of` gave a node without one of its own; "" if nobody asked."""
+        """The name that `name_of` generated for an unnamed node; "" if none was requested."""
         return self._given_names.get(node, "")
 
     # reading ----------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class Graph:
         """This graph for networkx: any of its functions takes it. Edges lead from operands to users and have `positions`
         (a tuple of operand numbers) and `control` (whether the edge is a control dependency, too).
 
-        Later nodes are entered into the same DiGraph: take `dag.copy()` to change it, or to keep what it is now.
+        Later nodes are entered into the same DiGraph: take `dag.copy()` to change it, or to keep its present state.
         """
         nx = module("networkx")
         with self.lock:
@@ -181,7 +181,7 @@ class Graph:
         return self._dag
 
     def reaching(self, targets: Iterable[Node], stop: frozenset[Node] | set[Node] = frozenset()) -> list[Node]:
-        """The targets and all that they need, in order; not looking behind the nodes in `stop`."""
+        """The targets and their ancestors, in order. The search does not pass the nodes in `stop`."""
         wanted: set[Node] = set()
         stack = list(targets)
         while stack:

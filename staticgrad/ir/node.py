@@ -98,12 +98,12 @@ class Node:
 
     @property
     def parents(self) -> tuple[Node, ...]:
-        """Everything that has to be computed first: inputs and control inputs."""
+        """All predecessors: inputs and control inputs."""
         return self.inputs + self.after if self.after else self.inputs
 
     @property
     def key(self) -> Hashable:
-        """What interning compares. Type is part of it: a cast-free op keeps its dtype through its inputs only."""
+        """The key of interning. The type is part of it: a cast-free op keeps its dtype through its inputs only."""
         key = self._key
         if key is None:
             key = self.op.name, self.inputs, tuple(sorted(self.attrs.items())) if self.attrs else (), self.type, self.after

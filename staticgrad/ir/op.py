@@ -124,7 +124,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a value is made of along one axis: from `begin` to `end` the elements of an operand, and 0 elsewhere."""
+    """The parts of a value along one axis: the elements of an operand from `begin` to `end`, and 0 elsewhere."""
 
     axis: int
     parts: tuple[tuple[int, int, int], ...]
@@ -220,7 +220,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What an attribute may be: `holds(value, types of the operands)`, and the same in words, for errors."""
+    """The constraint on an attribute: `holds(value, types of the operands)`, and the same in words for errors."""
 
     what: str
     holds: Callable[[Any, Sequence[TensorType]], bool]
@@ -250,7 +250,7 @@ class OpDef:
     emit
         How it looks in a plan; None: the plan calls `eval` from the host.
     promote(operands) -> dtypes
-        What the inputs are cast to before `infer` (None: kept). Operands are TensorTypes or plain numbers.
+        The dtypes to which inputs are cast before `infer` (None: no cast). Operands are TensorTypes or plain numbers.
     """
 
     name: str
@@ -273,9 +273,9 @@ class OpDef:
     equals: int | None = None
     """The input that the result is equal to but for rounding: fast numerics take that, and nothing of the others."""
     sparse: bool = False
-    """Most of the result is 0: what it is made of is smaller, and says as much."""
+    """Most of the result is 0: its operands are smaller and carry the same information."""
     attrs: Mapping[str, Attribute] = field(default_factory=dict, repr=False)
-    """What its attributes may be. `typed` refuses others, so that `eval` and kernels can rely on them."""
+    """The constraints on its attributes. `typed` refuses other values, so that `eval` and kernels can rely on them."""
     indexes: Callable[[Sequence[TensorType], Mapping[str, Any]], Sequence[tuple[int, int, int]]] | None = None
     """`indexes(types, attrs)`: (number of an operand, number of another, axis) where native code takes the integers of the
     first as positions along that axis of the second. The compiler checks those that it can't prove to be in range; see
@@ -327,7 +327,7 @@ class OpDef:
             raise ArgumentError(f"{self.name} takes {takes} operand{'' if takes == '1' else 's'}, got {given}")
 
     def check_attrs(self, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> None:
-        """Raises ArgumentError for an attribute that is absent, unknown, or not what the record says."""
+        """Raises ArgumentError for an attribute that is absent, unknown, or against the record's constraint."""
         for name, kind in self.attrs.items():
             if name not in attrs:
                 if not kind.optional:

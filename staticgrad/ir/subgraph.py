@@ -38,7 +38,7 @@ class Subgraph:
 
     @property
     def nodes(self) -> list[Node]:
-        """What is computed, in order; the parameters are not among it."""
+        """The computed nodes, in order; parameters are not among them."""
         return self._order
 
     def types(self, given: Sequence[TensorType]) -> dict[Node, TensorType]:

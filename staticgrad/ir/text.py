@@ -33,7 +33,7 @@ def outputs_of(graph: Graph) -> Mapping[str, Node]:
 
 
 def numbering(graph: Graph) -> dict[Node, str]:
-    """`%0`, `%1`, ... in the graph's order: what every listing, drawing and export calls a node.
+    """`%0`, `%1`, ... in the graph's order: the name of a node in every listing, drawing and export.
 
     Readers walk this rather than the graph, to which another thread may be adding.
     """
@@ -50,7 +50,7 @@ def backward_part(graph: Graph) -> set[Node]:
 
 
 def kind_of(node: Node, backward: set[Node] | frozenset[Node] = frozenset()) -> str:
-    """ "input", "state", "constant", "effect", "backward" or "op": what drawings and exports colour by."""
+    """ "input", "state", "constant", "effect", "backward" or "op": the key of colors in drawings and exports."""
     if node.op.leaf == "constant":
         return "constant"
     if node.op.leaf:
@@ -64,7 +64,7 @@ def kind_of(node: Node, backward: set[Node] | frozenset[Node] = frozenset()) -> 
 
 
 def to_text(graph: Graph, *, lines: bool = True) -> str:
-    """A listing, one node a line: number, type, what it is, and with `lines` the user's line.
+    """A listing, one node a line: number, type, expression, and with `lines` the user's line.
 
         %0  f32[?,64]   placeholder "x"   # model.py:8  x = sg.placeholder(sg.float32, (None, 64), "x")
         ...
@@ -95,7 +95,7 @@ def _outputs_line(graph: Graph, number: Mapping[Node, str]) -> list[str]:
 
 
 MOST_LINES, FIRST_LINES, LAST_LINES = 400, 150, 50
-"""Lines up to which `print(graph)` shows all; what it shows of longer listings."""
+"""`print(graph)` shows listings of up to this many lines in full, and this many lines of longer ones."""
 
 
 def overview(graph: Graph) -> str:
@@ -260,7 +260,7 @@ def _quoted(text: str) -> str:
 
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 can't hold, escaped or not."""
+"""Characters that XML 1.0 can't hold, escaped or not."""
 
 
 def to_graphml(graph: Graph, path: Any = None) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 V = TypeVar("V", bound=Hashable)
 
 
-# what a value needs, and what needs it --------------------------------------------------------------------------------
+# ancestors and descendants -------------------------------------------------------------------------------------------
 
 
 def reached(roots: Iterable[V], neighbors: Callable[[V], Iterable[V]]) -> dict[V, None]:
@@ -38,11 +38,11 @@ def reached(roots: Iterable[V], neighbors: Callable[[V], Iterable[V]]) -> dict[V
 
 
 def postorder(roots: Iterable[V], operands: Callable[[V], Iterable[V]], known: Collection[V] = ()) -> Iterator[V]:
-    """Each value behind the roots after its operands, without recursion; values in `known`, and what only they
+    """Every ancestor of the roots, each after its operands, without recursion; values in `known`, and what only they
     need, are left out.
 
     `known` may grow while this runs. `nx.dfs_postorder_nodes` needs the whole graph built first; tapes and bodies are
-    discovered as they are walked.
+    discovered during the traversal.
     """
     done: set[V] = set()
     stack = [(root, False) for root in reversed(list(roots))]

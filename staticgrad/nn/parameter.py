@@ -44,7 +44,7 @@ def mark(tensor: Tensor) -> Tensor:
 def clear_gradients(parameters: Iterable[Tensor], set_to_none: bool) -> None:
     """Drop each gradient, or fill it with zeros."""
     for p in parameters:
-        if set_to_none:  # without a look at it: a traced step then doesn't depend on what it was
+        if set_to_none:  # without reading it: a traced step then doesn't depend on its former value
             p.grad = None
             continue
         g = p.grad

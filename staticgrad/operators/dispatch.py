@@ -1,4 +1,4 @@
-"""How an operation finds its mode: the table of public functions, what is being built, and `apply`.
+"""How an operation finds its mode: the table of public functions, the state of tracing and graph building, and `apply`.
 
 `apply(op, *args, **attrs)` runs now on eager tensors and appends a node for symbols. The eager front end registers
 itself here (`frontends`), so that op records can be written above both modes.
@@ -40,7 +40,7 @@ def numpy_twin(*twins: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
 
 
 class State(threading.local):
-    """What is being built in this thread."""
+    """The trace or graph under construction in this thread."""
 
     def __init__(self) -> None:
         self.tracer: Any = None

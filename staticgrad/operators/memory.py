@@ -50,7 +50,7 @@ def _layout(node: Node, known: dict[Node, Layout | None]) -> Layout | None:
 
 
 def _elementwise(shape: tuple[int, ...], operands: Sequence[Layout]) -> Layout:
-    """The result of NumPy's loops, which keep the order of axes that the operands have: an axis moves behind one that every
+    """The result of NumPy's loops, which keep the order of axes that the operands have: an axis moves after one that every
     operand which has both walks in larger steps. Where they disagree, or have no say, it stays."""
     lead = [(0,) * (len(shape) - len(o.shape)) for o in operands]
     strides = [

@@ -108,7 +108,7 @@ class Operators:
         return twin(*call[0], **call[1])
 
     def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
-        """A function of NumPy that has no twin for these arguments: values are needed. Raises what says so."""
+        """A function of NumPy that has no twin for these arguments: values are needed. Raises the error for it."""
         if function in WRITERS:
             return function(*map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
         raise DTypeError(

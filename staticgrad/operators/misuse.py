@@ -85,7 +85,7 @@ def wrong_hook(shape: Shape, replaced: Any) -> GradientError:
 
 
 def check_floating(dtype: np.dtype) -> None:
-    """Raises DTypeError for what can't require gradients."""
+    """Raises DTypeError for a dtype that can't require gradients."""
     if dtype.kind != "f":
         raise DTypeError(
             f"only Tensors of floating point dtype can require gradients, got {dtype}",

@@ -33,7 +33,7 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
 
 
 def control_of(graph: Graph) -> tuple[Node, ...]:
-    """What has to run before a node appended now; `control_dependencies` orders the nodes of its own graph only."""
+    """The control inputs of a node appended now; `control_dependencies` orders the nodes of its own graph only."""
     return tuple(node for node in state.control[-1] if node in graph) if state.control else ()
 
 

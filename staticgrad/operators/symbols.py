@@ -67,7 +67,7 @@ def flows(node: Node, tracked: Callable[[Node], bool]) -> bool:
 
 
 TRAINS: weakref.WeakKeyDictionary[Node, bool] = weakref.WeakKeyDictionary()
-"""What `trains` has found: nodes never change."""
+"""Results of `trains`, kept because nodes never change."""
 
 
 def trains(node: Node) -> bool:
@@ -90,7 +90,8 @@ def trains(node: Node) -> bool:
 class Symbol(Operators):
     """A tensor of a graph that has no value yet. Hashable by identity, so it can be a key of a feed.
 
-    It has the eager tensor's attributes and methods. What can't mean the same raises an error that says what to write instead.
+    It has the eager tensor's attributes and methods. A method that can't mean the same raises an error that gives the
+    alternative.
     """
 
     __slots__ = ("__weakref__", "graph", "node")

@@ -1,4 +1,4 @@
-"""What a value was derived from: for numerics that have to repeat it one operation after the other.
+"""The derivation of a value, for strict numerics, which repeats it one operation after the other.
 
 Fast numerics take the first input of these ops, and nothing of the others.
 """

@@ -1,7 +1,7 @@
-"""What attributes of op records may be: the vocabulary for `OpDef.attrs`.
+"""Constraints on the attributes of op records: the vocabulary of `OpDef.attrs`.
 
-Everything that an op's meaning, its layout rules or its kernels take for granted is said here, because nobody asks again:
-a graph may come from a file, or node by node from a program.
+Everything that an op's meaning, its layout rules or its kernels take for granted is stated here, because it is not checked
+again: a graph may come from a file, or node by node from a program.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def _result(extent: Any, kernel: Any, stride: int, padding: Pair, dilation: int)
 def check_conv(x: Shape, w: Shape, padding: Any, dilation: Any, groups: int) -> None:
     """Raises ShapeError, in PyTorch's words, unless weights (o, c / groups, *kernel) fit an input (n, c, *extents).
 
-    What is not known yet is taken to fit.
+    Unknown extents are assumed to fit.
     """
     if w[0] is not None and w[0] % groups:
         raise ShapeError(
@@ -375,7 +375,7 @@ def conv2d(
 
 
 def _with_zeros(x: Any, axis: int, count: int) -> Any:
-    """x with so many zeros behind its last element along an axis."""
+    """x with `count` zeros after its last element along an axis."""
     if not count:
         return x
     zero = F.zeros_like(F.getitem(x, (*((slice(None),) * axis), slice(0, 1))))

@@ -92,7 +92,7 @@ def frame(lines: list[Line], extent: int) -> Pair:
 
 
 def filled(values: np.ndarray) -> list[int]:
-    """Up to a multiple of eight; what is computed for the repeats is not stored."""
+    """Padded to a multiple of eight by repeats, whose results are not stored."""
     rest = -values.size % 8
     return [*values.tolist(), *([int(values[-1])] * rest if values.size else [])]
 
@@ -140,7 +140,7 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
         at += len(table)
         taps_in_all += offsets.size
     parts, part = spec.groups * -(-channels // lanes), taps_in_all * lanes
-    # what is walked again for each part or image comes from the L3 cache or from memory
+    # data read again for each part or image comes from the L3 cache or from memory
     by_part = parts * part * dtype.itemsize > NEAR and held * spec.groups * tall * wide < part
     packed = whole_lines(part if by_part else parts * part)
     kept = whole_lines(held * tall * wide) if framed else 0

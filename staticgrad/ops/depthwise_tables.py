@@ -23,7 +23,7 @@ VECTOR = 64
 
 
 def _frame(lines: tuple[list[Line], list[Line]], extents: Pair, residues: Pair) -> tuple[int, ...]:
-    """What the kernels know of a source: see `sizes` there, from the frame's top to the elements of a framed plane."""
+    """The sizes of a source that kernels read: see `sizes` there, from the frame's top to the elements of a framed plane."""
     (top, tall), (left, wide) = (frame(part, extent) for part, extent in zip(lines, extents, strict=True))
     tall, wide = (-(-d // r) for d, r in zip((tall, wide), residues, strict=True))
     return top, left, *residues, tall, wide, tall * wide * residues[0] * residues[1]

@@ -122,7 +122,7 @@ def _without_repeats(term: str, x: Any) -> tuple[str, Any]:
 
 
 def _summed(term: str, x: Any, kept: set[str]) -> tuple[str, Any]:
-    """Subscripts that nobody needs any more summed over."""
+    """Sum over the subscripts that no other operand and no result has."""
     axes = tuple(i for i, s in enumerate(term) if s not in kept)
     return ("".join(s for s in term if s in kept), F.sum(x, axes)) if axes else (term, x)
 

@@ -1,4 +1,4 @@
-"""Records of what moves elements by integer positions: gathers, the scatters that are their cotangents, range checks."""
+"""Records of ops that move elements by integer positions: gathers, the scatters that are their cotangents, range checks."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _scattered_to(types: Sequence[TensorType], attrs: Any) -> list[tuple[int, in
 
 
 def _of_table(types: Sequence[TensorType], attrs: Any, table: Range, *indices: Range) -> Range:
-    """What is picked is an element of the table."""
+    """The picked items are elements of the table."""
     return table
 
 
@@ -222,7 +222,7 @@ scatter_op: OpDef = define(
 
 
 def _flat(node: Node, op: OpDef, x: Any, before: tuple[Any, ...], indices: Sequence[Any]) -> Any:
-    """A gather from x, or a scatter to what is like x, by one index: several are one position in joined axes."""
+    """A gather from x, or a scatter to the shape of x, by one index: several indices become one position in joined axes."""
     axis, extents = node.attrs["axis"], x.shape[node.attrs["axis"] :][: len(indices)]
     position = F.astype(indices[0], int64)
     for index, n in zip(indices[1:], extents[1:], strict=True):
@@ -232,12 +232,12 @@ def _flat(node: Node, op: OpDef, x: Any, before: tuple[Any, ...], indices: Seque
 
 
 def _pick_lookup(node: Node) -> Lookup | None:
-    """Along the first axis, what is picked are rows."""
+    """Along the first axis, the picked items are rows."""
     return Lookup(0, 1) if node.attrs["axis"] == 0 else None
 
 
 def _put_scatter(node: Node) -> Scatter | None:
-    """Along the first axis, what is added are rows."""
+    """Along the first axis, the added items are rows."""
     return Scatter(0, 2) if node.attrs["axis"] == 0 and node.type.dtype in ADDED else None
 
 
@@ -287,7 +287,7 @@ def _index_add_infer(x: TensorType, values: TensorType, index: TensorType) -> Te
 
 
 def _index_add_eval(x: np.ndarray, values: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """What goes to one row is summed before it is added: many small steps are not lost beside a large x."""
+    """Contributions to one row are summed before they are added: many small steps are not lost beside a large x."""
     rows, place = np.unique(index, return_inverse=True)
     total = np.zeros((len(rows), *x.shape[1:]), x.dtype)
     np.add.at(total, place.reshape(index.shape), values)
@@ -370,7 +370,7 @@ def _match(x: Any, index: Any, axis: int) -> Any:
 
 
 def _along_expand(node: Node, x: Any, index: Any) -> Any:
-    """A single position per row is a masked sum, which fuses with what made x."""
+    """A single position per row is a masked sum, which fuses with the producer of x."""
     axis = node.attrs["axis"]
     if index.shape[axis] != 1:
         place = _places(x.shape, node.type.shape, F.astype(index, int64), axis)

@@ -123,7 +123,7 @@ def _general(x: Any, key: Any) -> Any:
 
 
 def _as_mask(k: Any) -> Any:
-    """One key, with masks as boolean arrays: what the values are has to be known now."""
+    """One key, with masks as boolean arrays, whose values have to be known now."""
     if isinstance(k, (bool, np.bool_)):
         return np.asarray(k)
     if isinstance(k, list):
@@ -195,7 +195,7 @@ class Along(NamedTuple):
 def _subscript(x: Any, keys: list[Any]) -> Any:
     slices: list[Any] = []
     insert: list[int] = []  # axes of extent 1 that are new
-    arrays: list[tuple[int, Any]] = []  # axis of what is left of x with those axes, index
+    arrays: list[tuple[int, Any]] = []  # axis of the remaining x, index
     place = 0
     for k in keys:
         if k is None:

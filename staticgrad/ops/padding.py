@@ -1,4 +1,4 @@
-"""Padding with a value, or with what the tensor itself holds: slices of it, joined to it."""
+"""Padding with a value, or with slices of the tensor itself, concatenated to it."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ for _name, _logical, _text in (
 for _bitwise, _operator in (
     (np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_), (np.bitwise_xor, operator.xor),
 ):  # fmt: skip
-    # with the tensor in front, whose operators say what they take
+    # the tensor first: its operators check the other operand
     numpy_twin(_bitwise)(lambda x, y, _op=_operator: _op(x, y) if isinstance(x, Operators) else _op(y, x))
 numpy_twin(np.invert)(operator.invert)
 
@@ -329,7 +329,7 @@ divisor_op = define(
 
 
 def _checked(op: OpDef) -> Callable[[Any, Any], Any]:
-    """The public function of a division, which looks at the divisors of integers first."""
+    """The public function of a division, which checks integer divisors first."""
     plain = getattr(F, op.name)
 
     @functools.wraps(plain)
@@ -397,7 +397,7 @@ cast = define(
     )
 )
 
-# public functions that look at their arguments first -------------------------------------------------------------
+# public functions that check their arguments first ---------------------------------------------------------------
 
 
 @public

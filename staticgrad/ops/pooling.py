@@ -347,7 +347,7 @@ def max_pool2d(
     """The largest element of each window; the gradient goes to the first of equals.
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, h', w') with h' = (h + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
-    `stride`: the kernel's size when left out; what is padded never wins. ceil_mode: divided up instead of down, for a last
+    `stride`: the kernel's size when left out; padding is never the maximum. ceil_mode: divided up instead of down, for a last
     window that reaches out of x. Raises ShapeError, ArgumentError.
     """
     return _max_pool("max_pool2d", x, 2, kernel_size, stride, padding, dilation, ceil_mode)
@@ -381,7 +381,7 @@ def avg_pool2d(
 ) -> Any:
     """The mean of each window. Shapes and settings as for `max_pool2d`.
 
-    Zeros of the padding (not what a window of `ceil_mode` reaches beyond it) count in the divisor unless `count_include_pad`
+    Zeros of the padding (not the overhang of a `ceil_mode` window) count in the divisor unless `count_include_pad`
     is False. Raises ShapeError, ArgumentError.
     """
     return _avg_pool("avg_pool2d", x, 2, kernel_size, stride, padding, ceil_mode, count_include_pad)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 Structure = Any
-"""What is left of a tree without its leaves; equal for trees of one structure."""
+"""A tree without its leaves; equal for trees of one structure."""
 
 LEAF = "*"
 

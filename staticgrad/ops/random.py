@@ -57,7 +57,7 @@ def _uniform_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtyp
 
 
 def _filled(extents: Any, dtype: np.dtype, rng: np.ndarray, index: int, numbers: Callable[..., np.ndarray]) -> np.ndarray:
-    """`numbers` of the words of each element, piece by piece: what they are made of takes many times their memory."""
+    """`numbers` of the words of each element, in chunks: intermediate values take many times their memory."""
     out = np.empty(math.prod(extents), dtype)
     for first in range(0, len(out), PIECE):
         part = out[first : first + PIECE]
@@ -232,7 +232,7 @@ generator = Generator(int.from_bytes(os.urandom(7), "little"))
 
 
 def current() -> Generator:
-    """What eager code draws from: the generator, or the stream of the loop or branch that it is in."""
+    """The source of eager draws: the generator, or the stream of the enclosing loop or branch."""
     return generator if state.stream is None else state.stream
 
 

@@ -348,7 +348,7 @@ def ndim_of(x: Any) -> int:
 def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], elementwise: str = "") -> None:
     """Make the op a public function in `F`, which these functions of NumPy reach too.
 
-    elementwise: what it is of two tensors, as in PyTorch.
+    elementwise: the meaning of the name for two tensors, as in PyTorch.
     """
 
     def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -447,7 +447,7 @@ def _root(total: Any) -> Any:
 
 
 def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
-    """What a float32 total rounds off adds up along the axis, so totals are carried in float64."""
+    """Rounding errors of a float32 total accumulate along the axis, so totals are carried in float64."""
     return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""What several op records share: shape inference, promotion and broadcasting of cotangents."""
+"""Parts that op records share: shape inference, promotion and broadcasting of cotangents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def boolean(operands: Sequence[Any]) -> list[np.dtype]:
 
 
 keep = None
-"""Tensors keep their dtype, scalars take their own: what ops do that say nothing about promotion."""
+"""Tensors keep their dtype, scalars take their own: the default promotion of ops."""
 
 
 def first_boolean(operands: Sequence[Any]) -> list[np.dtype]:
@@ -59,7 +59,7 @@ def compared(*types: TensorType) -> TensorType:
 
 
 def joint(*ranges: Range) -> Range:
-    """The range of what may be any of these."""
+    """The union of integer ranges."""
     known = [r for r in ranges if r is not None]
     return (min(r[0] for r in known), max(r[1] for r in known)) if known and len(known) == len(ranges) else None
 

@@ -1,4 +1,4 @@
-"""What users give convolutions, pooling and padding: numbers per axis, padding, batches, each brought to one form."""
+"""The settings of convolutions, pooling and padding (numbers per axis, padding, batches), normalized to one form."""
 
 from __future__ import annotations
 

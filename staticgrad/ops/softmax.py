@@ -34,7 +34,7 @@ def _logsumexp_expand(node: Node, x: Any) -> Any:
 
 
 def safe_top(x: Any, axis: Axes) -> Any:
-    """The maximum, 0 where it is infinite: what `logsumexp` subtracts before exp."""
+    """The shift that `logsumexp` subtracts before exp: the maximum, or 0 where that is infinite."""
     top = apply(max_op, x, axis=axis, keepdims=True)
     return F.where(F.isfinite(top), top, 0)
 

@@ -1,6 +1,6 @@
 """Which rows of an array may be other than 0: noted where a scatter makes it, so that an optimiser can leave the others alone.
 
-Eager gradients are whole arrays. What they came from is kept beside them, for as long as they live.
+Eager gradients are dense arrays. Their sparse origin is kept beside them while they live.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rows_of(array: np.ndarray) -> np.ndarray | None:
 
 
 def carry(to: np.ndarray, *parts: np.ndarray) -> np.ndarray:
-    """Note for `to`, the sum of the parts (or their copy), what is known of these; forget it where one is not known."""
+    """Record for `to`, the sum (or copy) of the parts, the union of their rows; forget it where one of them has no record."""
     if _noted:
         rows = [rows_of(part) for part in parts]
         known = [r for r in rows if r is not None]

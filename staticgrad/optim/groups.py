@@ -15,7 +15,7 @@ from ..ops.leaves import hyper
 from .checks import is_one_number
 
 BOOKKEEPING = frozenset({"initial_lr"})
-"""What schedulers keep in a group: no step reads it."""
+"""Entries that schedulers keep in a group; no step reads them."""
 
 
 class ParamGroup(dict[str, Any]):
@@ -89,7 +89,7 @@ class ParamGroup(dict[str, Any]):
             self._put(key, value)
 
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
-        """(key, what it is to Python): equal structures give equal traces of a step, whatever the numbers are."""
+        """(key, Python type and identity): equal structures give equal traces of a step, whatever the numbers are."""
         return tuple((key, _form(key, self[key])) for key in sorted(self.keys() - BOOKKEEPING))
 
     def uses(self, key: str) -> bool:
@@ -114,7 +114,7 @@ def _form(key: str, value: Any) -> Hashable:
 
 
 def as_groups(params: Any) -> list[dict[str, Any]]:
-    """What a user gives as parameters, as a list of dicts. Raises ArgumentError."""
+    """The user's parameters as a list of groups (dicts). Raises ArgumentError."""
     if isinstance(params, (Operators, np.ndarray, Mapping, str)) or not isinstance(params, Iterable):
         raise ArgumentError(
             "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "

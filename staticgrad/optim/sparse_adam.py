@@ -104,7 +104,7 @@ def _of_array(g: Tensor) -> tuple[Any, Any] | None:
 
 
 def _of_graph(g: Any, p: Any) -> tuple[Any, Any] | None:
-    """The same of a gradient in a graph, read off what it is made of; rows may be repeated."""
+    """The same for a gradient in a graph, from the node that computes it; rows may repeat."""
     op, inputs, attrs = g.node.op, g.node.inputs, g.node.attrs
     operands = [Symbol(g.graph, node) for node in inputs]
     if op is scatter_op:

@@ -35,7 +35,7 @@ def compare(
     of their shapes; numbers, modules and optimizers are passed as they are.
     grad: compare gradients: of the sum of all floating results, with respect to the floating arguments and to whatever
     tensors the function reaches that require grad. For a function that calls `backward` itself, a training step, they
-    are what it leaves in `.grad`, which a Session does not have.
+    are the values it leaves in `.grad`, which a Session does not have.
     repeats: timed calls per mode. seed: of the random draws; all modes start from the same state of the generator,
     and so draw the same numbers.
 

@@ -1,4 +1,4 @@
-"""What is compared: a function, its arguments, and what it reaches, which is put back as it was."""
+"""The subject of a comparison: a function, its arguments, and the state that it reaches, which is restored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..tracing.reach import Guards
 
 
 class Case:
-    """What is compared: the function, its arguments by name, and the tensors that it reaches."""
+    """The function, its arguments by name, and the tensors that it reaches."""
 
     def __init__(self, fn: Callable[..., Any], args: Sequence[Any], differentiate: bool):
         self.fn = fn
@@ -56,11 +56,11 @@ class Case:
 
     @property
     def parameters(self) -> dict[str, Tensor]:
-        """What the function reaches and may be differentiated by."""
+        """The tensors that the function reaches and that require gradients."""
         return {name: tensor for name, tensor in self.tensors.items() if tensor.requires_grad}
 
     def values(self, result: Any) -> dict[str, np.ndarray]:
-        """The values in a result, and those that the function left in what it changes, by name."""
+        """The values in a result, and those of the tensors that the function changes, by name."""
         found = {name: plain(x) for name, x in leaves_of(result) if is_value(x)}
         return {**found, **{f"{name} after": plain(self.tensors[name]) for name in self.changed}}
 
@@ -80,7 +80,7 @@ def _mapped(name: str, arg: Any, make: Callable[[str, np.ndarray], Any]) -> Any:
 
 
 def leaves_of(result: Any, name: str = "result") -> list[tuple[str, Any]]:
-    """What a result consists of, by name."""
+    """The arrays of a result, by name."""
     if isinstance(result, dict):
         return [leaf for key, part in result.items() for leaf in leaves_of(part, f"{name}[{key!r}]")]
     if isinstance(result, (list, tuple)):

@@ -49,20 +49,20 @@ MEANINGS = {
     "backward": "gradient",
     "effect": "effect",
 }
-"""What the legend says of `kind_of`."""
+"""The legend's text for each result of `kind_of`."""
 
 
 def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: str | None = "auto") -> Any:
-    """Draw a Graph, the tape behind eager tensors, the graph behind symbols, or the plan of a compiled function.
+    """Draw a Graph, the tape of eager tensors, the graph of symbols, or the plan of a compiled function.
 
     what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, or its plan.
     path: where to write it, by its ending: .svg, .png or .pdf need matplotlib, .dot (Graphviz's text) does not. None
     returns a matplotlib Figure that belongs to no window: notebooks show it, `figure.savefig` writes it.
     backward: whether the gradients of a tensor are drawn too (as in `graph_of`); False leaves them out of a Graph.
-    group: "module" draws what uses the parameters of one module (by the dots or slashes in their names), or stands on
-    one line, as one box that counts its nodes and tells the types of what leaves it; "kernel", of a compiled function,
-    what one row of the plan computes; None every node, up to 300 of them. "auto": by kernel for a compiled function; else
-    by module from 150 nodes on, with outer modules or runs of nodes where that leaves too many boxes. A .dot file has all
+    group: "module" draws the ops that use the parameters of one module (by the dots or slashes in their names), or stand on
+    one line, as one box with the number of its nodes and the types of its outputs; "kernel", of a compiled function,
+    the nodes of one instruction of the plan; None every node, up to 300 of them. "auto": by kernel for a compiled function;
+    else by module from 150 nodes on, with outer modules or runs of nodes where that leaves too many boxes. A .dot file has all
     nodes: groups frame them, and "auto" has none.
 
     Each box names the node, its type, its attributes and the user's line; operands enter it from left to right, and
@@ -148,7 +148,7 @@ def _check_inches(width: float, height: float) -> None:
 
 
 def _check_size(graph: Graph, groups: Sequence[Group]) -> None:
-    """Raises ArgumentError for a picture that nobody could look at."""
+    """Raises ArgumentError for a picture too large to look at."""
     count = boxes(graph, groups, inside_of(graph))
     if count > MOST:
         raise ArgumentError(

@@ -37,7 +37,7 @@ class Group:
     """Members whose value is used outside, or a result."""
 
     def lines(self) -> list[str]:
-        """What the box says: how many nodes of which ops, and the types of what leaves it."""
+        """The text of the box: its ops with their counts, and the types of its outputs."""
         ops = Counter(node.op.name for node in self.nodes if not node.op.leaf)
         leaves = Counter(node.op.leaf for node in self.nodes if node.op.leaf)
         texts = [f"{n} {name}" for name, n in ops.most_common(SHOWN)]
@@ -106,7 +106,7 @@ def groups_of(graph: Graph, label: Label, inside: Iterable[Node] = ()) -> list[G
                 if before[later] >> g & 1:
                     before[later] |= more
     results, users = set(graph.outputs.values()), graph.users()
-    for node, g in number.items():  # what only one group reads is a part of it, but for inputs
+    for node, g in number.items():  # a node that only one group reads belongs to it, unless it is an input
         if node.op.leaf not in ("", "placeholder") and names[g] is None and node not in results and len(members[g]) == 1:
             readers = {number[user] for user in users[node] if user in number}
             if len(readers) == 1 and names[to := readers.pop()] is not None:
@@ -131,7 +131,7 @@ def scope_of(name: str) -> str:
 
 def by_module(graph: Graph) -> dict[Node, str]:
     """The module of each node: the scope of the parameters that it uses, else that of others on the same line of the
-    user's, of the operand, or the line itself. Gradients are apart from what they are the gradients of. Parameters have
+    user's, of the operand, or the line itself. Gradients have groups of their own. Parameters have
     the names that `named_parameters`, or making an optimizer of `model.parameters()`, gave them."""
     parameters: dict[Node, str] = {}
     found: dict[Node, str] = {}
@@ -217,7 +217,7 @@ def boxes(graph: Graph, groups: Sequence[Group], inside: set[Node]) -> int:
 
 
 def by_kernel(plan: Any) -> tuple[Graph, dict[Node, str]]:
-    """The graph of a plan, and the row that computes each node; what moves no data is computed with its operand."""
+    """The graph of a plan, and the instruction that computes each node; a view belongs to its operand."""
     graph: Graph = plan.ir
     names: dict[Node, str] = {}
     for i, row in enumerate(plan.rows):

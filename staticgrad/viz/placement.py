@@ -46,7 +46,7 @@ class Box:
     places: int = 0
     """How many of the last lines tell where the node comes from."""
     nodes: tuple[Node, ...] = ()
-    """What it stands for: the node, or those of a group."""
+    """The nodes it stands for."""
     layer: int = 0
     x: float = 0.0
     y: float = 0.0
@@ -214,7 +214,7 @@ def _parents(box: Box, boxes: dict[Node, Box]) -> list[Box]:
 
 
 def _kind(target: Box, source: Box) -> str:
-    """What goes along an edge: a value, only its shape, or nothing but order."""
+    """The kind of an edge: a value, a shape only, or a control dependency."""
     given = set(source.nodes)
     roles = {
         "shape" if i in node.op.shape_only else "value"

@@ -1,4 +1,4 @@
-"""What `scan`, `while_loop` and `cond` have in common: where they run, and what a body has to keep."""
+"""Parts that `scan`, `while_loop` and `cond` share: the choice of mode, and the invariants of a body."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def eager_tensors(leaves: Sequence[Any], likes: Sequence[Any] = ()) -> list[Any]
 
 
 def own(results: Sequence[Any]) -> list[Any]:
-    """Results in memory of their own, as they are in a graph, also where a function returns what was there before."""
+    """Results in memory of their own, as they are in a graph, also where a function returns a value from outside."""
     return [F.clone(x) for x in results]
 
 
-# what a body has to keep ---------------------------------------------------------------------------------------------
+# invariants of a body ------------------------------------------------------------------------------------------------
 
 
 def check_structure(what: str, before: Any, after: Any) -> None:
@@ -86,7 +86,7 @@ def check_callable(what: str, fn: Any) -> None:
 
 
 def iterations(value: Any, what: str, least: int) -> int:
-    """A number of iterations. Raises ArgumentError for what is no whole number, and for one below `least`."""
+    """A number of iterations. Raises ArgumentError unless it is an integer of at least `least`."""
     try:
         number = least - 1 if isinstance(value, (bool, np.bool_, Symbol)) else index(value)
     except TypeError:

@@ -30,7 +30,7 @@ def scan(
 ) -> tuple[Any, Any]:
     """A loop that carries a state and collects results, like `jax.lax.scan`: returns (last carry, stacked ys).
 
-    fn(carry, x) -> (carry, y). init: the first carry; xs: what to walk along the leading axis of, None for nothing;
+    fn(carry, x) -> (carry, y). init: the first carry; xs: the tensors to iterate over along their leading axis, or None;
     both nested tuples, lists or dicts of tensors, like y. The carry keeps its structure, shapes and dtypes. length: the
     number of iterations where there are no xs. reverse: from the last x to the first; ys lie where their x was.
     checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
@@ -108,7 +108,7 @@ class _Scan:
         for t in reversed(range(n)) if self.reverse else range(n):
             carry, ys = self._step(carry, [x[t] for x in items])
             made.append(ys)
-        if not made:  # what it would make: of an item of zeros
+        if not made:  # the types of its results, from an item of zeros
             ys = self._step(carry, [F.sum(x[:0].detach(), 0) if x.dtype.kind == "f" else x[:0].sum(0).astype(x.dtype)
                                     for x in items])[1]  # fmt: skip
             return unflatten(self.spec, own(carry)), unflatten(self.y_spec, [F.expand_dims(y.detach(), 0)[:0] for y in ys])

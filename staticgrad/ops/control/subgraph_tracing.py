@@ -1,4 +1,4 @@
-"""From a Python function to a subgraph: it runs once on symbols, and what it appended to the graph moves into a body.
+"""From a Python function to a subgraph: it runs once on symbols, and the nodes that it appended to the graph move into a body.
 
 The function runs in the graph around it, so whatever it uses from outside is found by itself: values that do not depend
 on a loop's parameters stay outside, computed once, and enter the body as constants. Every tensor from outside is handed in,
@@ -36,7 +36,7 @@ def in_graph(graph: Graph, op: str, args: tuple[Any, ...], **attrs: Any) -> Any:
 
 @contextmanager
 def entered(graph: Graph) -> Iterator[None]:
-    """While a body is being built, new tensors go to its graph: what is drawn at random, too. A trace takes all by itself."""
+    """While a body is being built, new tensors go to its graph, random draws included. A trace takes all by itself."""
     graphs = [graph] if state.tracer is None else []
     state.graphs += graphs
     state.inside += 1
@@ -57,7 +57,7 @@ def symbol(graph: Graph, value: Any, like: Any = None) -> Any:
 
 
 class Draws:
-    """The random numbers of the body of a loop or branch: a stream of its own, of one draw of what is around it.
+    """The random numbers of the body of a loop or branch: a stream of its own, derived from one draw of the surrounding stream.
 
     Around what builds the node. always: the draw is taken even if the body has no use for it. count: how many the body took
     in one iteration.
@@ -101,7 +101,7 @@ class Draws:
 class Traced:
     """One run of `fn` on parameters of the given types.
 
-    structure, results: what it returned; captured: the nodes from outside that the results need. `closed`: the function
+    structure, results: its return value; captured: the nodes from outside that the results need. `closed`: the function
     has no parameters, and everything that it appended is part of it (a branch), else only what depends on them.
     """
 
@@ -156,12 +156,12 @@ class Traced:
         return inside
 
     def _shared(self) -> set[Node]:
-        """What stands for eager tensors and their tape: others use it too."""
+        """The nodes for eager tensors and their tape, which other bodies share."""
         captured = getattr(self.graph, "captured", {}).values()
         return {*getattr(self.graph, "replayed", {}).values(), *(known.node for known in captured)}
 
     def _own_numbers(self, added: Iterable[Node]) -> set[Node]:
-        """The constants that the function wrote, and what is made of them alone."""
+        """The constants that the function wrote, and nodes that depend on nothing else."""
         shared, found = self._shared(), set[Node]()
         for node in added:
             made = node.inputs and node.op.pure and all(i in found for i in node.inputs)
@@ -178,7 +178,7 @@ class Traced:
         return [node for node in found if node not in inside and node not in self.numbers]
 
     def subgraph(self, captured: Sequence[Node], extra: Sequence[TensorType] = ()) -> Subgraph:
-        """The body as a function of what is captured (by it, or by others beside it), then of the parameters."""
+        """The body as a function of the captured values (its own and those of sibling bodies), then of the parameters."""
         body = Graph(intern=True)
         moved = {node: twin(body, node) for node in captured}
         params = [twin(body, node) for node in self.params]
@@ -190,7 +190,7 @@ class Traced:
         )  # fmt: skip
 
     def _as_written(self, captured: Sequence[Node], extra: Sequence[TensorType]) -> Subgraph:
-        """All that the function computed, in its order: what each iteration repeats too, and twice what it wrote twice."""
+        """Every operation of the function in program order, loop-invariant and repeated ones included."""
         body = Graph()
         places = {node: twin(body, node) for node in (*captured, *self.params)}
         given = [*places.values(), *(parameter(body, kind) for kind in extra)]
@@ -237,7 +237,7 @@ def twin(graph: Graph, node: Node, kind: TensorType | None = None) -> Node:
 
 
 def copied(body: Graph, results: Sequence[Node], moved: dict[Node, Node], *, lean: bool = False) -> list[Node]:
-    """The results and what they need as nodes of `body`; `moved` says where it begins, and where everything went.
+    """The results and their ancestors as nodes of `body`; `moved` maps the inputs, and receives every copied node.
 
     lean: operands of which only the shape is read, and known, become leaves.
     """

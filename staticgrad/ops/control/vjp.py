@@ -1,8 +1,8 @@
 """Gradients of loops and branches, which are loops and branches again, so they can be differentiated any number of times.
 
-The gradient of a loop runs its iterations backwards. What the transposed body needs of iteration t, the forward loop puts
-on stacks (its *residuals*): not what is cheap to compute again from other residuals, and with `remat` nothing but the
-carries. Cotangents of carries are carried, those of items are stacked, those of constants are summed in carries.
+The gradient of a loop runs its iterations backwards. The values of iteration t that the transposed body needs are put by the
+forward loop on stacks (its *residuals*): not what is cheap to compute again from other residuals, and with `remat` nothing but
+the carries. Cotangents of carries are carried, those of items are stacked, those of constants are summed in carries.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _apart():
 class Joint:
     """A body with the nodes of its gradient, in one graph.
 
-    early: what can be computed in the forward loop already; late: what needs cotangents.
+    early: nodes that the forward loop can compute; late: nodes that need cotangents.
     """
 
     def __init__(self, body: Subgraph):
@@ -92,7 +92,7 @@ class Joint:
         return [None if g is None else g.node for g in found]
 
     def mark(self) -> None:
-        """Find what is late, now that the gradient is there."""
+        """Find the late nodes, once the gradient is built."""
         for node in self.graph.nodes:
             if any(i in self.late for i in node.inputs):
                 self.late.add(node)
@@ -102,7 +102,7 @@ class Joint:
         return position in node.op.shape_only and node.inputs[position].type.static
 
     def frontier(self, results: Sequence[Node]) -> list[Node]:
-        """Early nodes that the late ones behind `results` read."""
+        """Early nodes that late ancestors of `results` read."""
         def read(node: Node) -> list[Node]:
             return [i for p, i in enumerate(node.inputs) if not self.known(node, p)] if node in self.late else []
 
@@ -133,7 +133,7 @@ def residuals(joint: Joint, loop: Loop, needs: Sequence[Node], remat: bool) -> l
     kept: dict[Node, None] = {}
 
     def leaves(root: Node) -> list[Node]:
-        """What a value is made of, down to what is not cheap."""
+        """The ancestors of a value, up to expensive ones."""
         def ends(node: Node) -> bool:
             return node in loop.carry_params or not (remat or _cheap(node))
 

@@ -44,7 +44,7 @@ def while_loop(
     at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only. Both
     functions may draw random numbers, as in `scan`.
 
-    In a graph it is one node, and differentiable to any order: its gradient keeps what it needs on a stack that grows
+    In a graph it is one node, and differentiable to any order: its gradient keeps residuals on a stack that grows
     with the number of iterations. Eagerly, a Python loop.
     """
     check_callable("while_loop: cond", cond)

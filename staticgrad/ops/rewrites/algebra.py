@@ -1,6 +1,6 @@
 """The laws by which the compiler simplifies graphs: data, one record per law.
 
-A law holds for all values, NaN and infinity included, unless it says what it assumes.
+A rule holds for all values, NaN and infinity included, unless it states an assumption.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .sparse_rules import ROWS, WHOLE
 
 
 def value_of(node: Node) -> Any:
-    """The number that every element of a constant has (also behind broadcasts), else None."""
+    """The number that every element of a constant (or of its broadcast) has, else None."""
     while node.op is REGISTRY["broadcast_to"] or node.op is REGISTRY["reshape"]:
         node = node.inputs[0]
     if node.op is not constant:
@@ -246,7 +246,7 @@ def _exp_of_log_softmax(node: Node, x: Any) -> Any:
 
 
 def _exp_minus_logsumexp(node: Node, x: Any) -> Any:
-    """With the numbers that logsumexp is made of; where they are infinite, the result is what it was."""
+    """In terms of logsumexp's maximum and sum; infinite values keep their result."""
     if x.node.op is not REGISTRY["sub"]:
         return None
     a, b = x.node.inputs

@@ -1,7 +1,7 @@
-"""What can be done for all iterations of a loop at once, and which sum of parts is one value: laws as data.
+"""Ops that can run once for all iterations of a loop, and sums over iterations that are one op: rules as data.
 
-A rule of `AT_ONCE` gets a node of a body, and says what it does to a stack of one operand while the others stay the same.
-A rule of `SUMMED` says what the sum of a node over all iterations is, of the stacks of its factors.
+A rule of `AT_ONCE` gets a node of a body, and returns the same computation on a stack of one operand, the others unchanged.
+A rule of `SUMMED` returns the sum of a node over all iterations, given the stacks of its factors.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ SUMMED = (_summed_product, _summed_sum)
 
 
 def terms(node: Node) -> list[Node]:
-    """What a value is the sum of."""
+    """The terms of a value that is a sum."""
     add, found, waiting = REGISTRY["add"], [], [node]
     while waiting:
         term = waiting.pop()
@@ -80,7 +80,7 @@ PART = 8
 
 
 def slice_of_elements(node: Node, x: Any) -> Any:
-    """A slice of f(a, b) is f of slices, for a cheap f: what reads it need not wait for the whole."""
+    """A slice of f(a, b) is f of slices, for a cheap f: its readers need not wait for the whole."""
     inner = x.node
     emit = inner.op.emit
     if not isinstance(emit, Pointwise) or emit.cost > 1 or inner.op.shape_only or PART * node.type.size < inner.type.size:
@@ -94,7 +94,7 @@ def slice_of_elements(node: Node, x: Any) -> Any:
 
 
 def _sliced(x: Any, slices: Any, ndim: int) -> Any:
-    """A slice of what is broadcast against `ndim` axes."""
+    """A slice of an operand that is broadcast against `ndim` axes."""
     own = slices[ndim - len(x.shape) :]
     return apply(REGISTRY["slice"], x, slices=own) if x.shape and own else x
 

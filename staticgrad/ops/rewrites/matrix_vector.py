@@ -35,7 +35,7 @@ def outer_product(node: Node, a: Any, b: Any) -> Any:
 
 
 def times_column(node: Node, a: Any, b: Any) -> Any:
-    """(m, k) @ (k, 1), summed along rows of a, or down the columns of what it is the transpose of."""
+    """(m, k) @ (k, 1), summed along the rows of a, or down the columns of its transpose."""
     if len(a.shape) != 2 or len(b.shape) != 2 or b.shape[1] != 1 or node.type.dtype.kind != "f":
         return None
     if _turned(b) is not None and not _weight(b):

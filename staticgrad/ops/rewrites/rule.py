@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RewriteRule:
-    """`ops`: the names it looks at (empty: all); `law`: what it states.
+    """`ops`: the names of the ops it applies to (empty: all); `law`: the identity it states.
 
     `apply(node, *inputs)` gets a node of the new graph with symbols of its operands, and returns the symbol that may
     replace it, or None.

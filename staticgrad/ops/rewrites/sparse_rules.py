@@ -12,7 +12,7 @@ from .rule import RewriteRule
 
 
 def _rows(x: Any) -> tuple[Any, Any] | None:
-    """(values, index) of what is a scatter to rows, times numbers: c scatter(v) = scatter(c v) for a finite c."""
+    """(values, index) of a scatter to rows that is scaled by numbers: c scatter(v) = scatter(c v) for a finite c."""
     op, operands = x.node.op, [Symbol(x.graph, i) for i in x.node.inputs]
     if op is put_op and x.node.attrs["axis"] == 0 and x.dtype.kind == "f":
         return operands[0], operands[2]
@@ -40,7 +40,7 @@ def _joined(node: Node, x: Any, y: Any) -> Any:
 
 
 def _added(node: Node, x: Any, y: Any) -> Any:
-    """Only to variables, which can take it in place: a copy of any other would cost what the scatter costs."""
+    """Only for variables, which are updated in place: copying any other operand would cost as much as the scatter."""
     for whole, part in ((x, y), (y, x)) if node.op is REGISTRY["add"] else ((x, y),):
         found = _rows(part)
         if found is not None and whole.node.op.leaf == "variable" and whole.shape == node.type.shape:
