@@ -47,7 +47,7 @@ def winner(x, plane, sizes, i, j):
 
 @merged
 def by_two(sizes):
-    """Windows of 2 x 2 side by side: what most networks use, in vectors."""
+    """Windows of 2 x 2 side by side, the most common pooling, in vectors."""
     square = sizes[6] == 2 and sizes[7] == 2 and sizes[8] == 2 and sizes[9] == 2
     inside = 2 * sizes[4] <= sizes[2] and 2 * sizes[5] <= sizes[3]
     return square and inside and sizes[10] == 0 and sizes[11] == 0 and sizes[12] == 1 and sizes[13] == 1

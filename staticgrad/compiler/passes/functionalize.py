@@ -1,7 +1,7 @@
-"""The first pass: what a run really computes.
+"""The first pass: the pure computation of a run.
 
 Cuts the graph at its feeds, resolves reads of variables to the values that they see, drops control edges that have done
-their work, and numbers the random draws. What comes out is pure: leaves, values, and a list of assignments.
+their work, and numbers the random draws. The result is pure: leaves, values, and a list of assignments.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def functionalize(
     draws: int | None = None,
     strict: bool = False,
 ) -> FunctionalGraph:
-    """See the module. Feeds may be any nodes: they become placeholders, and nothing behind them runs.
+    """See the module. Feeds may be any nodes: they become placeholders, and their operands don't run.
 
-    `effects` run too, but nobody asks for their values. draws: how many random draws a run takes, whether it uses them or
+    `effects` run too, without a result. draws: how many random draws a run takes, whether it uses them or
     not; the numbers of the draws stay. None: those that are left after the cut, numbered anew. strict: nodes that are alike
     stay two, and those that note what a gradient was derived from stay, unless a value on the way is fed.
     """
@@ -85,8 +85,8 @@ def functionalize(
 
 
 def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool) -> list[Node]:
-    """What the targets need, in order; in fast numerics, of nodes that are equal to an input only that."""
-    if strict or not any(node.op.equals is not None for node in graph.nodes):
+    """The ancestors of the targets, in order; in fast numerics a node that is equal to one of its inputs needs only that
+    input.""" if strict or not any(node.op.equals is not None for node in graph.nodes):
         return graph.reaching(targets, stop=stop)
 
     def read(node: Node) -> tuple[Node, ...]:
@@ -100,8 +100,8 @@ def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool
 
 
 def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
-    """What the results read: a variable that is only assigned needs no value, nor does what ran for its order alone."""
-    live = Graph(intern=graph.intern)
+    """The nodes that the results read: a variable that is only assigned needs no value, nor does a node that ran for its order
+    alone.""" live = Graph(intern=graph.intern)
     for node in graph.reaching(results):
         live.append(node)
     live.finish()

@@ -2,7 +2,7 @@
 
 Kernels read and write where an index says, without looking. The public functions check every index, so that nothing is
 added to their graphs. A graph from a file, or built node by node, may lack the check or have another one. What an integer
-can be follows from constants, checks and what carries them along (`OpDef.range`); it crosses into the bodies of loops.
+can be follows from constants, checks and the ops that pass them on (`OpDef.range`); it crosses into the bodies of loops.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class _Checks:
     def body(
         self, body: Subgraph, node: Node, key: str, types: Sequence[TensorType], given: Sequence[Range]
     ) -> tuple[Subgraph, list[Range]]:
-        """A body with its checks, and what its results can be."""
+        """A body with its checks, and the ranges of its results."""
         kinds, known = _operands(node, key, types), _operands(node, key, given)
-        if "carries" in node.attrs:  # what is carried changes from iteration to iteration
+        if "carries" in node.attrs:  # carries change from iteration to iteration
             at = node.attrs["consts"]
             known[at : at + node.attrs["carries"]] = [None] * node.attrs["carries"]
             kinds[at + node.attrs["carries"] :] = [
@@ -116,7 +116,7 @@ def _operands(node: Node, key: str, values: Sequence) -> list:
 
 
 def _results(node: Node, types: Sequence[TensorType], found: dict[str, tuple[Subgraph, list[Range]]]) -> list[Range]:
-    """What the results of a loop or branch can be."""
+    """The integer ranges of the results of a loop or branch."""
     if "carries" in node.attrs:
         loop = Loop(node.attrs, types)
         _, made = found["body"]

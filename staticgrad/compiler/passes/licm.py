@@ -1,10 +1,10 @@
-"""Work that a loop does once per iteration and that can be done once for all: before the loop, or behind it.
+"""Loop-invariant code motion: work of each iteration that can be done once for all, before or after the loop.
 
 - A value of constants alone is computed before the loop.
 - A product of items with a constant is one large product before the loop.
-- A sum over all iterations of products, or of sums, is one product or sum behind the loop, of stacks of its factors: the
+- A sum over all iterations of products, or of sums, is one product or sum after the loop, of stacks of its factors: the
   gradients of weights.
-- A product that is only stacked, with a constant, is one large product behind the loop: the gradients of items.
+- A product that is only stacked, with a constant, is one large product after the loop: the gradients of items.
 
 The rules are in `ops/rewrites/loop_rules.py`; here is where they apply. A loop whose number of iterations is not known when
 its plan is made keeps all but the first.
@@ -36,7 +36,7 @@ def hoist_invariants(draft: LoopBuilder) -> None:
 
 
 def _fixed(draft: LoopBuilder) -> set[Node]:
-    """What has the same value in every iteration."""
+    """The loop-invariant values."""
     found = {param for param, _ in draft.consts}
     for node in draft.graph.reaching(draft.roots):
         if node.op.leaf in ("constant", "shape") or (node.inputs and all(i in found for i in node.inputs)):
@@ -117,7 +117,7 @@ def _products_before(draft: LoopBuilder) -> None:
 
 
 def _stacked(draft: LoopBuilder, value: Node) -> Symbol | None:
-    """The values of all iterations of what is made of items element by element, outside the loop; None for others."""
+    """For a value computed elementwise from items: its stack over all iterations, outside the loop; None for others."""
     for param, operand in draft.items:
         if param is value:
             return Symbol(draft.outer, operand)
@@ -144,7 +144,7 @@ def _sums_behind(draft: LoopBuilder) -> None:
 
 
 def _summands(draft: LoopBuilder, carry: Carry) -> list[Node]:
-    """What is added to a carry that nothing reads but its own sum; empty for others."""
+    """The addends of a carry that only its own sum reads; empty for others."""
     parts = terms(carry.after)
     rest = [p for p in parts if p is not carry.param]
     others = [root for root in draft.roots if root is not carry.after]

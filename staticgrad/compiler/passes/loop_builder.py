@@ -1,4 +1,4 @@
-"""A loop while passes work on it: its body as one graph, and what stands for each parameter outside."""
+"""A loop while passes work on it: its body as one graph, and the outer operand of each parameter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Carry:
 
 @dataclass(eq=False)
 class Later:
-    """A value that is computed behind the loop: `combine(*stacks, *fixed)`. stacks: each an operand of the loop, or the
+    """A value that is computed after the loop: `combine(*stacks, *fixed)`. stacks: each an operand of the loop, or the
     number of one of its results."""
 
     stacks: list[Node | int]
@@ -54,12 +54,12 @@ class LoopBuilder:
         self.outs = [(value, n + j) for j, value in enumerate(made)]
         self.places: dict[int, Node] = {}
         self.later: dict[int, tuple[Node | None, list[Later]]] = {}
-        """Results that come about behind the loop: of a first value, and what is added to it."""
+        """Results that are computed after the loop: the sum of a first value and the addends."""
         self.fresh = self.steps
         self.wanted: set[int] = set()
 
     def operands(self) -> list[Node]:
-        """What the loop reads outside."""
+        """The outer values that the loop reads."""
         count = [self.count] if self.count is not None else []
         outside = [*(o for _, o in self.consts), *(c.init for c in self.carries), *(o for _, o in self.items)]
         return [*count, *outside, *self.places.values()]
@@ -76,7 +76,7 @@ class LoopBuilder:
 
     @property
     def roots(self) -> list[Node]:
-        """What the body has to compute."""
+        """The results of the body."""
         verdict = [self.verdict] if self.verdict is not None else []
         return [*verdict, *(c.after for c in self.carries), *(value for value, _ in self.outs)]
 
@@ -94,7 +94,7 @@ class LoopBuilder:
         self.graph = graph
 
     def prune(self, wanted: Iterable[int]) -> None:
-        """Drop results that nobody wants, parameters that nothing reads, and one of two parameters for one operand."""
+        """Drop unused results, unused parameters, and one of two parameters for one operand."""
         kept = self.wanted = set(wanted)
         self.outs = [(value, index) for value, index in self.outs if index in kept]
         self._invariant(kept)
@@ -169,7 +169,7 @@ class LoopBuilder:
             self.places[self.steps] = result_of(self.outer, made, len(order))
 
     def _finish(self) -> None:
-        """What comes behind the loop."""
+        """The computation after the loop."""
         for index, (first, parts) in self.later.items():
             total = None if first is None else Symbol(self.outer, first)
             for part in parts:

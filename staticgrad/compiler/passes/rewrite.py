@@ -1,4 +1,4 @@
-"""Rewriting by laws: one driver over data (`ops/rewrites/algebra.py`), with a log of what fired."""
+"""Rewriting by rules: one driver over data (`ops/rewrites/algebra.py`), with a log of the rules applied."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def simplify(
     seen: dict[Node, Node] = {}
 
     def better(node: Node, new: Graph) -> Node | None:
-        """What the first law that holds makes of it."""
+        """The replacement by the first rule that matches."""
         candidates = by_op.get(node.op.name, everywhere)
         if not candidates:
             return None
@@ -43,7 +43,7 @@ def simplify(
     def settled(node: Node, new: Graph) -> Node:
         """A law may build several nodes: those below the top are settled too, operands first. No call for each of them:
         they may be deeper than Python's stack."""
-        waiting = [(node, node, 0)]  # as it was asked for, as it is by now, laws applied
+        waiting = [(node, node, 0)]  # the requested node, its present form, rules applied
         while waiting:
             asked, now, applied = waiting.pop()
             if asked in seen:
@@ -69,5 +69,5 @@ def simplify(
 
     graph, first = rebuild(graph, results, rewrite)
     seen.clear()  # the functions refer to one another, and would keep all nodes until Python looks for cycles
-    live, second = rebuild(graph, [first[r] for r in results], copy)  # without what the laws left behind
+    live, second = rebuild(graph, [first[r] for r in results], copy)  # without nodes that rules made unused
     return live, {old: second[new] for old, new in first.items() if new in second}

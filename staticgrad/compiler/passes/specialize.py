@@ -18,7 +18,7 @@ Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
 
 
 def rebuild(graph: Graph, results: Sequence[Node], rewrite: Rewrite) -> tuple[Graph, dict[Node, Node]]:
-    """A copy of what `results` need: the new graph, and where each node went. Each node is
+    """A copy of the ancestors of `results`: the new graph, and the copy of each node. Each node is
     placed as `rewrite(new graph, old node, new inputs)` says. It interns if the other does."""
     new = Graph(intern=graph.intern)
     copies: dict[Node, Node] = {}
@@ -29,7 +29,7 @@ def rebuild(graph: Graph, results: Sequence[Node], rewrite: Rewrite) -> tuple[Gr
 
 def copy(new: Graph, node: Node, inputs: tuple[Node, ...], *, check: bool = False) -> Node:
     """The same node over new inputs, its type inferred again where theirs are others; operands that are read for their shape
-    become leaves. check: what its record says of operands and attributes is checked in any case."""
+    become leaves. check: every record's constraints on operands and attributes are checked again."""
     if not node.inputs:
         return new.append(node)
     only = node.op.shape_only
@@ -109,7 +109,7 @@ def _definition(node: Node, inputs: list[Any]) -> Any:
 
 
 def _one_sided(node: Node) -> bool:
-    """The reduced axes are all axes, the leading ones, or the trailing ones: what a kernel can walk."""
+    """The reduced axes are all axes, the leading ones, or the trailing ones: the forms that a kernel can iterate over."""
     axis, n = node.attrs["axis"], node.inputs[0].type.ndim
     return axis == tuple(range(len(axis))) or axis == tuple(range(n - len(axis), n))
 

@@ -6,7 +6,7 @@ there to compare with, and for who needs equal bits more than speed.
 
 A gradient through a loop or branch is a loop or branch in the graph, which adds cotangents up per iteration and computes values
 again; a tape adds them one by one in the order of the operations. So such a program is played over on a tape
-(`eager/replay.py`): nodes of `ops/adjoint.py` say where gradients were taken, and of what.
+(`eager/replay.py`): nodes of `ops/adjoint.py` record where gradients were taken, and of which values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bodies of loops and branches: taken through the same passes as the graph around them, and cut to what is needed."""
+"""Bodies of loops and branches: taken through the same passes as the surrounding graph, without unused results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class EqualLoops:
 
 
 def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """Each family of loops becomes one loop: what its gradients read was made by the very loop that made the results."""
+    """Each group of equal loops becomes one loop: the loop of the results also computes the residuals of its gradients."""
     order = graph.reaching(results)
     if not has_subgraphs(graph):
         return graph, {node: node for node in order}
@@ -108,7 +108,7 @@ def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node
 
 
 def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tuple[Graph, dict[Node, Node]]:
-    """Take the bodies through the passes, the last loop first: what it does not read, earlier ones need not make."""
+    """Take the bodies through the passes, the last loop first: earlier loops drop the results that it does not read."""
     order = graph.reaching(results)
     if not any(isinstance(node.op.emit, Region) for node in order):
         return graph, {node: node for node in order}

@@ -93,7 +93,7 @@ class UserPasses:
     results: int
     """How many of the values that the pipeline keeps are results; the others are feeds."""
     notes: list[str] = field(default_factory=list)
-    """What each did."""
+    """The changes by each pass."""
 
     def after(self, stage: str, graph: Graph, kept: list[Node]) -> tuple[Graph, list[Node]]:
         """The graph, and the values that are kept, after the passes of a stage. Raises CompileError."""
@@ -106,10 +106,10 @@ class UserPasses:
 
 
 def applied(given: Pass, graph: Graph, kept: Sequence[Node], results: int) -> tuple[Graph, list[Node]]:
-    """What a pass makes of a graph, and where the values that are kept went.
+    """The graph that a pass returns, and the new nodes of the values to keep.
 
-    Raises CompileError, naming the pass, where its result is no graph, is not well formed, reads what it was not given, or has
-    other results.
+    Raises CompileError, naming the pass, where its result is no graph, is not well formed, reads nodes that it was not given,
+    or has other results.
     """
     name = name_of(given)
     graph.outputs = {f"result {i}": node for i, node in enumerate(kept[:results])}

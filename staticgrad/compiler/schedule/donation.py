@@ -1,4 +1,4 @@
-"""Results of kernels that are written over an operand which nobody needs afterwards, element by element, and of products
+"""Results of kernels that are written, element by element, over an operand without later readers, and of products
 that are added to one.
 
 Kernels that are alike otherwise are treated alike, so that equal layers go on sharing one: where one of them may not write
@@ -71,7 +71,7 @@ def _numbers(unit: ScheduleNode, layouts: Layouts) -> dict[Node, int]:
 
 
 def _kind(unit: ScheduleNode, numbers: dict[Node, int], layouts: Layouts) -> Hashable:
-    """What kernels have in common that are alike but for their extents."""
+    """The key of kernels that are equal but for their extents."""
     group = unit.group
     assert group is not None
     return tuple(

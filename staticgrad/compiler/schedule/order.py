@@ -170,7 +170,7 @@ def _lies_there(node: Node, call: tuple[str, Any], layouts: Layouts) -> bool:
 
 
 def may_fail(node: Node) -> bool:
-    """Whether running the node can raise: an index out of range, or what the host runs."""
+    """Whether running the node can raise: an index out of range, or a host call."""
     emit = node.op.emit
     if isinstance(emit, Region):
         bodies = (value for value in node.attrs.values() if isinstance(value, Subgraph))
@@ -301,7 +301,7 @@ def why_not_by_element(writer: ScheduleNode, base: Node, variable: Node, layouts
 
 
 class Waits:
-    """Which units wait for which, while units in place come to wait for the readers of what they write."""
+    """Which units wait for which, while in-place units are ordered after the readers of the buffers that they write."""
 
     def __init__(self, units: Sequence[ScheduleNode], checks: Iterable[ScheduleNode]):
         self.checks = set(checks)
