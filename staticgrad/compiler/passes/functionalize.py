@@ -86,7 +86,8 @@ def functionalize(
 
 def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool) -> list[Node]:
     """The ancestors of the targets, in order; in fast numerics a node that is equal to one of its inputs needs only that
-    input.""" if strict or not any(node.op.equals is not None for node in graph.nodes):
+    input."""
+    if strict or not any(node.op.equals is not None for node in graph.nodes):
         return graph.reaching(targets, stop=stop)
 
     def read(node: Node) -> tuple[Node, ...]:
@@ -101,7 +102,8 @@ def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool
 
 def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
     """The nodes that the results read: a variable that is only assigned needs no value, nor does a node that ran for its order
-    alone.""" live = Graph(intern=graph.intern)
+    alone."""
+    live = Graph(intern=graph.intern)
     for node in graph.reaching(results):
         live.append(node)
     live.finish()
