@@ -1,0 +1,1 @@
+"""Dialects of other frameworks: their names and meanings, on this library's graphs."""

@@ -1,0 +1,127 @@
+"""TensorFlow 1's dialect: `import staticgrad.compat.tf1 as tf`.
+
+Each name is a function of this library, or a few lines on one, with TensorFlow's arguments, defaults and meaning. A graph
+of this dialect is a `staticgrad.Graph`: sessions compile it as any other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import errors, initializers, layers, losses, math, nn, random, train
+from .arrays import (
+    constant,
+    convert_to_tensor,
+    expand_dims,
+    eye,
+    fill,
+    gather,
+    identity,
+    linspace,
+    one_hot,
+    ones,
+    ones_like,
+    pad,
+    placeholder,
+    rank,
+    reshape,
+    reverse,
+    shape,
+    split,
+    squeeze,
+    stack,
+    stop_gradient,
+    strided_slice,
+    tile,
+    transpose,
+    unstack,
+    where,
+    zeros,
+    zeros_like,
+)
+from .arrays import concat as concat
+from .arrays import range_ as range
+from .arrays import slice_ as slice
+from .control import case, cond, foldl, foldr, group, map_fn, no_op, scan, while_loop
+from .control import tuple_ as tuple
+from .dtypes import DType, as_dtype, bool, double, float32, float64, int8, int16, int32, int64, uint8
+from .gradients import gradients, hessians
+from .graph import (
+    Graph,
+    GraphKeys,
+    add_to_collection,
+    add_to_collections,
+    control_dependencies,
+    device,
+    get_collection,
+    get_collection_ref,
+    get_default_graph,
+    name_scope,
+    reset_default_graph,
+    set_random_seed,
+)
+from .initializers import (
+    constant_initializer,
+    glorot_normal_initializer,
+    glorot_uniform_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    truncated_normal_initializer,
+    variance_scaling_initializer,
+    zeros_initializer,
+)
+from .random import random_normal, random_uniform, truncated_normal
+from .session import (
+    ConfigProto,
+    GPUOptions,
+    InteractiveSession,
+    RunMetadata,
+    RunOptions,
+    Session,
+    get_default_session,
+)
+from .shapes import Dimension, TensorShape
+from .tensor import Operation, Tensor
+from .variables import (
+    AUTO_REUSE,
+    Variable,
+    VariableScope,
+    all_variables,
+    assign,
+    assign_add,
+    assign_sub,
+    get_variable,
+    get_variable_scope,
+    global_variables,
+    global_variables_initializer,
+    initialize_all_variables,
+    initialize_variables,
+    local_variables,
+    local_variables_initializer,
+    model_variables,
+    trainable_variables,
+    variable_scope,
+    variables_initializer,
+)
+
+newaxis = None
+sigmoid, tanh = nn.sigmoid, nn.tanh
+
+_MATH = (
+    *math.UNARY, *math.BINARY, *math.REDUCTIONS, "accumulate_n", "add_n", "argmax", "argmin", "cast", "clip_by_global_norm",
+    "clip_by_norm", "clip_by_value", "cumsum", "div", "div_no_nan", "divide", "einsum", "global_norm", "matmul", "mod",
+    "reduce_mean", "reduce_prod", "tensordot", "to_double", "to_float", "to_int32", "to_int64", "truediv",
+)  # fmt: skip
+globals().update({_name: getattr(math, _name) for _name in _MATH})
+
+
+def __getattr__(name: str) -> Any:
+    import difflib
+
+    close = difflib.get_close_matches(name, [n for n in globals() if not n.startswith("_")], n=3)
+    advice = f"; there is {' or '.join(close)}" if close else ""
+    raise AttributeError(f"staticgrad's dialect of TensorFlow 1 has no {name!r} yet{advice}")
+
+
+__all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in ("annotations", "Any")]

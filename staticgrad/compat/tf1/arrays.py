@@ -1,0 +1,313 @@
+"""Constants, placeholders, shapes and movement of elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import static
+from ...operators import F, Symbol
+from ...static.graphs import using
+from .dtypes import as_dtype
+from .graph import get_default_graph
+from .shapes import extents
+from .tensor import Handle, array_of, operation, pair, symbols, tensor
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A tensor that is fed at every run. Raises ValueError for an unknown rank."""
+    graph = get_default_graph()
+    graph.check_open()
+    if shape is None:
+        raise ValueError(
+            "placeholder: a shape of known rank is needed; write None for an extent that may change: shape=[None, 784]"
+        )
+    with using(graph), static.control_dependencies(None):
+        made = static.placeholder(as_dtype(dtype).numpy, extents(shape), name=graph._scope + (name or "Placeholder"))
+    graph._types[made.node] = "Placeholder"
+    return graph.handle(made.node)
+
+
+@operation("Const")
+def constant(value: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
+    """A tensor with a value: Python's integers are int32, its floats float32. shape: its shape; the last element fills it."""
+    if isinstance(value, Symbol):
+        raise TypeError(f"Failed to convert object of type {type(value).__name__} to a constant: it is a tensor already")
+    array = array_of(value, None if dtype is None else as_dtype(dtype).numpy)
+    if shape is not None:
+        sizes = extents(shape)
+        if verify_shape and array.shape != sizes:
+            raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
+        flat = array.ravel()
+        count = int(np.prod(sizes, dtype=np.int64))
+        if flat.size > count or not flat.size:
+            raise ValueError(f"Too many elements provided. Needed at most {count}, but received {flat.size}")
+        array = np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
+    return static.constant(array)
+
+
+@operation("Const")
+def convert_to_tensor(value: Any, dtype: Any = None, preferred_dtype: Any = None) -> Any:
+    """The tensor itself, or a constant. Raises ValueError for a tensor of another dtype."""
+    return tensor(value, dtype)
+
+
+@operation("Identity")
+def identity(input: Any) -> Any:
+    """The same value as a tensor of its own."""
+    return static.identity(tensor(input))
+
+
+@operation("StopGradient")
+def stop_gradient(input: Any) -> Any:
+    """The same value, through which no gradient flows."""
+    return F.stop_gradient(tensor(input))
+
+
+def _filled(value: float, shape: Any, dtype: Any) -> Any:
+    return static.constant(np.full(extents(shape), value, as_dtype(dtype).numpy))
+
+
+@operation("zeros", "Const")
+def zeros(shape: Any, dtype: Any = np.float32) -> Any:
+    return _filled(0, shape, dtype)
+
+
+@operation("ones", "Const")
+def ones(shape: Any, dtype: Any = np.float32) -> Any:
+    return _filled(1, shape, dtype)
+
+
+@operation("Fill")
+def fill(dims: Any, value: Any) -> Any:
+    """A tensor of shape `dims` full of a number, or of a tensor without axes."""
+    return F.broadcast_to(tensor(value), extents(dims))
+
+
+@operation("zeros_like", "ZerosLike")
+def zeros_like(tensor_: Any, dtype: Any = None, optimize: bool = True) -> Any:
+    out = F.zeros_like(tensor(tensor_))
+    return out if dtype is None else F.astype(out, as_dtype(dtype).numpy)
+
+
+@operation("ones_like", "OnesLike")
+def ones_like(tensor_: Any, dtype: Any = None, optimize: bool = True) -> Any:
+    out = F.ones_like(tensor(tensor_))
+    return out if dtype is None else F.astype(out, as_dtype(dtype).numpy)
+
+
+@operation("eye", "Eye")
+def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = np.float32) -> Any:
+    """Ones on the diagonal of matrices."""
+    matrix = np.eye(num_rows, num_columns, dtype=as_dtype(dtype).numpy)
+    return static.constant(np.broadcast_to(matrix, (*(() if batch_shape is None else extents(batch_shape)), *matrix.shape)))
+
+
+@operation("range", "Range")
+def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Any:
+    """start, start + delta, ... before limit. The numbers have to be known."""
+    start, limit = (0, start) if limit is None else (start, limit)
+    return static.constant(array_of(np.arange(start, limit, delta).tolist(), None if dtype is None else as_dtype(dtype).numpy))
+
+
+@operation("LinSpace")
+def linspace(start: float, stop: float, num: int) -> Any:
+    return static.constant(np.linspace(start, stop, num).astype(np.float32))
+
+
+
+# shapes ---------------------------------------------------------------------------------------------------------------
+
+
+@operation("Reshape")
+def reshape(tensor_: Any, shape: Any) -> Any:
+    """The elements in another shape, of which one extent may be -1."""
+    return F.reshape(tensor(tensor_), tuple(extents_or_minus_one(shape)))
+
+
+def extents_or_minus_one(shape: Any) -> list[int]:
+    if isinstance(shape, Symbol):
+        raise TypeError("a shape that is a tensor is not supported: write the extents as numbers, with -1 for one of them")
+    items = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
+    if any(isinstance(item, Symbol) for item in items):
+        raise TypeError("a shape with tensors in it is not supported: write the extents as numbers, with -1 for one of them")
+    return [-1 if item is None else int(item) for item in items]
+
+
+@operation("transpose", "Transpose")
+def transpose(a: Any, perm: Any = None, conjugate: bool = False) -> Any:
+    """The axes in the order `perm`, reversed unless given."""
+    a = tensor(a)
+    return F.permute(a, tuple(reversed(range(a.ndim))) if perm is None else tuple(int(p) for p in perm))
+
+
+@operation("ExpandDims")
+def expand_dims(input: Any, axis: Any = None, dim: Any = None) -> Any:
+    return F.expand_dims(tensor(input), dim if axis is None else axis)
+
+
+@operation("Squeeze")
+def squeeze(input: Any, axis: Any = None, squeeze_dims: Any = None) -> Any:
+    axis = squeeze_dims if axis is None else axis
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    return F.squeeze(tensor(input)) if axis is None or axis == () else F.squeeze(tensor(input), axis)
+
+
+@operation("concat", "ConcatV2")
+def concat(values: Any, axis: int) -> Any:
+    """Tensors one after another along `axis`."""
+    items = [values] if isinstance(values, Symbol) else list(values)
+    first = next((v.dtype for v in items if isinstance(v, Symbol)), None)
+    return F.concatenate([tensor(v, first) for v in items], axis=axis)
+
+
+@operation("stack", "Pack")
+def stack(values: Any, axis: int = 0) -> Any:
+    first = next((v.dtype for v in values if isinstance(v, Symbol)), None)
+    return F.stack([tensor(v, first) for v in values], axis=axis)
+
+
+@operation("unstack", "Unpack")
+def unstack(value: Any, num: int | None = None, axis: int = 0) -> list[Any]:
+    """The parts along an axis of known extent, without that axis."""
+    value = tensor(value)
+    count = value.shape[axis]
+    if count is None:
+        raise ValueError("Cannot infer argument `num` from shape with an unknown extent")
+    before = (slice(None),) * (axis % value.ndim)
+    return [value[(*before, i)] for i in range(count)]
+
+
+@operation("split", "Split")
+def split(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[Any]:
+    """The value cut into a number of equal parts, or into parts of the given sizes."""
+    value = tensor(value)
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        count, total = int(num_or_size_splits), value.shape[axis]
+        if total is None or total % count:
+            raise ValueError(f"Dimension size must be evenly divisible by {count} but is {total}")
+        sizes = [total // count] * count
+    else:
+        sizes = [int(s) for s in num_or_size_splits]
+        if -1 in sizes:
+            sizes[sizes.index(-1)] = value.shape[axis] - sum(sizes) - 1
+        if value.shape[axis] is not None and sum(sizes) != value.shape[axis]:
+            raise ValueError(f"sizes {sizes} do not add up to the extent {value.shape[axis]}")
+    before, parts, start = (slice(None),) * (axis % value.ndim), [], 0
+    for size in sizes:
+        parts.append(value[(*before, slice(start, start + size))])
+        start += size
+    return parts
+
+
+@operation("Tile")
+def tile(input: Any, multiples: Any) -> Any:
+    """The value repeated along each axis."""
+    x = tensor(input)
+    for axis, count in enumerate(int(m) for m in multiples):
+        if count != 1:
+            x = F.concatenate([x] * count, axis=axis) if count else x[(*(slice(None),) * axis, slice(0, 0))]
+    return x
+
+
+@operation("Pad")
+def pad(tensor_: Any, paddings: Any, mode: str = "CONSTANT", constant_values: float = 0) -> Any:
+    """x with (before, after) more elements per axis."""
+    from ...functional import pad as functional_pad
+
+    x, amounts = tensor(tensor_), np.asarray(paddings).tolist()
+    modes = {"CONSTANT": "constant", "REFLECT": "reflect"}
+    if mode.upper() not in modes:
+        raise ValueError(f"Unknown padding mode: {mode}. This library pads with CONSTANT and REFLECT")
+    flat = [n for pair_ in reversed(amounts) for n in pair_]
+    return functional_pad(x, flat, mode=modes[mode.upper()], **({"value": constant_values} if mode.upper() == "CONSTANT" else {}))
+
+
+@operation("Slice")
+def slice_(input_: Any, begin: Any, size: Any) -> Any:
+    """The part of extents `size` from `begin` on; -1 is all that is left."""
+    key = tuple(
+        slice(int(b), None if int(s) == -1 else int(b) + int(s)) for b, s in zip(begin, size, strict=True)
+    )
+    return tensor(input_)[key]
+
+
+@operation("Gather", "GatherV2")
+def gather(params: Any, indices: Any, validate_indices: Any = None, axis: int = 0, batch_dims: int = 0) -> Any:
+    """Slices of `params` along `axis` at `indices`."""
+    if batch_dims:
+        raise ValueError("gather: batch_dims is not supported; use tf.one_hot products or tf.map_fn")
+    return F.take(tensor(params), tensor(indices), axis=axis)
+
+
+@operation("ReverseV2")
+def reverse(tensor_: Any, axis: Any) -> Any:
+    """The elements in reverse order along the axes."""
+    return F.flip(tensor(tensor_), tuple(axis) if isinstance(axis, (list, tuple)) else axis)
+
+
+@operation("one_hot", "OneHot")
+def one_hot(
+    indices: Any, depth: int, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None
+) -> Any:
+    """`on_value` (1) at each index along a new axis, `off_value` (0) elsewhere; zeros for an index out of range."""
+    indices = tensor(indices)
+    kind = as_dtype(np.float32 if dtype is None else dtype).numpy
+    hit = F.eq(F.expand_dims(indices, -1), static.constant(np.arange(depth).astype(indices.dtype)))
+    on = static.constant(np.asarray(1 if on_value is None else on_value, kind))
+    off = static.constant(np.asarray(0 if off_value is None else off_value, kind))
+    out = F.where(hit, on, off)
+    if axis is None or axis in (-1, out.ndim - 1):
+        return out
+    order = list(range(out.ndim - 1))
+    order.insert(axis, out.ndim - 1)
+    return F.permute(out, tuple(order))
+
+
+@operation("Select")
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, else y, both of one shape."""
+    if x is None or y is None:
+        raise ValueError("where: the positions of true elements have no static shape; give x and y")
+    x, y = pair(x, y, "Select")
+    condition = tensor(condition)
+    if condition.ndim == 1 and x.ndim > 1:  # TensorFlow 1 chooses rows
+        condition = F.reshape(condition, (-1, *(1,) * (x.ndim - 1)))
+    return F.where(condition, x, y)
+
+
+@operation("Shape")
+def shape(input: Any, out_type: Any = np.int32) -> Any:
+    """The extents as a constant. Raises ValueError for unknown ones."""
+    known = tensor(input).shape
+    if None in known:
+        raise ValueError(f"shape: the extents {known} are not known before the run; use x.shape and -1 in tf.reshape")
+    return static.constant(np.asarray(known, as_dtype(out_type).numpy))
+
+
+@operation("Rank")
+def rank(input: Any) -> Any:
+    return static.constant(np.int32(tensor(input).ndim))
+
+
+@operation("strided_slice", "StridedSlice")
+def strided_slice(input_: Any, key: Any) -> Any:
+    return tensor(input_)[key]
+
+
+def _getitem(self: Any, key: Any) -> Any:
+    return strided_slice(self, symbols(key))
+
+
+Handle.__getitem__ = _getitem  # type: ignore[attr-defined]
+
+
+@operation("embedding_lookup", "Gather")
+def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod", validate_indices: bool = True) -> Any:
+    """Rows of `params`, or of the first of a list of one."""
+    if isinstance(params, (list, tuple)):
+        if len(params) != 1:
+            raise ValueError("embedding_lookup: partitioned tables are not supported; concatenate them")
+        params = params[0]
+    return F.take(tensor(params), tensor(ids), axis=0)

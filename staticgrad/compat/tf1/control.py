@@ -1,0 +1,204 @@
+"""Control flow: branches, loops and order of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import static
+from ...operators import F
+from ...static.graphs import using
+from .tensor import Handle, Operation, graph_of, handles, operation, symbols, tensor
+
+
+def _body(graph: Any, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the dialect as one on symbols, whose plain results are constants."""
+
+    def call(*args: Any) -> Any:
+        return _tensors(fn(*handles(graph, args)))
+
+    return call
+
+
+def _tensors(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _tensors(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [_tensors(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, Operation):
+        with static.control_dependencies([value]):
+            return static.constant(True)
+    return tensor(value)
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """The results of `true_fn` where `pred` holds, else those of `false_fn`; only that branch runs."""
+    true_fn, false_fn = true_fn or fn1, false_fn or fn2
+    if not callable(true_fn) or not callable(false_fn):
+        raise TypeError("true_fn and false_fn must be callable.")
+    graph = graph_of([pred])
+    with using(graph), graph.name_scope(name or "cond"):
+        found = F.cond(tensor(pred), _body(graph, true_fn), _body(graph, false_fn))
+    found = handles(graph, found)
+    return found[0] if isinstance(found, (list, tuple)) and len(found) == 1 and not strict else found
+
+
+def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str = "case") -> Any:
+    """The result of the first function whose condition holds, else that of `default`. Raises ValueError without one."""
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    if default is None:
+        raise ValueError("case: give a default: a run where no condition holds needs a value")
+    result = default
+    for pred, fn in reversed(pairs):
+        result = _else(pred, fn, result, name)
+    return result()
+
+
+def _else(pred: Any, fn: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Callable[[], Any]:
+    return lambda: cond(pred, fn, otherwise, name=name)
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Repeat `body` while `cond` holds; returns the last loop variables, which keep their shapes.
+
+    parallel_iterations and swap_memory are accepted. back_prop=False: no gradient flows through the loop.
+    """
+    if not callable(cond) or not callable(body):
+        raise TypeError("cond and body must be callable.")
+    given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
+    graph = graph_of(given)
+    with using(graph), graph.name_scope(name or "while"):
+        found = F.while_loop(
+            _body(graph, cond),
+            _same_length(_body(graph, body), len(given)),
+            tuple(_tensors(symbols(v)) for v in given),
+            max_steps=None if maximum_iterations is None else symbols(maximum_iterations),
+        )
+        if not back_prop:
+            found = tuple(F.stop_gradient(x) for x in found)
+    found = handles(graph, list(found))
+    return found[0] if len(found) == 1 and not return_same_structure else found
+
+
+def _same_length(body: Callable[..., Any], count: int) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        out = body(*args)
+        return tuple(out) if isinstance(out, (list, tuple)) and (count > 1 or len(out) == 1) else (out,)
+
+    return call
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """fn(accumulated, item) along the leading axis, and every accumulated value; the first item begins without initializer."""
+    graph = graph_of([elems, initializer])
+    with using(graph), graph.name_scope(name or "scan"):
+        items = _tensors(symbols(elems))
+        body = _body(graph, fn)
+        if initializer is None:
+            if isinstance(items, (list, tuple, dict)):
+                raise ValueError("scan: several elems need an initializer")
+            first = items[-1] if reverse else items[0]
+            _, rest = F.scan(_doubled(body), first, items[:-1] if reverse else items[1:], reverse=reverse)
+            edge = F.expand_dims(first, 0)
+            out = F.concatenate([rest, edge] if reverse else [edge, rest], axis=0)
+        else:
+            _, out = F.scan(_doubled(body), _tensors(symbols(initializer)), items, reverse=reverse)
+    return handles(graph, out)
+
+
+def _doubled(body: Callable[..., Any]) -> Callable[..., Any]:
+    def call(carry: Any, item: Any) -> Any:
+        out = body(carry, item)
+        return out, out
+
+    return call
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """fn of each item along the leading axis, stacked."""
+    graph = graph_of([elems])
+    with using(graph), graph.name_scope(name or "map"):
+        body = _body(graph, fn)
+        _, out = F.scan(lambda carry, item: (carry, body(item)), (), _tensors(symbols(elems)))
+    return handles(graph, out)
+
+
+def foldl(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None, **options: Any) -> Any:
+    """fn(accumulated, item) from the first item to the last; the last accumulated value."""
+    return scan(fn, elems, initializer, name=name or "foldl", **options)[-1]
+
+
+def foldr(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, name: str | None = None, **options: Any) -> Any:
+    """fn(accumulated, item) from the last item to the first; the last accumulated value."""
+    return scan(fn, elems, initializer, reverse=True, name=name or "foldr", **options)[0]
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """One operation that runs all inputs."""
+    graph = graph_of(inputs)
+    with using(graph):
+        made = static.group(*_effects(inputs), name=graph._scope + (name or "group_deps"))
+    return Operation(graph, made.node)
+
+
+def _effects(inputs: Any) -> list[Any]:
+    """What the library's functions take for tensors and operations."""
+    return [
+        _effects(i) if isinstance(i, (list, tuple)) else i.symbol if isinstance(i, Handle) else i for i in inputs
+    ]
+
+
+def no_op(name: str | None = None) -> Operation:
+    """Does nothing; useful under `control_dependencies`."""
+    return group(name=name or "NoOp")
+
+
+@operation("tuple", "Identity")
+def _after(x: Any) -> Any:
+    return static.identity(tensor(x))
+
+
+def tuple_(tensors: Any, name: str = "tuple", control_inputs: Any = None) -> list[Any]:
+    """The tensors, each available once all of them are computed."""
+    before = [*(t for t in tensors if t is not None), *(control_inputs or [])]
+    with static.control_dependencies(before):
+        return [None if t is None else _after(t, name=f"{name}/control_dependency") for t in tensors]

@@ -1,0 +1,105 @@
+"""TensorFlow's dtypes: objects with a name and NumPy's twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class DType:
+    """A dtype of TensorFlow 1. Compares equal to the NumPy dtype, and to the texts that TensorFlow takes for it."""
+
+    __slots__ = ("as_numpy_dtype", "name")
+
+    def __init__(self, name: str, numpy: type):
+        self.name = name
+        self.as_numpy_dtype = numpy
+
+    @property
+    def numpy(self) -> np.dtype:
+        return np.dtype(self.as_numpy_dtype)
+
+    @property
+    def base_dtype(self) -> DType:
+        return self
+
+    real_dtype = base_dtype
+
+    @property
+    def is_floating(self) -> bool:
+        return self.numpy.kind == "f"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.numpy.kind in "iu"
+
+    @property
+    def is_bool(self) -> bool:
+        return self.numpy.kind == "b"
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return self.numpy.itemsize
+
+    @property
+    def min(self) -> Any:
+        return np.finfo(self.numpy).min if self.is_floating else np.iinfo(self.numpy).min
+
+    @property
+    def max(self) -> Any:
+        return np.finfo(self.numpy).max if self.is_floating else np.iinfo(self.numpy).max
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
+
+float32 = DType("float32", np.float32)
+float64 = DType("float64", np.float64)
+int8 = DType("int8", np.int8)
+int16 = DType("int16", np.int16)
+int32 = DType("int32", np.int32)
+int64 = DType("int64", np.int64)
+uint8 = DType("uint8", np.uint8)
+bool = DType("bool", np.bool_)
+double = float64
+
+BY_NAME = {d.name: d for d in (float32, float64, int8, int16, int32, int64, uint8, bool)}
+ALIASES = {"float": float32, "double": float64, "half": "float16"}
+REFUSED = ("float16", "bfloat16", "complex64", "complex128", "string", "uint16", "uint32", "uint64", "qint8", "resource")
+
+
+def as_dtype(value: Any) -> DType:
+    """The dtype for one of TensorFlow's, NumPy's or Python's, or a name (`"float"` is float32). Raises TypeError."""
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str):
+        found = ALIASES.get(value, BY_NAME.get(value))
+        if isinstance(found, DType):
+            return found
+        value = found or value
+    if value is float:
+        return float32
+    if value is int:
+        return int32
+    try:
+        name = np.dtype(value).name
+    except TypeError:
+        name = str(value)
+    if name in BY_NAME:
+        return BY_NAME[name]
+    advice = ": this library computes in float32 and float64" if name in REFUSED else ""
+    raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.{advice}")

@@ -1,0 +1,256 @@
+"""The dialect's graph: TensorFlow's names, scopes and collections over `static.Graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ... import static
+from ...errors import GraphError
+from ...ir import Node
+from ...operators import dispatch, state
+from ...static.graphs import named as node_named
+
+
+class GraphKeys:
+    """Names of the standard collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    SUMMARIES = "summaries"
+    SUMMARY_OP = "summary_op"
+    LOSSES = "losses"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    UPDATE_OPS = "update_ops"
+    TRAIN_OP = "train_op"
+    GLOBAL_STEP = "global_step"
+    INIT_OP = "init_op"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    QUEUE_RUNNERS = "queue_runners"
+
+
+class Graph(static.Graph):
+    """A graph of TensorFlow 1: operations with names in scopes, and collections."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.finalized = False
+        self.seed: int | None = None
+        self.variable_store: dict[str, Any] = {}
+        """Variables of `get_variable` by their full names."""
+        self._scope = ""
+        self._collections: dict[Any, list[Any]] = {}
+        self._types: dict[Node, str] = {}
+        """TensorFlow's names of op types, for operations that the dialect made."""
+        self._handles: dict[Node, Any] = {}
+
+    # names ------------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Names made in this context begin with `name/`, made unique; a name that ends in "/" is taken as it is, and None or
+        "" leaves all scopes. Gives the prefix."""
+        outer = self._scope
+        if not name:
+            self._scope = ""
+        elif name.endswith("/"):
+            self._scope = name
+        else:
+            self._scope = self.unique_name(outer + name) + "/"
+        try:
+            yield self._scope
+        finally:
+            self._scope = outer
+
+    def get_name_scope(self) -> str:
+        """The current prefix without its last slash."""
+        return self._scope.removesuffix("/")
+
+    def scoped(self, name: str) -> str:
+        """A unique name in the current scope; a name that ends in "/" is taken as it is."""
+        return name[:-1] if name.endswith("/") else self.unique_name(self._scope + name)
+
+    def adopt(self, node: Node, name: str, type_: str) -> None:
+        """Enter an operation that the dialect made under TensorFlow's names."""
+        if not node.name:
+            self.give_name(node, self.scoped(name))
+        self._types[node] = type_
+
+    def type_of(self, node: Node) -> str:
+        return self._types.get(node) or "".join(part.capitalize() for part in node.op.name.split("_"))
+
+    # tensors and operations -------------------------------------------------------------------------------------------
+
+    def handle(self, node: Node) -> Any:
+        """The tensor or variable of a node: one object per node, so that `is` and `in` tell tensors apart."""
+        found = self._handles.get(node)
+        if found is None:
+            found = self._handles[node] = MAKERS["variable" if node in self.variable_of else "tensor"](self, node)
+        return found
+
+    def get_tensor_by_name(self, name: str) -> Any:
+        """The tensor `"op:0"`. Raises ValueError for a name without an output number, KeyError where there is none."""
+        op, colon, index = name.rpartition(":")
+        if not colon:
+            raise ValueError(
+                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the form "
+                '"<op_name>:<output_index>".'
+            )
+        if index != "0":
+            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist.")
+        return self.handle(self._named(op))
+
+    def get_operation_by_name(self, name: str) -> Any:
+        """Raises KeyError where there is none."""
+        return MAKERS["operation"](self, self._named(name))
+
+    def _named(self, name: str) -> Node:
+        try:
+            return node_named(self, name)
+        except GraphError as error:
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph. {' '.join(error.details)}") from None
+
+    def get_operations(self) -> list[Any]:
+        """The operations that the program wrote, in order; not the parts that they are made of."""
+        return [MAKERS["operation"](self, node) for node in self.nodes if node in self._types]
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The tensor or operation of an object or a name. Raises KeyError, TypeError, ValueError."""
+        if isinstance(obj, str):
+            if allow_tensor and ":" in obj:
+                return self.get_tensor_by_name(obj)
+            if allow_operation:
+                return self.get_operation_by_name(obj)
+        elif isinstance(obj, (MAKERS["tensor"], MAKERS["operation"], MAKERS["variable"])):
+            if obj.graph is not self:
+                raise ValueError(f"{obj!r} is not an element of this graph.")
+            return obj
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a Tensor or Operation.")
+
+    def finalize(self) -> None:
+        """Make the graph read-only for the dialect's functions."""
+        self.finalized = True
+
+    def check_open(self) -> None:
+        if self.finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    # collections ------------------------------------------------------------------------------------------------------
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        for name in [names] if isinstance(names, str) else dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """The list itself: changes to it are changes of the collection."""
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """A copy of the collection; with `scope`, of the items whose names begin with it."""
+        found = list(self._collections.get(name, ()))
+        return found if scope is None else [i for i in found if getattr(i, "name", "").startswith(scope)]
+
+    def get_all_collection_keys(self) -> list[Any]:
+        return [key for key, items in self._collections.items() if items]
+
+    def clear_collection(self, name: Any) -> None:
+        self._collections.pop(name, None)
+
+    # accepted ---------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def device(self, name: Any) -> Iterator[None]:
+        """Accepted: everything runs on the CPU."""
+        yield
+
+    @contextmanager
+    def control_dependencies(self, inputs: Any) -> Iterator[None]:
+        with control_dependencies(inputs):
+            yield
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Accepted: everything runs on the CPU."""
+        yield
+
+
+MAKERS: dict[str, Callable[..., Any]] = {}
+"""The classes "tensor", "operation" and "variable", which are built on this module."""
+
+
+def get_default_graph() -> Graph:
+    """The graph of the innermost `as_default`, else the one that all threads share.
+
+    Raises RuntimeError where that graph was built by another dialect.
+    """
+    graph = state.graphs[-1] if state.graphs else dispatch.GLOBAL_GRAPH
+    if isinstance(graph, Graph):
+        return graph
+    if graph is dispatch.GLOBAL_GRAPH and not len(graph):
+        dispatch.GLOBAL_GRAPH = made = Graph()
+        return made
+    raise RuntimeError(
+        "the default graph was not built in TensorFlow's dialect: begin with tf.reset_default_graph(), or use "
+        "`with tf.Graph().as_default():`"
+    )
+
+
+def reset_default_graph() -> None:
+    """Start the shared default graph anew. Raises AssertionError inside `as_default`."""
+    if state.graphs:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting and "
+            "create a new graph."
+        )
+    dispatch.GLOBAL_GRAPH = Graph()
+
+
+@contextmanager
+def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
+    """See `Graph.name_scope`; `default_name` where name is None."""
+    chosen = default_name if name is None else name
+    with get_default_graph().name_scope(chosen) as scope:
+        yield scope
+
+
+@contextmanager
+def device(name: Any) -> Iterator[None]:
+    """Accepted: everything runs on the CPU."""
+    yield
+
+
+@contextmanager
+def control_dependencies(inputs: Any) -> Iterator[None]:
+    """Operations made in this context run after `inputs`; None drops outer dependencies."""
+    with static.control_dependencies(inputs):
+        yield
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(name: Any, scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(name, scope)
+
+
+def get_collection_ref(name: Any) -> list[Any]:
+    return get_default_graph().get_collection_ref(name)
+
+
+def set_random_seed(seed: int | None) -> None:
+    """The seed of the graph: random operations of a session that begins now draw the same numbers again."""
+    get_default_graph().seed = seed

@@ -1,0 +1,145 @@
+"""`tf.initializers`: functions of a shape and a dtype that return the tensor of initial values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import arrays, random
+from .dtypes import as_dtype, float32
+
+
+class Initializer:
+    """Called with the shape of a variable, and the dtype where it was not given before."""
+
+    dtype: Any = None
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        return self.values(list(shape), as_dtype(dtype or self.dtype or float32))
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        raise NotImplementedError
+
+
+class Zeros(Initializer):
+    def __init__(self, dtype: Any = None):
+        self.dtype = dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return arrays.zeros(shape, dtype)
+
+
+class Ones(Zeros):
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return arrays.ones(shape, dtype)
+
+
+class Constant(Initializer):
+    """A number everywhere, or the elements of an array in the variable's shape."""
+
+    def __init__(self, value: Any = 0, dtype: Any = None, verify_shape: bool = False):
+        self.value, self.dtype, self.verify_shape = value, dtype, verify_shape
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return arrays.constant(self.value, dtype, shape, verify_shape=self.verify_shape)
+
+
+class RandomNormal(Initializer):
+    def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = None):
+        self.mean, self.stddev, self.dtype = mean, stddev, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return random.random_normal(shape, self.mean, self.stddev, dtype)
+
+
+class TruncatedNormal(RandomNormal):
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return random.truncated_normal(shape, self.mean, self.stddev, dtype)
+
+
+class RandomUniform(Initializer):
+    def __init__(self, minval: float = 0, maxval: float | None = None, seed: int | None = None, dtype: Any = None):
+        self.minval, self.maxval, self.dtype = minval, maxval, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return random.random_uniform(shape, self.minval, self.maxval, dtype)
+
+
+class VarianceScaling(Initializer):
+    """Numbers of variance scale / n, with n the number of inputs ("fan_in"), outputs, or the mean of both ("fan_avg").
+
+    Sources: Glorot and Bengio, AISTATS 2010 (fan_avg); He et al., ICCV 2015 (fan_in, scale 2).
+    """
+
+    def __init__(
+        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal", seed: int | None = None,
+        dtype: Any = None,
+    ):  # fmt: skip
+        if scale <= 0.0:
+            raise ValueError("`scale` must be positive float.")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError("Invalid `mode` argument:", mode)
+        if distribution not in ("normal", "uniform", "truncated_normal", "untruncated_normal"):
+            raise ValueError("Invalid `distribution` argument:", distribution)
+        self.scale, self.mode, self.distribution, self.dtype = scale, mode, distribution, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        field = math.prod(shape[:-2])
+        fan_in, fan_out = (1, 1) if not shape else (shape[0], shape[0]) if len(shape) == 1 else (
+            field * shape[-2], field * shape[-1])  # fmt: skip
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, n)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3 * variance)
+            return random.random_uniform(shape, -limit, limit, dtype)
+        if self.distribution == "untruncated_normal":
+            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype)
+        # .8796: the standard deviation of a normal distribution truncated to (-2, 2)
+        return random.truncated_normal(shape, 0.0, math.sqrt(variance) / 0.87962566103423978, dtype)
+
+
+class Identity(Initializer):
+    """The identity matrix, times `gain`."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = None):
+        self.gain, self.dtype = gain, dtype
+
+    def values(self, shape: list[int], dtype: Any) -> Any:
+        return arrays.constant(self.gain * np.eye(*shape), dtype)
+
+
+def glorot_uniform_initializer(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_avg", "uniform", seed, dtype)
+
+
+def glorot_normal_initializer(seed: int | None = None, dtype: Any = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+glorot_uniform, glorot_normal = glorot_uniform_initializer, glorot_normal_initializer
+zeros = zeros_initializer = Zeros
+ones = ones_initializer = Ones
+constant = constant_initializer = Constant
+random_normal = random_normal_initializer = RandomNormal
+random_uniform = random_uniform_initializer = RandomUniform
+truncated_normal = truncated_normal_initializer = TruncatedNormal
+variance_scaling = variance_scaling_initializer = VarianceScaling
+identity = Identity

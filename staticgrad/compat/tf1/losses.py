@@ -1,0 +1,201 @@
+"""`tf.losses`: scalar losses that enter the collection of losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...operators import F
+from .graph import GraphKeys, get_default_graph
+from .math import add_n
+from .nn import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from .tensor import operation, pair, tensor
+
+
+class Reduction:
+    """How the losses of examples become one number."""
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    MEAN = "weighted_mean"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+
+@operation("weighted_loss")
+def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
+    losses = tensor(losses)
+    weights = tensor(weights, losses.dtype)
+    if weights.ndim and weights.ndim < losses.ndim:
+        weights = F.reshape(weights, (*weights.shape, *(1,) * (losses.ndim - weights.ndim)))
+    weighted = F.mul(losses, weights)
+    if reduction == Reduction.NONE:
+        return weighted
+    total = F.sum(weighted)
+    if reduction == Reduction.SUM:
+        return total
+    spread = F.broadcast_like(weights, losses)
+    if reduction == Reduction.MEAN:
+        count = F.sum(spread)
+    elif reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
+        count = F.sum(F.astype(F.ne(spread, 0), losses.dtype))
+    elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        count = F.sum(F.ones_like(losses))
+    else:
+        raise ValueError(f"Invalid Reduction Key {reduction}.")
+    return F.where(F.eq(count, 0), F.zeros_like(total), F.div(total, F.where(F.eq(count, 0), F.ones_like(count), count)))
+
+
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: str | None = GraphKeys.LOSSES,
+    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+) -> Any:
+    """The weighted sum of losses over the number of weights that are not 0, entered in the collection of losses."""
+    loss = _weighted(losses, weights, reduction, name=f"{scope or 'weighted_loss'}/value")
+    if loss_collection:
+        get_default_graph().add_to_collection(loss_collection, loss)
+    return loss
+
+
+def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
+    if loss_collection:
+        get_default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Any]:
+    return get_default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Any:
+    losses = get_regularization_losses(scope)
+    return add_n(losses, name=name) if losses else tensor(0.0)
+
+
+def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None) -> Any:
+    """The sum of all losses of the collection, and of the regularization losses."""
+    losses = get_losses(scope) + (get_regularization_losses(scope) if add_regularization_losses else [])
+    return add_n(losses, name=name)
+
+
+def _same_shape(predictions: Any, labels: Any) -> tuple[Any, Any]:
+    predictions, labels = tensor(predictions), tensor(labels)
+    if labels.dtype != predictions.dtype:
+        labels = F.astype(labels, predictions.dtype)
+    return pair(predictions, labels, "Sub")
+
+
+@operation("SquaredDifference")
+def _squares(predictions: Any, labels: Any) -> Any:
+    p, y = _same_shape(predictions, labels)
+    return F.square(F.sub(p, y))
+
+
+@operation("Abs")
+def _distances(predictions: Any, labels: Any) -> Any:
+    p, y = _same_shape(predictions, labels)
+    return F.abs(F.sub(p, y))
+
+
+@operation("huber")
+def _huber(predictions: Any, labels: Any, delta: float) -> Any:
+    p, y = _same_shape(predictions, labels)
+    error = F.abs(F.sub(p, y))
+    quadratic = F.minimum(error, delta)
+    return F.add(F.mul(F.square(quadratic), 0.5), F.mul(F.sub(error, quadratic), delta))
+
+
+@operation("log_loss")
+def _log(predictions: Any, labels: Any, epsilon: float) -> Any:
+    p, y = _same_shape(predictions, labels)
+    return F.neg(F.add(F.mul(y, F.log(F.add(p, epsilon))), F.mul(F.sub(1, y), F.log(F.add(F.sub(1, p), epsilon)))))
+
+
+@operation("hinge_loss")
+def _hinge(logits: Any, labels: Any) -> Any:
+    x, y = _same_shape(logits, labels)
+    return F.relu(F.sub(1, F.mul(F.sub(F.mul(y, 2), 1), x)))
+
+
+def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Any:
+    """The mean of (predictions - labels) ** 2."""
+    return compute_weighted_loss(_squares(predictions, labels), weights, scope or "mean_squared_error", **options)
+
+
+def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Any:
+    """The mean of |predictions - labels|."""
+    return compute_weighted_loss(_distances(predictions, labels), weights, scope or "absolute_difference", **options)
+
+
+def huber_loss(
+    labels: Any, predictions: Any, weights: Any = 1.0, delta: float = 1.0, scope: str | None = None, **options: Any
+) -> Any:
+    """Quadratic up to an error of `delta`, linear beyond."""
+    return compute_weighted_loss(_huber(predictions, labels, delta), weights, scope or "huber_loss", **options)
+
+
+def log_loss(
+    labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None, **options: Any
+) -> Any:
+    """The cross entropy of probabilities."""
+    return compute_weighted_loss(_log(predictions, labels, epsilon), weights, scope or "log_loss", **options)
+
+
+def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Any:
+    """max(0, 1 - y x) with y of -1 and 1 for labels 0 and 1."""
+    return compute_weighted_loss(_hinge(logits, labels), weights, scope or "hinge_loss", **options)
+
+
+@operation("smoothed")
+def _smoothed(labels: Any, amount: float) -> Any:
+    labels = tensor(labels)
+    return F.add(F.mul(labels, 1 - amount), amount / labels.shape[-1])
+
+
+@operation("smoothed")
+def _smoothed_binary(labels: Any, amount: float) -> Any:
+    return F.add(F.mul(tensor(labels), 1 - amount), amount / 2)
+
+
+@operation("Cast")
+def _like(labels: Any, logits: Any) -> Any:
+    return F.astype(tensor(labels), tensor(logits).dtype)
+
+
+def softmax_cross_entropy(
+    onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None, **options: Any
+) -> Any:
+    """The mean cross entropy against one-hot labels."""
+    labels = _like(onehot_labels, logits)
+    labels = _smoothed(labels, label_smoothing) if label_smoothing else labels
+    losses = softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
+    return compute_weighted_loss(losses, weights, scope or "softmax_cross_entropy_loss", **options)
+
+
+def sparse_softmax_cross_entropy(
+    labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any
+) -> Any:
+    """The mean cross entropy against class numbers."""
+    losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return compute_weighted_loss(losses, weights, scope or "sparse_softmax_cross_entropy_loss", **options)
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0, scope: str | None = None,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """The mean of the logistic losses."""
+    labels = _like(multi_class_labels, logits)
+    labels = _smoothed_binary(labels, label_smoothing) if label_smoothing else labels
+    losses = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+    return compute_weighted_loss(losses, weights, scope or "sigmoid_cross_entropy_loss", **options)

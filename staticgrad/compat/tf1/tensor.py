@@ -1,0 +1,336 @@
+"""Tensors and operations of the dialect: handles on nodes, with TensorFlow's attributes and operators.
+
+The functions of the dialect take and give handles. `operation` turns their arguments into symbols of the graph, which
+this library's functions take, and names the result as TensorFlow does.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ... import static
+from ...ir import Node
+from ...operators import F, Symbol
+from ...static.dependencies import Operation as Effect
+from ...static.graphs import using
+from .dtypes import DType, as_dtype
+from .graph import MAKERS, Graph, get_default_graph
+from .shapes import Dimension, TensorShape
+
+Fn = TypeVar("Fn", bound=Callable[..., Any])
+
+
+class Operation:
+    """An operation of a graph: its name, type, inputs and results. Running it gives None."""
+
+    __slots__ = ("_effect", "_node", "graph")
+
+    def __init__(self, graph: Graph, node: Node):
+        self.graph = graph
+        self._node = node
+        self._effect: Node | None = node if node.op.effect == "group" else None
+
+    @property
+    def node(self) -> Node:
+        """The node that a session runs for it."""
+        if self._effect is None:
+            with using(self.graph), static.control_dependencies(None):
+                self._effect = static.group(Symbol(self.graph, self._node)).node
+        return self._effect
+
+    @property
+    def name(self) -> str:
+        return self.graph.name_of(self._node)
+
+    @property
+    def type(self) -> str:
+        return "NoOp" if self._node.op.effect == "group" else self.graph.type_of(self._node)
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return [self.graph.handle(node) for node in self._node.inputs]
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        return [Operation(self.graph, node) for node in self._node.after]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return [] if self._node.op.effect == "group" else [self.graph.handle(self._node)]
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """(file, line, function, text) of the user's line that made it."""
+        where = self._node.where
+        return [] if where is None else [(where.file, where.line, "", where.text)]
+
+    def get_attr(self, name: str) -> Any:
+        """Raises ValueError for an attribute that the operation does not have."""
+        if name not in self._node.attrs:
+            raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.")
+        return self._node.attrs[name]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run it in `session`, the default one unless given."""
+        from .session import evaluate
+
+        evaluate(self, feed_dict, session)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operation) and other._node is self._node
+
+    def __hash__(self) -> int:
+        return hash(self._node)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation {self.name!r} type={self.type}>"
+
+
+class Handle:
+    """Common to tensors and variables. `operators.py` adds the arithmetic operators, which append operations.
+
+    Compared by identity, as in TensorFlow 1.
+    """
+
+    __slots__ = ("__weakref__", "graph", "node")
+    __array_priority__ = 100
+    __array_ufunc__ = None  # ndarray + tensor is the tensor's business
+
+    graph: Graph
+    node: Node
+
+    @property
+    def symbol(self) -> Symbol:
+        """The same tensor for this library's functions."""
+        raise NotImplementedError
+
+    @property
+    def op(self) -> Operation:
+        return Operation(self.graph, self.node)
+
+    @property
+    def name(self) -> str:
+        return f"{self.graph.name_of(self.node)}:0"
+
+    @property
+    def dtype(self) -> DType:
+        return as_dtype(self.node.type.dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self.node.type.shape)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Raises ValueError where `shape` does not agree with the extents that are known."""
+        self.shape.merge_with(shape)
+
+    @property
+    def value_index(self) -> int:
+        return 0
+
+    def consumers(self) -> list[Operation]:
+        return [Operation(self.graph, node) for node in self.graph.nodes if self.node in node.inputs]
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value in `session`, the default one unless given."""
+        from .session import evaluate
+
+        return evaluate(self, feed_dict, session)
+
+    def __repr__(self) -> str:
+        return f"<tf.{type(self).__name__} {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
+
+
+class Tensor(Handle):
+    """The result of an operation."""
+
+    __slots__ = ()
+
+    def __init__(self, graph: Graph, node: Node):
+        self.graph = graph
+        self.node = node
+
+    @property
+    def symbol(self) -> Symbol:
+        return Symbol(self.graph, self.node)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to test if a "
+            "tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the value of a "
+            "tensor."
+        )
+
+    def __iter__(self) -> Any:
+        raise TypeError("Tensor objects are only iterable when eager execution is enabled. Use tf.unstack or tf.map_fn.")
+
+    def __len__(self) -> int:
+        raise TypeError("len is not well defined for symbolic Tensors. Please call `x.shape` rather than `len(x)`.")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise NotImplementedError(f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array: run it in a session.")
+
+    def __str__(self) -> str:
+        return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
+
+
+MAKERS["tensor"], MAKERS["operation"] = Tensor, Operation
+
+
+# between the dialect and the library ----------------------------------------------------------------------------------
+
+
+def symbols(value: Any) -> Any:
+    """Handles, dtypes and shapes in a nest as the library's symbols, dtypes and tuples; everything else as it is."""
+    if isinstance(value, Handle):
+        return value.symbol
+    if isinstance(value, DType):
+        return value.numpy
+    if isinstance(value, TensorShape):
+        return tuple(value.as_list())
+    if isinstance(value, Dimension):
+        return value.value
+    if isinstance(value, dict):
+        return {key: symbols(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [symbols(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def handles(graph: Graph, value: Any) -> Any:
+    """Symbols and operations in a nest as handles."""
+    if isinstance(value, Symbol):
+        return graph.handle(value.node)
+    if isinstance(value, Effect):
+        return Operation(graph, value.node)
+    if isinstance(value, dict):
+        return {key: handles(graph, item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [handles(graph, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def graph_of(values: Iterable[Any]) -> Graph:
+    """The graph of the first tensor in nested values, else the default graph."""
+    stack = list(values)[::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Symbol) and isinstance(value.graph, Graph):
+            return value.graph
+        if isinstance(value, (Handle, Operation)):
+            return value.graph
+        if isinstance(value, (list, tuple)):
+            stack += value[::-1]
+        elif isinstance(value, dict):
+            stack += list(value.values())[::-1]
+    return get_default_graph()
+
+
+def array_of(value: Any, dtype: np.dtype | None = None) -> np.ndarray:
+    """An array as TensorFlow makes one: Python's integers are int32, its floats float32; arrays keep their dtype.
+
+    Raises TypeError for values that `dtype` can't hold, as floats in an integer dtype.
+    """
+    array = np.asarray(value)
+    if dtype is None:
+        if not hasattr(value, "dtype") and not _has_arrays(value):
+            if array.dtype == np.int64 and np.all(np.abs(array) < 2**31):
+                array = array.astype(np.int32)
+            elif array.dtype == np.float64:
+                array = array.astype(np.float32)
+        return array
+    lossy = {"f": "iub", "i": "b", "u": "b", "b": "", "O": "fiub", "U": "fiub", "S": "fiub"}.get(array.dtype.kind, "")
+    if array.size and dtype.kind in lossy:
+        sample = array.ravel()[0].item() if array.dtype.kind != "O" else value
+        raise TypeError(f"Expected {as_dtype(dtype).name}, got {sample!r} of type '{type(sample).__name__}' instead.")
+    return array.astype(dtype)
+
+
+def _has_arrays(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(hasattr(v, "dtype") or _has_arrays(v) for v in value)
+
+
+def tensor(value: Any, dtype: Any = None) -> Symbol:
+    """A symbol, or an array, number or nest (of tensors too) as a constant of the default graph. Raises TypeError and
+    ValueError for another dtype than the one wanted."""
+    wanted = None if dtype is None else as_dtype(dtype).numpy
+    value = symbols(value)
+    if isinstance(value, Symbol):
+        if wanted is not None and value.dtype != wanted:
+            name = as_dtype(wanted).name
+            raise ValueError(f"Tensor conversion requested dtype {name} for Tensor with dtype {value.dtype.name}: {value!r}")
+        return value
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (Symbol, list, tuple)) for v in value) and _has_symbols(value):
+        first = next(_symbols_in(value))
+        return F.stack([tensor(v, first.dtype if wanted is None else wanted) for v in value])
+    return static.constant(array_of(value, wanted))
+
+
+def _symbols_in(value: Any) -> Any:
+    for item in value:
+        if isinstance(item, Symbol):
+            yield item
+        elif isinstance(item, (list, tuple)):
+            yield from _symbols_in(item)
+
+
+def _has_symbols(value: Any) -> bool:
+    return next(_symbols_in(value), None) is not None
+
+
+def pair(x: Any, y: Any, op: str) -> tuple[Symbol, Symbol]:
+    """Two operands of one dtype: a plain value takes that of the tensor beside it. Raises TypeError for two dtypes."""
+    x, y = symbols(x), symbols(y)
+    if isinstance(y, Symbol) and not isinstance(x, Symbol):
+        x = tensor(x, y.dtype)
+    x = tensor(x)
+    y = y if isinstance(y, Symbol) else tensor(y, x.dtype)
+    if x.dtype != y.dtype:
+        raise TypeError(
+            f"Input 'y' of '{op}' Op has type {y.dtype.name} that does not match type {x.dtype.name} of argument 'x'."
+        )
+    return x, y
+
+
+def operation(default: str, type_: str | None = None) -> Callable[[Fn], Fn]:
+    """A function of the dialect, from one on symbols: handles in, handles out, the result named `name` or `default`."""
+
+    def decorate(fn: Fn) -> Fn:
+        @functools.wraps(fn)
+        def call(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+            graph = graph_of((args, kwargs))
+            graph.check_open()
+            with using(graph):
+                before = len(graph.nodes)
+                out = fn(*symbols(args), **symbols(kwargs))
+                out = named(graph, out, name or default, type_ or default, before)
+            return handles(graph, out)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def named(graph: Graph, out: Any, name: str, type_: str, before: int) -> Any:
+    """Name the results of a function that began when the graph had `before` nodes. A result from before gets a node of
+    its own, as every function of TensorFlow makes an operation."""
+    if isinstance(out, (list, tuple)):
+        items = [named(graph, item, name, type_, before) for item in out]
+        return type(out)(*items) if hasattr(out, "_fields") else type(out)(items)
+    if not isinstance(out, Symbol):
+        return out
+    node = out.node
+    if node not in graph.nodes[before:] or node in graph._types:
+        out = static.identity(out)
+        node = out.node
+    graph.adopt(node, name, type_)
+    return out

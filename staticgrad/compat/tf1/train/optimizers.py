@@ -1,0 +1,289 @@
+"""Optimizers: update rules on symbols. Slots are variables of the graph; the compiler fuses an update into one kernel.
+
+The formulas are those of TensorFlow 1's documentation, which differ from PyTorch's in where epsilon stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .... import static
+from ....operators import F
+from ....static.graphs import using
+from ..arrays import zeros_like
+from ..dtypes import float32
+from ..gradients import gradients
+from ..graph import GraphKeys, get_default_graph
+from ..tensor import Handle, Operation, tensor
+from ..variables import Variable
+
+
+class Optimizer:
+    """Base. A subclass says which slots a variable has, and returns their new values and that of the variable."""
+
+    GATE_NONE, GATE_OP, GATE_GRAPH = range(3)
+    slot_names: Sequence[str] = ()
+
+    def __init__(self, use_locking: bool, name: str):
+        self.name = name
+        self._slots: dict[str, dict[Any, Variable]] = {}
+        self._shared: dict[str, Variable] = {}
+
+    def get_name(self) -> str:
+        return self.name
+
+    def get_slot_names(self) -> list[str]:
+        return sorted(self._slots)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """The slot variable of a variable; None where there is none yet."""
+        return self._slots.get(name, {}).get(var)
+
+    def variables(self) -> list[Variable]:
+        """All variables that the optimizer made."""
+        return [*self._shared.values(), *(v for slots in self._slots.values() for v in slots.values())]
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
+        """One operation that takes a step. Raises ValueError where no variable gets a gradient."""
+        pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
+        if all(g is None for g, _ in pairs):
+            raise ValueError(
+                f"No gradients provided for any variable, check your graph for ops that do not support gradients, between "
+                f"variables {[str(v) for _, v in pairs]} and loss {loss}."
+            )
+        return self.apply_gradients(pairs, global_step, name)
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Any, Any]]:
+        """(gradient, variable) for each variable, all trainable ones unless given; None for one without influence."""
+        chosen = get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else list(var_list)
+        if not chosen:
+            raise ValueError("No variables to optimize.")
+        return list(zip(gradients(loss, chosen, grad_loss), chosen, strict=True))
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Operation:
+        """One operation that updates the variables and adds 1 to `global_step`. Raises ValueError for no gradients."""
+        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        if not pairs:
+            raise ValueError("No gradients provided for any variable.")
+        graph = pairs[0][1].graph
+        graph.check_open()
+        updates: list[Any] = []
+        with using(graph), graph.name_scope(name or self.name):
+            with graph.name_scope(None):
+                shared = self._prepare()
+                slots = [{slot: self._slot(v, slot) for slot in self.slot_names} for _, v in pairs]
+            for (g, v), own in zip(pairs, slots, strict=True):
+                var = v.symbol
+                state = {slot: s.symbol for slot, s in own.items()}
+                values = self.rule(var, tensor(g, var.dtype), state, {k: s.symbol for k, s in shared.items()})
+                for key, value in values.items():
+                    target = var if key == "" else state[key]
+                    value = v.constraint(graph.handle(value.node)).symbol if key == "" and v.constraint else value
+                    updates.append(static.assign(target, value))
+            updates += self._finish({key: s.symbol for key, s in shared.items()})
+            if global_step is not None:
+                step = global_step.symbol
+                updates.append(static.assign_add(step, F.ones_like(step)))
+            made = Operation(graph, static.group(*updates, name=graph.get_name_scope()).node)
+        graph.add_to_collection(GraphKeys.TRAIN_OP, made)
+        return made
+
+    # for subclasses ---------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> dict[str, Variable]:
+        """The variables that all updates share, made at the first call."""
+        return self._shared
+
+    def _finish(self, shared: dict[str, Any]) -> list[Any]:
+        """Updates of the shared variables."""
+        return []
+
+    def initial(self, var: Any, slot: str) -> Any:
+        """The first value of a slot: zeros."""
+        return zeros_like(var.initial_value)
+
+    def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+        """The new values of the slots by name, and that of the variable under ""."""
+        raise NotImplementedError
+
+    def _slot(self, var: Any, slot: str) -> Variable:
+        known = self._slots.setdefault(slot, {})
+        if var not in known:
+            label = self.name if len(self.slot_names) == 1 else f"{self.name}{SUFFIXES.get(slot, '_' + slot)}"
+            name = f"{var.name.removesuffix(':0')}/{label}"
+            known[var] = Variable(self.initial(var, slot), trainable=False, name=name)
+        return known[var]
+
+    def _shared_variable(self, name: str, value: float) -> Variable:
+        if name not in self._shared:
+            self._shared[name] = Variable(value, trainable=False, name=name, dtype=float32)
+        return self._shared[name]
+
+
+SUFFIXES = {"m": "", "rms": "", "accum": "", "v": "_1", "momentum": "_1", "accum_update": "_1", "linear": "_1", "mg": "_2"}
+"""Names of slots after the optimizer's, as checkpoints of TensorFlow 1 have them."""
+
+
+def _number(value: Any, like: Any) -> Any:
+    """A hyper-parameter, which may be a tensor or a function that returns one, in the variable's dtype."""
+    value = value() if callable(value) and not isinstance(value, Handle) else value
+    found = tensor(value) if isinstance(value, Handle) else tensor(float(value), like.dtype)
+    return found if found.dtype == like.dtype else F.astype(found, like.dtype)
+
+
+class GradientDescentOptimizer(Optimizer):
+    """var -= learning_rate * grad."""
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"):
+        super().__init__(use_locking, name)
+        self.learning_rate = learning_rate
+
+    def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+        return {"": F.sub(var, F.mul(grad, _number(self.learning_rate, var)))}
+
+
+class MomentumOptimizer(Optimizer):
+    """accum = momentum * accum + grad; var -= learning_rate * accum; with Nesterov's step a look ahead."""
+
+    slot_names = ("momentum",)
+
+    def __init__(
+        self, learning_rate: Any, momentum: Any, use_locking: bool = False, name: str = "Momentum", use_nesterov: bool = False
+    ):
+        super().__init__(use_locking, name)
+        self.learning_rate, self.momentum, self.use_nesterov = learning_rate, momentum, use_nesterov
+
+    def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+        rate, momentum = _number(self.learning_rate, var), _number(self.momentum, var)
+        accum = F.add(F.mul(slots["momentum"], momentum), grad)
+        step = F.add(grad, F.mul(accum, momentum)) if self.use_nesterov else accum
+        return {"momentum": accum, "": F.sub(var, F.mul(step, rate))}
+
+
+class AdamOptimizer(Optimizer):
+    """var -= learning_rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon).
+
+    Source: Kingma and Ba, ICLR 2015, the form before section 2.1, whose epsilon is "epsilon hat".
+    """
+
+    slot_names = ("m", "v")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8,
+        use_locking: bool = False, name: str = "Adam",
+    ):  # fmt: skip
+        super().__init__(use_locking, name)
+        self.learning_rate, self.beta1, self.beta2, self.epsilon = learning_rate, beta1, beta2, epsilon
+
+    def _prepare(self) -> dict[str, Variable]:
+        self._shared_variable("beta1_power", self.beta1)
+        self._shared_variable("beta2_power", self.beta2)
+        return self._shared
+
+    def _finish(self, shared: dict[str, Any]) -> list[Any]:
+        return [
+            static.assign(shared["beta1_power"], F.mul(shared["beta1_power"], _number(self.beta1, shared["beta1_power"]))),
+            static.assign(shared["beta2_power"], F.mul(shared["beta2_power"], _number(self.beta2, shared["beta2_power"]))),
+        ]
+
+    def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+        b1, b2 = _number(self.beta1, var), _number(self.beta2, var)
+        p1, p2 = (F.astype(shared[key], var.dtype) for key in ("beta1_power", "beta2_power"))
+        rate = F.div(F.mul(_number(self.learning_rate, var), F.sqrt(F.sub(1, p2))), F.sub(1, p1))
+        m = F.add(slots["m"], F.mul(F.sub(grad, slots["m"]), F.sub(1, b1)))
+        v = F.add(slots["v"], F.mul(F.sub(F.square(grad), slots["v"]), F.sub(1, b2)))
+        step = F.div(F.mul(m, rate), F.add(F.sqrt(v), _number(self.epsilon, var)))
+        return {"m": m, "v": v, "": F.sub(var, step)}
+
+
+class RMSPropOptimizer(Optimizer):
+    """mean square and, centered, mean gradient; mom = momentum * mom + rate * grad / sqrt(ms - mg^2 + epsilon)."""
+
+    slot_names: Sequence[str] = ("rms", "momentum")
+
+    def __init__(
+        self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10, use_locking: bool = False,
+        centered: bool = False, name: str = "RMSProp",
+    ):  # fmt: skip
+        super().__init__(use_locking, name)
+        self.learning_rate, self.decay, self.momentum, self.epsilon = learning_rate, decay, momentum, epsilon
+        self.centered = centered
+        if centered:
+            self.slot_names = ("rms", "momentum", "mg")
+
+    def initial(self, var: Any, slot: str) -> Any:
+        from ..arrays import ones_like
+
+        return ones_like(var.initial_value) if slot == "rms" else zeros_like(var.initial_value)
+
+    def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+        rest = F.sub(1, _number(self.decay, var))
+        rms = F.add(slots["rms"], F.mul(F.sub(F.square(grad), slots["rms"]), rest))
+        found, spread = {"rms": rms}, rms
+        if self.centered:
+            found["mg"] = F.add(slots["mg"], F.mul(F.sub(grad, slots["mg"]), rest))
+            spread = F.sub(rms, F.square(found["mg"]))
+        scaled = F.div(F.mul(grad, _number(self.learning_rate, var)), F.sqrt(F.add(spread, _number(self.epsilon, var))))
+        found["momentum"] = F.add(F.mul(slots["momentum"], _number(self.momentum, var)), scaled)
+        return {**found, "": F.sub(var, found["momentum"])}
+
+
+class AdagradOptimizer(Optimizer):
+    """accum += grad^2; var -= learning_rate * grad / sqrt(accum). Duchi et al., JMLR 12 (2011)."""
+
+    slot_names = ("accumulator",)
+
+    def __init__(
+        self, learning_rate: Any, initial_accumulator_value: float = 0.1, use_locking: bool = False, name: str = "Adagrad"
+    ):
+        if initial_accumulator_value <= 0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(use_locking, name)
+        self.learning_rate, self.start = learning_rate, initial_accumulator_value
+
+    def initial(self, var: Any, slot: str) -> Any:
+        return zeros_like(var.initial_value) + self.start
+
+    def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+        accum = F.add(slots["accumulator"], F.square(grad))
+        return {"accumulator": accum, "": F.sub(var, F.div(F.mul(grad, _number(self.learning_rate, var)), F.sqrt(accum)))}
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Zeiler, "ADADELTA: an adaptive learning rate method", 2012, times `learning_rate`."""
+
+    slot_names = ("accum", "accum_update")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-8, use_locking: bool = False,
+        name: str = "Adadelta",
+    ):  # fmt: skip
+        super().__init__(use_locking, name)
+        self.learning_rate, self.rho, self.epsilon = learning_rate, rho, epsilon
+
+    def rule(self, var: Any, grad: Any, slots: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+        rho, epsilon = _number(self.rho, var), _number(self.epsilon, var)
+        rest = F.sub(1, rho)
+        accum = F.add(F.mul(slots["accum"], rho), F.mul(F.square(grad), rest))
+        update = F.mul(F.div(F.sqrt(F.add(slots["accum_update"], epsilon)), F.sqrt(F.add(accum, epsilon))), grad)
+        moved = F.add(F.mul(slots["accum_update"], rho), F.mul(F.square(update), rest))
+        return {"accum": accum, "accum_update": moved, "": F.sub(var, F.mul(update, _number(self.learning_rate, var)))}

@@ -1,0 +1,180 @@
+"""Checkpoints: the values of variables in safetensors files, written at once or not at all.
+
+A checkpoint `model-10` is the file `model-10.safetensors`. The file `checkpoint` beside it lists the checkpoints, in
+TensorFlow's format. Checksums cover every tensor, so that damage is found before a variable changes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .... import safetensors
+from ....errors import StaticgradError
+from ....files import replacing
+from ..errors import InvalidArgumentError, NotFoundError
+from ..graph import GraphKeys, get_default_graph
+from ..variables import Variable
+
+SUFFIX = ".safetensors"
+
+
+class Saver:
+    """Saves and restores variables.
+
+    var_list: variables, or a dict of variables by their names in the file; all variables of the graph unless given.
+    max_to_keep: older checkpoints are deleted; None or 0 keeps all. keep_checkpoint_every_n_hours: of those, one per so many
+    hours stays.
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        **options: Any,
+    ):
+        chosen = get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES) if var_list is None else var_list
+        if isinstance(chosen, Mapping):
+            self._variables: dict[str, Variable] = dict(chosen)
+        else:
+            self._variables = {v.name.removesuffix(":0"): v for v in chosen}
+        if not self._variables and not allow_empty:
+            raise ValueError("No variables to save")
+        self._keep = max_to_keep or 0
+        self._hours, self._next = keep_checkpoint_every_n_hours, time.time() + keep_checkpoint_every_n_hours * 3600
+        self._kept: list[tuple[str, float]] = []
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        return [path for path, _ in self._kept]
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        **options: Any,
+    ) -> str:
+        """Write a checkpoint; returns its path, `save_path-global_step` with a step. Raises ValueError for a missing folder,
+        and OSError."""
+        path = os.fspath(save_path)
+        if global_step is not None:
+            step = global_step if isinstance(global_step, (int, np.integer)) else sess.run(global_step)
+            path = f"{path}-{int(step)}"
+        folder = os.path.dirname(path)
+        if folder and not os.path.isdir(folder):
+            raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")
+        values = sess.run(self._variables)
+        sums = {name: str(zlib.crc32(np.ascontiguousarray(value).tobytes())) for name, value in values.items()}
+        safetensors.save_file({name: np.asarray(value) for name, value in values.items()}, path + SUFFIX, sums)
+        self._kept = [(known, at) for known, at in self._kept if known != path] + [(path, time.time())]
+        self._delete_old()
+        if write_state:
+            _write_state(folder, path, self.last_checkpoints, latest_filename)
+        return path
+
+    def _delete_old(self) -> None:
+        while self._keep and len(self._kept) > self._keep:
+            path, at = self._kept.pop(0)
+            if at > self._next:
+                self._next += self._hours * 3600
+                continue
+            try:
+                os.remove(path + SUFFIX)
+            except FileNotFoundError:
+                pass
+
+    def restore(self, sess: Any, save_path: str) -> None:
+        """Give the variables their values of a checkpoint. The file is checked first: no variable changes when it is damaged
+        or does not fit. Raises ValueError, NotFoundError, InvalidArgumentError."""
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        path = os.fspath(save_path)
+        if not checkpoint_exists(path):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+        found = _checked(path)
+        for name, variable in self._variables.items():
+            if name not in found:
+                raise NotFoundError(f"Key {name} not found in checkpoint", f"{path} has {', '.join(sorted(found))}")
+            value = found[name]
+            if list(value.shape) != variable.shape.as_list() or value.dtype != variable.dtype.numpy:
+                raise InvalidArgumentError(
+                    f"Assign requires shapes of both tensors to match. lhs shape= {variable.shape} rhs shape= {value.shape}",
+                    f"{name} of {path} is {value.dtype}, the variable is {variable.dtype.name}",
+                )
+        for name, variable in self._variables.items():
+            variable.load(found[name], sess)
+
+
+def _checked(path: str) -> dict[str, np.ndarray]:
+    """The arrays of a checkpoint. Raises InvalidArgumentError for a damaged file."""
+    try:
+        found = {name: tensor.numpy() for name, tensor in safetensors.load_file(path + SUFFIX).items()}
+        sums = safetensors.metadata(path + SUFFIX)
+    except StaticgradError as error:
+        raise InvalidArgumentError(f"Unable to open table file {path}: Data loss", error.summary, *error.details) from None
+    for name, value in found.items():
+        if sums.get(name) != str(zlib.crc32(np.ascontiguousarray(value).tobytes())):
+            raise InvalidArgumentError(f"Checksum does not match for {name} in {path}", "the file was damaged after it was written")
+    return found
+
+
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    return os.path.isfile(os.fspath(checkpoint_prefix) + SUFFIX)
+
+
+def _write_state(folder: str, latest: str, paths: list[str], filename: str | None) -> None:
+    def shown(path: str) -> str:
+        relative = os.path.relpath(path, folder or ".")
+        return relative.replace("\\", "\\\\").replace('"', '\\"')
+
+    lines = [f'model_checkpoint_path: "{shown(latest)}"']
+    lines += [f'all_model_checkpoint_paths: "{shown(path)}"' for path in paths]
+    with replacing(os.path.join(folder, filename or "checkpoint")) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+
+
+class CheckpointState:
+    """The newest checkpoint of a folder, and all that were kept."""
+
+    def __init__(self, latest: str, paths: list[str]):
+        self.model_checkpoint_path, self.all_model_checkpoint_paths = latest, paths
+
+
+def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
+    """What the file `checkpoint` of a folder says; None without one."""
+    try:
+        with open(os.path.join(checkpoint_dir, latest_filename or "checkpoint"), encoding="utf-8") as file:
+            text = file.read()
+    except OSError:
+        return None
+    entries = re.findall(r'^(\w+): "((?:[^"\\]|\\.)*)"$', text, re.MULTILINE)
+    paths = [(key, os.path.join(checkpoint_dir, re.sub(r"\\(.)", r"\1", value))) for key, value in entries]
+    latest = [path for key, path in paths if key == "model_checkpoint_path"]
+    return CheckpointState(latest[0], [p for key, p in paths if key != "model_checkpoint_path"]) if latest else None
+
+
+def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
+    """The newest checkpoint of a folder; None where there is none."""
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    return state.model_checkpoint_path if state and checkpoint_exists(state.model_checkpoint_path) else None
