@@ -41,6 +41,35 @@ def load_file(path: Any) -> dict[str, Tensor]:
     """The tensors of a file by name; float16 and bfloat16 become float32. Raises SafetensorsError for a damaged file."""
     file = Path(path)
     data = file.read_bytes()
+    header, length = _header(file, data)
+    body = memoryview(data)[8 + length :]
+    result, end = {}, 0
+    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    for name, entry in entries.items():
+        if not _well_formed(entry):
+            raise SafetensorsError(f"Error while deserializing header: invalid entry for tensor `{name}`", f"{file}: {entry!r}")
+    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
+        result[name], end = _loaded(file, name, entry, body, end)
+    if end != len(body):
+        raise SafetensorsError(
+            "Error while deserializing header: incomplete metadata, file not fully covered",
+            f"{file} has {len(body)} bytes of tensors, its header says {end}",
+        )
+    return {name: result[name] for name in entries}
+
+
+def metadata(path: Any) -> dict[str, str]:
+    """The texts by name that `save_file` wrote beside the tensors. Raises SafetensorsError for a damaged file."""
+    file = Path(path)
+    header, _ = _header(file, file.read_bytes())
+    found = header.get("__metadata__", {})
+    if not _texts(found):
+        raise SafetensorsError("Error while deserializing header: invalid metadata", f"{file}: texts by name are expected")
+    return found
+
+
+def _header(file: Path, data: bytes) -> tuple[dict[str, Any], int]:
+    """The entries of a file by name, and the bytes that they take. Raises SafetensorsError."""
     if len(data) < 8:
         raise SafetensorsError("Error while deserializing header: header too small", f"{file} has {len(data)} bytes")
     (length,) = struct.unpack("<Q", data[:8])
@@ -57,20 +86,7 @@ def load_file(path: Any) -> dict[str, Tensor]:
         header = None
     if not isinstance(header, dict):
         raise SafetensorsError("Error while deserializing header: invalid header", f"{file}: no object of tensors by name")
-    body = memoryview(data)[8 + length :]
-    result, end = {}, 0
-    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
-    for name, entry in entries.items():
-        if not _well_formed(entry):
-            raise SafetensorsError(f"Error while deserializing header: invalid entry for tensor `{name}`", f"{file}: {entry!r}")
-    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
-        result[name], end = _loaded(file, name, entry, body, end)
-    if end != len(body):
-        raise SafetensorsError(
-            "Error while deserializing header: incomplete metadata, file not fully covered",
-            f"{file} has {len(body)} bytes of tensors, its header says {end}",
-        )
-    return {name: result[name] for name in entries}
+    return header, length
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -141,6 +141,7 @@ ORDER = [
     "optim",
     "interchange",
     "viz",
+    "compat",
 ]
 """A room imports from itself and from those before it."""
 

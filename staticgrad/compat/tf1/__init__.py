@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import errors, initializers, layers, losses, math, nn, random, train
+from .arrays import concat as concat
 from .arrays import (
     constant,
     convert_to_tensor,
@@ -39,12 +40,12 @@ from .arrays import (
     zeros,
     zeros_like,
 )
-from .arrays import concat as concat
 from .arrays import range_ as range
 from .arrays import slice_ as slice
 from .control import case, cond, foldl, foldr, group, map_fn, no_op, scan, while_loop
 from .control import tuple_ as tuple
-from .dtypes import DType, as_dtype, bool, double, float32, float64, int8, int16, int32, int64, uint8
+from .dtypes import DType, as_dtype, double, float32, float64, int8, int16, int32, int64, uint8
+from .dtypes import bool_ as bool
 from .gradients import gradients, hessians
 from .graph import (
     Graph,
@@ -124,4 +125,21 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"staticgrad's dialect of TensorFlow 1 has no {name!r} yet{advice}")
 
 
-__all__ = [_name for _name in globals() if not _name.startswith("_") and _name not in ("annotations", "Any")]
+__all__ = [
+    "AUTO_REUSE", "ConfigProto", "DType", "Dimension", "GPUOptions", "Graph", "GraphKeys", "InteractiveSession",
+    "Operation", "RunMetadata", "RunOptions", "Session", "Tensor", "TensorShape", "Variable", "VariableScope",
+    "add_to_collection", "add_to_collections", "all_variables", "as_dtype", "assign", "assign_add", "assign_sub", "bool",
+    "case", "concat", "cond", "constant", "constant_initializer", "control_dependencies", "convert_to_tensor", "device",
+    "double", "errors", "expand_dims", "eye", "fill", "float32", "float64", "foldl", "foldr", "gather", "get_collection",
+    "get_collection_ref", "get_default_graph", "get_default_session", "get_variable", "get_variable_scope",
+    "global_variables", "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
+    "gradients", "group", "hessians", "identity", "initialize_all_variables", "initialize_variables", "initializers",
+    "int16", "int32", "int64", "int8", "layers", "linspace", "local_variables", "local_variables_initializer", "losses",
+    "map_fn", "math", "model_variables", "name_scope", "newaxis", "nn", "no_op", "one_hot", "ones", "ones_initializer",
+    "ones_like", "pad", "placeholder", "random", "random_normal", "random_normal_initializer", "random_uniform",
+    "random_uniform_initializer", "range", "rank", "reset_default_graph", "reshape", "reverse", "scan", "set_random_seed",
+    "shape", "slice", "split", "squeeze", "stack", "stop_gradient", "strided_slice", "tile", "train",
+    "trainable_variables", "transpose", "truncated_normal", "truncated_normal_initializer", "tuple", "uint8", "unstack",
+    "variable_scope", "variables_initializer", "variance_scaling_initializer", "where", "while_loop", "zeros",
+    "zeros_initializer", "zeros_like", *_MATH,
+]  # fmt: skip

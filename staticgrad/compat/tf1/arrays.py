@@ -11,7 +11,7 @@ from ...operators import F, Symbol
 from ...static.graphs import using
 from .dtypes import as_dtype
 from .graph import get_default_graph
-from .shapes import extents
+from .shapes import extents, known_extents
 from .tensor import Handle, array_of, operation, pair, symbols, tensor
 
 
@@ -36,7 +36,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, verify_shape: boo
         raise TypeError(f"Failed to convert object of type {type(value).__name__} to a constant: it is a tensor already")
     array = array_of(value, None if dtype is None else as_dtype(dtype).numpy)
     if shape is not None:
-        sizes = extents(shape)
+        sizes = known_extents(shape)
         if verify_shape and array.shape != sizes:
             raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
         flat = array.ravel()
@@ -66,7 +66,7 @@ def stop_gradient(input: Any) -> Any:
 
 
 def _filled(value: float, shape: Any, dtype: Any) -> Any:
-    return static.constant(np.full(extents(shape), value, as_dtype(dtype).numpy))
+    return static.constant(np.full(known_extents(shape), value, as_dtype(dtype).numpy))
 
 
 @operation("zeros", "Const")
@@ -101,7 +101,8 @@ def ones_like(tensor_: Any, dtype: Any = None, optimize: bool = True) -> Any:
 def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None, dtype: Any = np.float32) -> Any:
     """Ones on the diagonal of matrices."""
     matrix = np.eye(num_rows, num_columns, dtype=as_dtype(dtype).numpy)
-    return static.constant(np.broadcast_to(matrix, (*(() if batch_shape is None else extents(batch_shape)), *matrix.shape)))
+    batch = () if batch_shape is None else known_extents(batch_shape)
+    return static.constant(np.broadcast_to(matrix, (*batch, *matrix.shape)))
 
 
 @operation("range", "Range")
@@ -114,7 +115,6 @@ def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> 
 @operation("LinSpace")
 def linspace(start: float, stop: float, num: int) -> Any:
     return static.constant(np.linspace(start, stop, num).astype(np.float32))
-
 
 
 # shapes ---------------------------------------------------------------------------------------------------------------
@@ -221,15 +221,14 @@ def pad(tensor_: Any, paddings: Any, mode: str = "CONSTANT", constant_values: fl
     if mode.upper() not in modes:
         raise ValueError(f"Unknown padding mode: {mode}. This library pads with CONSTANT and REFLECT")
     flat = [n for pair_ in reversed(amounts) for n in pair_]
-    return functional_pad(x, flat, mode=modes[mode.upper()], **({"value": constant_values} if mode.upper() == "CONSTANT" else {}))
+    options = {"value": constant_values} if mode.upper() == "CONSTANT" else {}
+    return functional_pad(x, flat, mode=modes[mode.upper()], **options)
 
 
 @operation("Slice")
 def slice_(input_: Any, begin: Any, size: Any) -> Any:
     """The part of extents `size` from `begin` on; -1 is all that is left."""
-    key = tuple(
-        slice(int(b), None if int(s) == -1 else int(b) + int(s)) for b, s in zip(begin, size, strict=True)
-    )
+    key = tuple(slice(int(b), None if int(s) == -1 else int(b) + int(s)) for b, s in zip(begin, size, strict=True))
     return tensor(input_)[key]
 
 
@@ -244,7 +243,10 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: int = 
 @operation("ReverseV2")
 def reverse(tensor_: Any, axis: Any) -> Any:
     """The elements in reverse order along the axes."""
-    return F.flip(tensor(tensor_), tuple(axis) if isinstance(axis, (list, tuple)) else axis)
+    x = tensor(tensor_)
+    for one in axis if isinstance(axis, (list, tuple)) else [axis]:
+        x = F.flip(x, one)
+    return x
 
 
 @operation("one_hot", "OneHot")
@@ -300,7 +302,7 @@ def _getitem(self: Any, key: Any) -> Any:
     return strided_slice(self, symbols(key))
 
 
-Handle.__getitem__ = _getitem  # type: ignore[attr-defined]
+setattr(Handle, "__getitem__", _getitem)  # noqa: B010  (the class is defined below the functions)
 
 
 @operation("embedding_lookup", "Gather")

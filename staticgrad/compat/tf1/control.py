@@ -182,9 +182,7 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
 
 def _effects(inputs: Any) -> list[Any]:
     """What the library's functions take for tensors and operations."""
-    return [
-        _effects(i) if isinstance(i, (list, tuple)) else i.symbol if isinstance(i, Handle) else i for i in inputs
-    ]
+    return [_effects(i) if isinstance(i, (list, tuple)) else i.symbol if isinstance(i, Handle) else i for i in inputs]
 
 
 def no_op(name: str | None = None) -> Operation:

@@ -74,10 +74,10 @@ int16 = DType("int16", np.int16)
 int32 = DType("int32", np.int32)
 int64 = DType("int64", np.int64)
 uint8 = DType("uint8", np.uint8)
-bool = DType("bool", np.bool_)
+bool_ = DType("bool", np.bool_)
 double = float64
 
-BY_NAME = {d.name: d for d in (float32, float64, int8, int16, int32, int64, uint8, bool)}
+BY_NAME = {d.name: d for d in (float32, float64, int8, int16, int32, int64, uint8, bool_)}
 ALIASES = {"float": float32, "double": float64, "half": "float16"}
 REFUSED = ("float16", "bfloat16", "complex64", "complex128", "string", "uint16", "uint32", "uint64", "qint8", "resource")
 

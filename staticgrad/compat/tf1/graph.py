@@ -127,7 +127,7 @@ class Graph(static.Graph):
                 return self.get_tensor_by_name(obj)
             if allow_operation:
                 return self.get_operation_by_name(obj)
-        elif isinstance(obj, (MAKERS["tensor"], MAKERS["operation"], MAKERS["variable"])):
+        elif hasattr(obj, "node") and isinstance(getattr(obj, "graph", None), Graph):
             if obj.graph is not self:
                 raise ValueError(f"{obj!r} is not an element of this graph.")
             return obj

@@ -107,7 +107,7 @@ class Identity(Initializer):
         self.gain, self.dtype = gain, dtype
 
     def values(self, shape: list[int], dtype: Any) -> Any:
-        return arrays.constant(self.gain * np.eye(*shape), dtype)
+        return arrays.constant(self.gain * np.eye(shape[0], shape[1]), dtype)
 
 
 def glorot_uniform_initializer(seed: int | None = None, dtype: Any = None) -> VarianceScaling:

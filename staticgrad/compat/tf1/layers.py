@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from . import arrays, nn
@@ -200,14 +201,12 @@ def batch_normalization(
             batch_mean, batch_variance = mean, variance
         else:
             found_mean, found_variance = nn.moments(inputs, axes)
-            batch_mean, batch_variance = (
-                _by_training(training, lambda f=found: arrays.identity(f), lambda m=moving: arrays.identity(m))
-                for found, moving in ((found_mean, mean), (found_variance, variance))
+            batch_mean = _by_training(training, partial(arrays.identity, found_mean), partial(arrays.identity, mean))
+            batch_variance = _by_training(
+                training, partial(arrays.identity, found_variance), partial(arrays.identity, variance)
             )
             for moving, found in ((mean, found_mean), (variance, found_variance)):
-                new = _by_training(
-                    training, lambda m=moving, f=found: _moved(m, f, momentum), lambda m=moving: arrays.identity(m)
-                )
+                new = _by_training(training, partial(_moved, moving, found, momentum), partial(arrays.identity, moving))
                 get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, assign(moving, new))
         return nn.batch_normalization(inputs, shaped(batch_mean), shaped(batch_variance), shaped(beta), shaped(gamma), epsilon)
 

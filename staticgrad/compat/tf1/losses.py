@@ -182,9 +182,7 @@ def softmax_cross_entropy(
     return compute_weighted_loss(losses, weights, scope or "softmax_cross_entropy_loss", **options)
 
 
-def sparse_softmax_cross_entropy(
-    labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any
-) -> Any:
+def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None = None, **options: Any) -> Any:
     """The mean cross entropy against class numbers."""
     losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     return compute_weighted_loss(losses, weights, scope or "sparse_softmax_cross_entropy_loss", **options)

@@ -38,7 +38,7 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
 """Name -> function, and TensorFlow's name of the op."""
 
 BINARY: dict[str, tuple[Callable[..., Any], str]] = {
-    "add": (F.add, "Add"),
+    "add": (F.add, "AddV2"),
     "subtract": (F.sub, "Sub"),
     "multiply": (F.mul, "Mul"),
     "maximum": (F.maximum, "Maximum"),
@@ -75,11 +75,11 @@ def _unary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
     return operation(type_)(call)
 
 
-def _binary(function: Callable[..., Any], type_: str, default: str | None = None) -> Callable[..., Any]:
+def _binary(function: Callable[..., Any], type_: str) -> Callable[..., Any]:
     def call(x: Any, y: Any) -> Any:
         return function(*pair(x, y, type_))
 
-    return operation(default or type_, type_)(call)
+    return operation(type_.removesuffix("V2"), type_)(call)
 
 
 def reduced_axes(axis: Any, reduction_indices: Any) -> Any:
@@ -234,7 +234,7 @@ def tensordot(a: Any, b: Any, axes: Any) -> Any:
     if isinstance(axes, (int, np.integer)):
         first, second = list(range(a.ndim - int(axes), a.ndim)), list(range(int(axes)))
     else:
-        first, second = [[axis] if isinstance(axis, (int, np.integer)) else list(axis) for axis in axes]
+        first, second = (np.atleast_1d(axis).tolist() for axis in axes)
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     left = [next(letters) for _ in range(a.ndim)]
     right = [next(letters) for _ in range(b.ndim)]
@@ -266,11 +266,9 @@ def cast(x: Any, dtype: Any) -> Any:
     return F.astype(tensor(x), as_dtype(dtype).numpy)
 
 
-saturating = {"to_float": np.float32, "to_double": np.float64, "to_int32": np.int32, "to_int64": np.int64}
-for _name, _target in saturating.items():
-    globals()[_name] = operation(_name.title().replace("_", ""), "Cast")(
-        lambda x, _target=np.dtype(_target): F.astype(tensor(x), _target)
-    )
+CASTS = {"to_float": "float32", "to_double": "float64", "to_int32": "int32", "to_int64": "int64"}
+for _name, _target in CASTS.items():
+    globals()[_name] = operation(_name.title().replace("_", ""), "Cast")(lambda x, to=_target: F.astype(tensor(x), to))
 
 
 @operation("L2Loss")
@@ -322,7 +320,7 @@ def _scale(norm: Any, clip_norm: Any) -> Any:
 
 # Python's operators ---------------------------------------------------------------------------------------------------
 
-OPERATORS = {
+OPERATORS: dict[str, tuple[Callable[..., Any], str]] = {
     "add": (_made["add"], "add"),
     "sub": (_made["subtract"], "sub"),
     "mul": (_made["multiply"], "mul"),
@@ -335,11 +333,10 @@ OPERATORS = {
     "or": (_made["logical_or"], "or"),
     "xor": (_made["logical_xor"], "xor"),
 }
-for _name, (_function, _label) in OPERATORS.items():
-    setattr(Handle, f"__{_name}__", lambda x, y, f=_function, n=_label: f(x, y, name=n))
-    setattr(Handle, f"__r{_name}__", lambda x, y, f=_function, n=_label: f(y, x, name=n))
+for _name, (_call, _label) in OPERATORS.items():
+    setattr(Handle, f"__{_name}__", lambda x, y, f=_call, n=_label: f(x, y, name=n))
+    setattr(Handle, f"__r{_name}__", lambda x, y, f=_call, n=_label: f(y, x, name=n))
 for _name, _key in (("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
-    setattr(Handle, f"__{_name}__", lambda x, y, f=_made[_key], n=_key.title().replace("_", ""): f(x, y, name=n))
-Handle.__neg__ = lambda x: _made["negative"](x)  # type: ignore[attr-defined]
-Handle.__abs__ = lambda x: _made["abs"](x)  # type: ignore[attr-defined]
-Handle.__invert__ = lambda x: _made["logical_not"](x)  # type: ignore[attr-defined]
+    setattr(Handle, f"__{_name}__", lambda x, y, f=_made[_key]: f(x, y))
+for _name, _key in (("neg", "negative"), ("abs", "abs"), ("invert", "logical_not")):
+    setattr(Handle, f"__{_name}__", lambda x, f=_made[_key]: f(x))

@@ -7,13 +7,19 @@ from typing import Any
 
 from ...functional import (
     avg_pool2d,
-    conv2d as torch_conv2d,
     conv_transpose2d,
     cross_entropy,
-    log_softmax as functional_log_softmax,
     max_pool2d,
-    pad as functional_pad,
     silu,
+)
+from ...functional import (
+    conv2d as torch_conv2d,
+)
+from ...functional import (
+    log_softmax as functional_log_softmax,
+)
+from ...functional import (
+    pad as functional_pad,
 )
 from ...operators import F
 from .arrays import embedding_lookup
@@ -106,13 +112,6 @@ def _soft_labels(labels: Any, logits: Any, dim: int) -> Any:
     return F.neg(F.sum(F.mul(labels, functional_log_softmax(logits, axis=dim)), axis=dim))
 
 
-def _only_by_name(sentinel: Any, labels: Any, logits: Any, name: str) -> None:
-    if sentinel is not None:
-        raise ValueError(f"Only call `{name}` with named arguments (labels=..., logits=..., ...)")
-    if labels is None or logits is None:
-        raise ValueError("Both labels and logits must be provided.")
-
-
 @operation("softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | None = None, dim: int | None = None) -> Any:
     """The cross entropy of each row of `logits` against probabilities; gradients flow to both."""
@@ -121,19 +120,15 @@ def softmax_cross_entropy_with_logits_v2(labels: Any, logits: Any, axis: int | N
 
 
 @operation("softmax_cross_entropy_with_logits_sg")
-def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, axis: int | None = None
-) -> Any:
+def softmax_cross_entropy_with_logits(labels: Any, logits: Any, dim: int = -1, axis: int | None = None) -> Any:
     """The cross entropy of each row of `logits` against probabilities, which get no gradient."""
-    _only_by_name(_sentinel, labels, logits, "softmax_cross_entropy_with_logits")
     labels, logits = pair(labels, logits, "SoftmaxCrossEntropyWithLogits")
     return _soft_labels(F.stop_gradient(labels), logits, dim if axis is None else axis)
 
 
 @operation("SparseSoftmaxCrossEntropyWithLogits")
-def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None, logits: Any = None) -> Any:
+def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
     """The cross entropy of each row of `logits` (..., classes) against a class number (...)."""
-    _only_by_name(_sentinel, labels, logits, "sparse_softmax_cross_entropy_with_logits")
     labels, logits = tensor(labels), tensor(logits)
     if logits.ndim > 2:
         logits = F.permute(logits, (0, logits.ndim - 1, *range(1, logits.ndim - 1)))
@@ -141,15 +136,16 @@ def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = None, labels: Any 
 
 
 @operation("logistic_loss")
-def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None, logits: Any = None) -> Any:
+def sigmoid_cross_entropy_with_logits(labels: Any, logits: Any) -> Any:
     """max(x, 0) - x z + log(1 + exp(-|x|)) for logits x and labels z."""
-    _only_by_name(_sentinel, labels, logits, "sigmoid_cross_entropy_with_logits")
     z, x = pair(labels, logits, "LogisticLoss")
     return F.sub(F.softplus(x), F.mul(x, z))
 
 
 @operation("logistic_loss")
-def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None, pos_weight: Any = None, targets: Any = None) -> Any:
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, targets: Any = None
+) -> Any:
     """As `sigmoid_cross_entropy_with_logits`, with the positive examples weighted."""
     z, x = pair(targets if labels is None else labels, logits, "LogisticLoss")
     weight = F.add(F.mul(F.sub(tensor(pos_weight, x.dtype), 1), z), 1)
@@ -192,9 +188,7 @@ def _padded(x: Any, kernel: Any, strides: Any, dilations: Any, padding: Any, val
         return x
     if padding != "SAME":
         raise ValueError(f'padding must be either "VALID" or "SAME", got {padding!r}')
-    (top, bottom), (left, right) = (
-        _same(x.shape[2 + i], kernel[i], strides[i], dilations[i]) for i in range(2)
-    )
+    (top, bottom), (left, right) = (_same(x.shape[2 + i], kernel[i], strides[i], dilations[i]) for i in range(2))
     if not any((top, bottom, left, right)):
         return x
     return functional_pad(x, (left, right, top, bottom), value=value)
@@ -219,9 +213,7 @@ def conv2d(
 
 
 @operation("depthwise")
-def depthwise_conv2d(
-    input: Any, filter: Any, strides: Any, padding: str, rate: Any = None, data_format: str = "NHWC"
-) -> Any:
+def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: str, rate: Any = None, data_format: str = "NHWC") -> Any:
     """A convolution of each channel with filters of its own: filter (height, width, channels, multiplier)."""
     x, w = pair(input, filter, "DepthwiseConv2dNative")
     height, width, channels, multiplier = w.shape

@@ -10,7 +10,7 @@ from ...eager import rand, randn
 from ...operators import F
 from ...ops.random import next_place, uniform_op
 from .dtypes import as_dtype
-from .shapes import extents
+from .shapes import known_extents
 from .tensor import operation, tensor
 
 
@@ -21,23 +21,21 @@ def _kind(dtype: Any) -> np.dtype:
 @operation("random_normal", "RandomStandardNormal")
 def random_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """Normal numbers of a mean and standard deviation. seed is accepted: `set_random_seed` seeds a session."""
-    draws = randn(*extents(shape), dtype=_kind(dtype))
+    draws = randn(*known_extents(shape), dtype=_kind(dtype))
     return F.add(F.mul(draws, tensor(stddev, draws.dtype)), tensor(mean, draws.dtype))
 
 
 @operation("random_uniform", "RandomUniform")
-def random_uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = np.float32, seed: int | None = None
-) -> Any:
+def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """Uniform numbers in [minval, maxval); of integer dtypes integers, whose upper end has to be given."""
     kind = _kind(dtype)
     if kind.kind != "f":
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {as_dtype(dtype)!r}")
         width = float(maxval) - float(minval)
-        return F.astype(F.add(F.floor(F.mul(rand(*extents(shape), dtype=np.float64), width)), float(minval)), kind)
+        return F.astype(F.add(F.floor(F.mul(rand(*known_extents(shape), dtype=np.float64), width)), float(minval)), kind)
     low, high = tensor(minval, kind), tensor(1 if maxval is None else maxval, kind)
-    return F.add(F.mul(rand(*extents(shape), dtype=kind), F.sub(high, low)), low)
+    return F.add(F.mul(rand(*known_extents(shape), dtype=kind), F.sub(high, low)), low)
 
 
 REDRAWS = 8
@@ -47,7 +45,7 @@ REDRAWS = 8
 @operation("truncated_normal", "TruncatedNormal")
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """Normal numbers, drawn again where they are more than two standard deviations from the mean."""
-    kind, sizes = _kind(dtype), extents(shape)
+    kind, sizes = _kind(dtype), known_extents(shape)
     draws = randn(*sizes, dtype=kind)
     for _ in range(REDRAWS - 1):
         draws = F.where(F.le(F.abs(draws), 2.0), draws, randn(*sizes, dtype=kind))
@@ -55,9 +53,7 @@ def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any 
 
 
 @operation("dropout", "Dropout")
-def dropout(
-    x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None, rate: Any = None
-) -> Any:
+def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None, rate: Any = None) -> Any:
     """Each element zero with probability 1 - keep_prob (or `rate`), the others scaled by 1 / keep_prob.
 
     The probability may be a tensor, such as a placeholder.
@@ -69,5 +65,5 @@ def dropout(
     if noise_shape is None:
         noise = next_place(x.graph).draw(uniform_op, x, shape=None, dtype=x.dtype)
     else:
-        noise = rand(*extents(noise_shape), dtype=x.dtype)
+        noise = rand(*known_extents(noise_shape), dtype=x.dtype)
     return F.mul(F.div(x, keep), F.floor(F.add(noise, keep)))

@@ -9,10 +9,8 @@ from typing import Any
 
 from ... import manual_seed, static
 from ...errors import StaticgradError
-from ...static.defaults import session_or_default
 from .errors import as_tensorflow
 from .graph import Graph, get_default_graph
-from .tensor import Handle, Operation
 
 
 class Session:
@@ -94,18 +92,6 @@ class InteractiveSession(Session):
     def close(self) -> None:
         self._default.__exit__(None, None, None)
         super().close()
-
-
-def evaluate(fetch: Handle | Operation, feed_dict: Any = None, session: Any = None) -> Any:
-    """`session.run(fetch, feed_dict)`, in the default session when none is given. Raises ValueError without one."""
-    try:
-        chosen = session_or_default(getattr(session, "_session", session), "eval")
-    except StaticgradError as error:
-        raise ValueError(str(error)) from None
-    try:
-        return chosen.run(fetch, feed_dict)
-    except StaticgradError as error:
-        raise as_tensorflow(error) from None
 
 
 def get_default_session() -> static.Session | None:

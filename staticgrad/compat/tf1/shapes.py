@@ -12,6 +12,8 @@ class Dimension:
 
     __slots__ = ("value",)
 
+    value: int | None
+
     def __init__(self, value: Any):
         self.value = value.value if isinstance(value, Dimension) else None if value is None else operator.index(value)
         if self.value is not None and self.value < 0:
@@ -66,8 +68,9 @@ def _arithmetic(function: Callable[[int, int], int]) -> tuple[Callable[..., Dime
             other = as_dimension(other)
         except (TypeError, ValueError):
             return NotImplemented
-        known = self.value is not None and other.value is not None
-        return Dimension(function(self.value, other.value) if known else None)
+        if self.value is None or other.value is None:
+            return Dimension(None)
+        return Dimension(function(self.value, other.value))
 
     def reflected(self: Dimension, other: Any) -> Dimension:
         try:
@@ -98,6 +101,8 @@ class TensorShape:
     """The extents of a tensor as far as the graph knows them; of unknown rank for `dims=None`."""
 
     __slots__ = ("_dims",)
+
+    _dims: tuple[Dimension, ...] | None
 
     def __init__(self, dims: Any):
         if isinstance(dims, TensorShape):
@@ -208,6 +213,14 @@ class TensorShape:
         if self._dims is None:
             return "<unknown>"
         return f"({self._dims[0]},)" if len(self._dims) == 1 else f"({', '.join(map(str, self._dims))})"
+
+
+def known_extents(shape: Any) -> tuple[int, ...]:
+    """A user's shape as integers. Raises ValueError for unknown extents."""
+    found = extents(shape)
+    if None in found:
+        raise ValueError(f"Shape {TensorShape(shape)} is not fully known")
+    return tuple(n for n in found if n is not None)
 
 
 def extents(shape: Any) -> tuple[int | None, ...]:

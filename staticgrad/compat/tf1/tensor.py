@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ... import static
+from ...errors import StaticgradError
 from ...ir import Node
 from ...operators import F, Symbol
+from ...static.defaults import session_or_default
 from ...static.dependencies import Operation as Effect
 from ...static.graphs import using
 from .dtypes import DType, as_dtype
+from .errors import as_tensorflow
 from .graph import MAKERS, Graph, get_default_graph
 from .shapes import Dimension, TensorShape
 
-Fn = TypeVar("Fn", bound=Callable[..., Any])
+
+def evaluate(fetch: Any, feed_dict: Any = None, session: Any = None) -> Any:
+    """`session.run(fetch, feed_dict)`, in the default session when none is given. Raises ValueError without one."""
+    try:
+        chosen = session_or_default(getattr(session, "_session", session), "eval")
+    except StaticgradError as error:
+        raise ValueError(str(error)) from None
+    try:
+        return chosen.run(fetch, feed_dict)
+    except StaticgradError as error:
+        raise as_tensorflow(error) from None
 
 
 class Operation:
@@ -76,8 +89,6 @@ class Operation:
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run it in `session`, the default one unless given."""
-        from .session import evaluate
-
         evaluate(self, feed_dict, session)
 
     def __eq__(self, other: object) -> bool:
@@ -140,8 +151,6 @@ class Handle:
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Its value in `session`, the default one unless given."""
-        from .session import evaluate
-
         return evaluate(self, feed_dict, session)
 
     def __repr__(self) -> str:
@@ -301,10 +310,10 @@ def pair(x: Any, y: Any, op: str) -> tuple[Symbol, Symbol]:
     return x, y
 
 
-def operation(default: str, type_: str | None = None) -> Callable[[Fn], Fn]:
+def operation(default: str, type_: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A function of the dialect, from one on symbols: handles in, handles out, the result named `name` or `default`."""
 
-    def decorate(fn: Fn) -> Fn:
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(fn)
         def call(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
             graph = graph_of((args, kwargs))
@@ -315,7 +324,7 @@ def operation(default: str, type_: str | None = None) -> Callable[[Fn], Fn]:
                 out = named(graph, out, name or default, type_ or default, before)
             return handles(graph, out)
 
-        return call  # type: ignore[return-value]
+        return call
 
     return decorate
 

@@ -319,7 +319,8 @@ def get_variable(
     if known is not None:
         if not scope.reuse:
             raise ValueError(
-                f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
+                f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or "
+                "reuse=tf.AUTO_REUSE in VarScope?"
             )
         if shape is not None and not TensorShape(shape).is_compatible_with(known.shape):
             raise ValueError(
@@ -327,7 +328,8 @@ def get_variable(
             )
         if dtype is not None and as_dtype(dtype) != known.dtype:
             raise ValueError(
-                f"Trying to share variable {full}, but specified dtype {as_dtype(dtype).name} and found dtype {known.dtype.name}."
+                f"Trying to share variable {full}, but specified dtype {as_dtype(dtype).name} and found dtype "
+                f"{known.dtype.name}."
             )
         return known
     if scope.reuse is True:

@@ -70,5 +70,3 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The value of the global step in a session."""
     return int(sess.run(global_step_tensor))
-
-

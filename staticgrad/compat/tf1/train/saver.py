@@ -11,6 +11,7 @@ import re
 import time
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,8 @@ class Saver:
             if at > self._next:
                 self._next += self._hours * 3600
                 continue
-            try:
+            with suppress(FileNotFoundError):
                 os.remove(path + SUFFIX)
-            except FileNotFoundError:
-                pass
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Give the variables their values of a checkpoint. The file is checked first: no variable changes when it is damaged
@@ -135,7 +134,7 @@ def _checked(path: str) -> dict[str, np.ndarray]:
         raise InvalidArgumentError(f"Unable to open table file {path}: Data loss", error.summary, *error.details) from None
     for name, value in found.items():
         if sums.get(name) != str(zlib.crc32(np.ascontiguousarray(value).tobytes())):
-            raise InvalidArgumentError(f"Checksum does not match for {name} in {path}", "the file was damaged after it was written")
+            raise InvalidArgumentError(f"Checksum does not match for {name} in {path}", "the file is damaged")
     return found
 
 

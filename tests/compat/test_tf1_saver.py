@@ -1,0 +1,88 @@
+"""Checkpoints: what is saved is restored, and a file that is damaged or does not fit changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad.compat.tf1 as tf
+
+
+@pytest.fixture
+def program():
+    with tf.Graph().as_default():
+        a = tf.get_variable("scope/a", initializer=np.arange(6, dtype="f4").reshape(2, 3))
+        b = tf.get_variable("b", initializer=np.int64(7))
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            yield session, a, b
+
+
+def test_round_trip_and_the_list_of_checkpoints(program, tmp_path):
+    session, a, b = program
+    saver = tf.train.Saver(max_to_keep=2)
+    paths = []
+    for step in range(4):
+        b.load(step, session)
+        paths.append(saver.save(session, str(tmp_path / "model"), global_step=step))
+    assert paths == [str(tmp_path / f"model-{step}") for step in range(4)]
+    assert saver.last_checkpoints == paths[2:]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == paths[3]
+    assert tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths == paths[2:]
+    assert [tf.train.checkpoint_exists(path) for path in paths] == [False, False, True, True]
+    a.load(np.zeros((2, 3)), session)
+    saver.restore(session, paths[2])
+    np.testing.assert_array_equal(session.run(a), np.arange(6).reshape(2, 3))
+    assert session.run(b) == 2
+
+
+def test_names_of_a_dict(program, tmp_path):
+    session, a, _ = program
+    path = tf.train.Saver({"other": a}).save(session, str(tmp_path / "m"))
+    with tf.Graph().as_default():
+        other = tf.get_variable("other", [2, 3])
+        with tf.Session() as second:
+            tf.train.Saver([other]).restore(second, path)
+            np.testing.assert_array_equal(second.run(other), np.arange(6).reshape(2, 3))
+
+
+DAMAGE = {
+    "flipped": lambda data: data[:-3] + bytes([data[-3] ^ 1]) + data[-2:],
+    "truncated": lambda data: data[:-5],
+    "empty": lambda data: b"",
+    "header": lambda data: data[:20] + b"\xff" + data[21:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_changes_nothing(program, tmp_path, damage):
+    session, a, b = program
+    saver = tf.train.Saver()
+    path = saver.save(session, str(tmp_path / "m"))
+    file = tmp_path / "m.safetensors"
+    file.write_bytes(DAMAGE[damage](file.read_bytes()))
+    a.load(np.ones((2, 3)), session)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        saver.restore(session, path)
+    np.testing.assert_array_equal(session.run(a), np.ones((2, 3)))
+    assert session.run(b) == 7
+
+
+def test_a_checkpoint_that_does_not_fit_changes_nothing(program, tmp_path):
+    session, a, b = program
+    path = tf.train.Saver().save(session, str(tmp_path / "m"))
+    with tf.Graph().as_default():
+        first = tf.get_variable("b", initializer=np.int64(1))
+        wrong = tf.get_variable("scope/a", [3, 3], initializer=tf.zeros_initializer())
+        missing = tf.get_variable("c", [1], initializer=tf.zeros_initializer())
+        with tf.Session() as second:
+            second.run(tf.global_variables_initializer())
+            with pytest.raises(tf.errors.InvalidArgumentError, match="lhs shape"):
+                tf.train.Saver([first, wrong]).restore(second, path)
+            with pytest.raises(tf.errors.NotFoundError, match="Key c not found"):
+                tf.train.Saver([first, missing]).restore(second, path)
+            assert second.run(first) == 1
+    with pytest.raises(ValueError, match="not a valid checkpoint"):
+        tf.train.Saver().restore(session, str(tmp_path / "nothing"))
+    with pytest.raises(ValueError, match="Parent directory"):
+        tf.train.Saver().save(session, str(tmp_path / "no" / "m"))
