@@ -29,6 +29,12 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     return graph.handle(made.node)
 
 
+@operation("PlaceholderWithDefault")
+def placeholder_with_default(input: Any, shape: Any) -> Any:
+    """A tensor that may be fed, and is `input` otherwise; it has the shape of `input`."""
+    return static.identity(tensor(input))
+
+
 @operation("Const")
 def constant(value: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
     """A tensor with a value: Python's integers are int32, its floats float32. shape: its shape; the last element fills it."""
@@ -313,3 +319,23 @@ def embedding_lookup(params: Any, ids: Any, partition_strategy: str = "mod", val
             raise ValueError("embedding_lookup: partitioned tables are not supported; concatenate them")
         params = params[0]
     return F.take(tensor(params), tensor(ids), axis=0)
+
+
+@operation("SequenceMask")
+def sequence_mask(lengths: Any, maxlen: int, dtype: Any = np.bool_) -> Any:
+    """True (1) at the first `lengths` of `maxlen` positions along a new last axis."""
+    lengths = tensor(lengths)
+    positions = static.constant(np.arange(maxlen).astype(lengths.dtype))
+    return F.astype(F.lt(positions, F.expand_dims(lengths, -1)), as_dtype(dtype).numpy)
+
+
+@operation("UnsortedSegmentSum")
+def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: int) -> Any:
+    """The sums of the slices of `data` that have each segment number: (num_segments, ...) for numbers along the first axis."""
+    data, ids = tensor(data), tensor(segment_ids)
+    if ids.ndim != 1 or None in data.shape[1:]:
+        raise ValueError(
+            f"unsorted_segment_sum: one number per slice of known extents is supported, got {ids.shape} for {data.shape}"
+        )
+    zeros = static.constant(np.zeros((num_segments, *data.shape[1:]), data.dtype))
+    return F.index_add(zeros, 0, F.astype(ids, np.int64), data)

@@ -9,6 +9,7 @@ import numpy as np
 from ..dtypes import int64
 from ..graph import Graph, GraphKeys, get_default_graph
 from ..variables import Variable
+from .averages import ExponentialMovingAverage
 from .decay import (
     cosine_decay,
     exponential_decay,
@@ -30,11 +31,30 @@ from .optimizers import (
 from .saver import Saver, checkpoint_exists, get_checkpoint_state, latest_checkpoint
 
 __all__ = [
-    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer",
-    "RMSPropOptimizer", "Saver", "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
-    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step", "inverse_time_decay",
-    "latest_checkpoint", "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay",
-]  # fmt: skip
+    "AdadeltaOptimizer",
+    "AdagradOptimizer",
+    "AdamOptimizer",
+    "ExponentialMovingAverage",
+    "GradientDescentOptimizer",
+    "MomentumOptimizer",
+    "Optimizer",
+    "RMSPropOptimizer",
+    "Saver",
+    "checkpoint_exists",
+    "cosine_decay",
+    "create_global_step",
+    "exponential_decay",
+    "get_checkpoint_state",
+    "get_global_step",
+    "get_or_create_global_step",
+    "global_step",
+    "inverse_time_decay",
+    "latest_checkpoint",
+    "natural_exp_decay",
+    "piecewise_constant",
+    "piecewise_constant_decay",
+    "polynomial_decay",
+]
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:

@@ -1,33 +1,33 @@
-"""`tf.nn`: activations, losses on logits, convolution and pooling in TensorFlow's layouts, normalization."""
+"""Activations, losses on logits, convolution and pooling in TensorFlow's layouts, normalization."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ...functional import (
+from ....functional import (
     avg_pool2d,
     conv_transpose2d,
     cross_entropy,
     max_pool2d,
     silu,
 )
-from ...functional import (
+from ....functional import (
     conv2d as torch_conv2d,
 )
-from ...functional import (
+from ....functional import (
     log_softmax as functional_log_softmax,
 )
-from ...functional import (
+from ....functional import (
     pad as functional_pad,
 )
-from ...operators import F
-from .arrays import embedding_lookup
-from .math import l2_loss, reduced_axes
-from .math import sigmoid as sigmoid  # type: ignore[attr-defined]
-from .math import tanh as tanh  # type: ignore[attr-defined]
-from .random import dropout
-from .tensor import operation, pair, tensor
+from ....operators import F
+from ..arrays import embedding_lookup
+from ..math import l2_loss, reduced_axes
+from ..math import sigmoid as sigmoid  # type: ignore[attr-defined]
+from ..math import tanh as tanh  # type: ignore[attr-defined]
+from ..random import dropout
+from ..tensor import operation, pair, tensor
 
 __all__ = [
     "avg_pool", "batch_normalization", "bias_add", "conv2d", "conv2d_transpose", "crelu", "depthwise_conv2d", "dropout", "elu",

@@ -1,0 +1,102 @@
+"""Recurrent cells in TensorFlow 1's dialect. Expected numbers are those of TensorFlow's `compat.v1`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad.compat.tf1 as tf
+
+X = np.random.RandomState(0).randn(5, 7, 3).astype("f4")
+LENGTHS = [7, 3, 0, 1, 7]
+cells = tf.nn.rnn_cell
+
+EXPECTED = {
+    "gru": (
+        lambda: cells.GRUCell(4),
+        [0.72447, 2.7946, 0.8199, 15.4866, 7.8865],
+        ["gru_cell/gates/kernel", "gru_cell/gates/bias", "gru_cell/candidate/kernel", "gru_cell/candidate/bias"],
+    ),
+    "lstm": (
+        lambda: cells.BasicLSTMCell(4),
+        [1.84976, 54.4649, 22.7671],
+        ["basic_lstm_cell/kernel", "basic_lstm_cell/bias"],
+    ),
+    "two layers": (
+        lambda: cells.MultiRNNCell([cells.LSTMCell(4), cells.GRUCell(6)]),
+        [0.27698, 7.5454, 3.0627, 0.3100, 0.3300, 6.6434, 7.9793],
+        [
+            *(f"multi_rnn_cell/cell_0/lstm_cell/{name}" for name in ("kernel", "bias")),
+            *(
+                f"multi_rnn_cell/cell_1/gru_cell/{part}/{name}"
+                for part in ("gates", "candidate")
+                for name in ("kernel", "bias")
+            ),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_dynamic_rnn(name):
+    """The loss and the sums of |gradient|, with all weights 0.1 and lengths of their own."""
+    make, numbers, names = EXPECTED[name]
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 7, 3])
+        with tf.variable_scope("m", initializer=tf.constant_initializer(0.1)):
+            out, _ = tf.nn.dynamic_rnn(make(), x, sequence_length=LENGTHS, dtype=tf.float32)
+        loss = tf.reduce_sum(out * out)
+        variables = tf.trainable_variables()
+        assert [v.name for v in variables] == [f"m/rnn/{n}:0" for n in names]
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            value, *gradients = session.run([loss, *tf.gradients(loss, variables)], {x: X})
+        np.testing.assert_allclose([value, *(np.abs(g).sum() for g in gradients)], numbers, rtol=1e-4, atol=6e-5)
+
+
+def test_unrolled_looped_and_backward_agree():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [5, 7, 3])
+        cell = cells.BasicRNNCell(4)
+        looped, last = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+        with tf.variable_scope("rnn", reuse=True):
+            unrolled, final = tf.nn.static_rnn(cell, tf.unstack(x, axis=1), dtype=tf.float32)
+        (forward, backward), _ = tf.nn.bidirectional_dynamic_rnn(cells.GRUCell(2), cells.GRUCell(2), x, dtype=tf.float32)
+        kept = cells.DropoutWrapper(cell, output_keep_prob=1.0)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            a, b, c, d = session.run([looped, last, tf.stack(unrolled, 1), final], {x: X})
+            np.testing.assert_allclose(a, c, rtol=1e-6)
+            np.testing.assert_allclose(b, d, rtol=1e-6)
+            np.testing.assert_allclose(a[:, -1], b, rtol=1e-6)
+            assert [v.shape for v in session.run([forward, backward], {x: X})] == [(5, 7, 2)] * 2
+            assert kept.output_size == 4
+
+
+def test_moving_averages_masks_segments_and_defaults():
+    with tf.Graph().as_default():
+        v = tf.Variable([1.0, 2.0], name="v")
+        average = tf.train.ExponentialMovingAverage(0.9)
+        update = average.apply([v])
+        assert average.average(v).name == "v/ExponentialMovingAverage:0"
+        place = tf.placeholder_with_default(tf.constant([1.0, 1.0]), [2])
+        mask = tf.sequence_mask(tf.constant([1, 3]), 3, tf.float32)
+        sums = tf.unsorted_segment_sum(tf.constant([[1.0], [2.0], [4.0]]), tf.constant([1, 0, 1]), 3)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            v.load([2.0, 2.0], session)
+            session.run(update)
+            np.testing.assert_allclose(session.run(average.average(v)), [1.1, 2.0], rtol=1e-6)
+            np.testing.assert_array_equal(session.run(place + v), [3, 3])
+            np.testing.assert_array_equal(session.run(place + v, {place: [0.0, 5.0]}), [2, 7])
+            np.testing.assert_array_equal(session.run(mask), [[1, 0, 0], [1, 1, 1]])
+            np.testing.assert_array_equal(session.run(sums), [[2], [5], [0]])
+
+
+def test_flags():
+    flags = tf.flags.Flags()
+    flags.define("rate", 0.1, "learning rate", float)
+    assert flags.parse(["program", "--rate=0.5", "rest"]) == ["program", "rest"]
+    assert flags.rate == 0.5
+    flags.rate = 2.0
+    assert flags.rate == 2.0
