@@ -1,0 +1,46 @@
+"""Programs in TensorFlow 1's dialect run as they stand, and give TensorFlow's losses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PROGRAMS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples" / "tf1").glob("*.py"))}
+OURS, THEIRS = "import staticgrad.compat.tf1 as tf\n", "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n"
+
+LAST = {
+    "autoencoder": 0.17631105,
+    "char_rnn": 3.075196,
+    "cnn_digits": 2.1142235,
+    "gan": 0.66913623,
+    "linear_regression": 0.65730768,
+    "lstm_rows": 2.2287974,
+    "policy_gradient": 0.014966151,
+    "save_restore": 1.6584558,
+    "softmax_digits": 0.95633435,
+    "vae": 33.94046,
+    "word2vec": 6.205843,
+}
+"""The loss of the tenth step in TensorFlow."""
+
+
+def losses(name, source):
+    scope = {"__name__": name}
+    exec(compile(source, str(PROGRAMS[name]), "exec"), scope)
+    return np.array(scope["run"](steps=10), "f8")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ten_steps(name):
+    assert losses(name, PROGRAMS[name].read_text(encoding="utf-8"))[-1] == pytest.approx(LAST[name], rel=2e-5)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ten_steps_are_tensorflows(name):
+    pytest.importorskip("tensorflow")
+    source = PROGRAMS[name].read_text(encoding="utf-8")
+    assert source.count(OURS) == 1
+    np.testing.assert_allclose(losses(name, source), losses(name, source.replace(OURS, THEIRS)), rtol=2e-5)
