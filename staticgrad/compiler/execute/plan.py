@@ -311,7 +311,7 @@ class Plan:
         self.bind(store)
         self.read_numbers()
         arrays = self.stage(arrays)
-        at, source = 0, ""
+        at, kernel = 0, None
         while at < len(self.rows):
             row = self.rows[at]
             if row.kind == "lanes":  # one after the other: they lie behind the row that goes around them
@@ -323,8 +323,9 @@ class Plan:
             if row.kind == "host":
                 self._host(row, arrays)
             elif row.kind in ("kernel", "fold"):
-                source = row.source if row.source else source  # a fold closes the kernel before it
-                run_unjitted(source, "kernel", pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
+                kernel = row.kernel if row.kernel is not None else kernel  # a fold closes the kernel before it
+                assert kernel is not None
+                run_unjitted(kernel, pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
             else:
                 self.run_row(at)
             at += 1

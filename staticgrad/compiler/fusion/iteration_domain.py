@@ -27,7 +27,7 @@ __all__ = [
 def fusible(node: Node) -> bool:
     emit = node.op.emit
     if isinstance(emit, Pointwise):
-        return emit.text(node) != "" and node.type.static
+        return node.type.static
     return isinstance(emit, Reduction)
 
 
