@@ -34,6 +34,7 @@ from .rules import arithmetic, binary, boolean, compared, elementwise, floating,
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
 TINY = {float32: float(np.finfo(np.float32).tiny), float64: float(np.finfo(np.float64).tiny)}
 """The smallest normal numbers."""
+LN2 = math.log(2)
 MOST = int(np.iinfo(np.int64).max)
 
 
@@ -155,6 +156,12 @@ expm1 = _unary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x), cost=TRA
                doc="exp(x) - 1, accurate for small x.")  # fmt: skip
 sin = _unary("sin", np.sin, lambda g, node, out, x: g * F.cos(x), cost=TRANSCENDENTAL, doc="Sine.")
 cos = _unary("cos", np.cos, lambda g, node, out, x: -g * F.sin(x), cost=TRANSCENDENTAL, doc="Cosine.")
+exp2 = _unary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2), cost=TRANSCENDENTAL, doc="2**x.")
+log2 = _unary("log2", np.log2, lambda g, node, out, x: g / (x * LN2), cost=TRANSCENDENTAL, doc="Logarithm to base 2.")
+atan = _unary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1), cost=TRANSCENDENTAL,
+              doc="Inverse tangent, in radians.")  # fmt: skip
+sinh = _unary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), cost=TRANSCENDENTAL, doc="Hyperbolic sine.")
+cosh = _unary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), cost=TRANSCENDENTAL, doc="Hyperbolic cosine.")
 tanh = _unary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), cost=TRANSCENDENTAL,
               doc="Hyperbolic tangent.")  # fmt: skip
 
