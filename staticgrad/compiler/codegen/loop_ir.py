@@ -172,7 +172,7 @@ class CompensatedAdd(Statement):
 
 @dataclass(frozen=True, slots=True)
 class MatrixVector(Statement):
-    """Rows of a matrix times a vector, or with `transposed` their sum weighted by a vector, added to `out`.
+    """Rows of a tile times a vector, or with `transposed` their sum weighted by a vector, added to `out`.
 
     Places are (pointer, first element); rows of the matrix begin `stride` elements apart.
     """
@@ -298,7 +298,6 @@ def matrix_vector_loops(product: MatrixVector) -> Loop:
     target = Load(out, out_at + (COLUMN_J if product.transposed else TILE_L), dtype)
     step = Accumulate(target, "plus", Scalar("mul", (element, factor), dtype, dtype), dtype, product.note)
     columns = loop("j", 0, product.columns, [step])
-    if product.transposed:
-        return loop("l", 0, product.rows, [columns])
-    return loop("l", 0, product.rows, [Store(out, target.index, Literal(0, dtype), dtype), columns])
+    clear = [] if product.transposed else [Store(out, target.index, Literal(0, dtype), dtype)]
+    return loop("l", 0, product.rows, [*clear, columns], strip_of="b")
 

@@ -409,8 +409,8 @@ class Plan:
         """The rows of this plan as a networkx DiGraph: an edge where one needs what another computes.
 
         Nodes are the numbers of rows in their order. Their attributes: `name`, `kind`, `ops` (the names of the operations),
-        `source` (the text of the kernel, or None), `bytes` (of the distinct buffers that it touches), `cost` (additions, or
-        2 m n k for products), `microseconds` (as the latest `profile()` measured it, else None) and `where` (the user's line).
+        `source` (the text of the kernel, or None), `bytes` (read and written), `cost` (additions, or 2 m n k for
+        products), `microseconds` (as the latest `profile()` measured it, else None) and `where` (the user's line).
         """
         from .explain import graph_of_rows
 
