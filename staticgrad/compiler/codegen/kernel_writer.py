@@ -48,7 +48,6 @@ from .loop_ir import (
     Statement,
     Store,
     assign,
-    inside,
     loop,
     total,
 )
@@ -85,6 +84,7 @@ class KernelWriter:
         self.accumulated = bool(accumulated)
         self.value: dict[Node, Name] = {}
         self.scratch: dict[Node, str] = {}
+        self.hoisted: set[str] = set()
         self.here: dict[Any, Name] = {}
         """Values loaded in this row."""
         self.inner: dict[Any, Name] = {}
@@ -129,8 +129,8 @@ class KernelWriter:
             work += CLEARED * nest.spread.type.size + ADDED * elements
         kernel = self.args.kernel(name, body)
         return KernelSource(
-            name, NUMBA.kernel(kernel), kernel, self.args.buffers, self.args.sizes, self.args.numbers, 1 if alone else rows,
-            chunked, self.accumulated, chunks_at if chunked else -1, work,
+            name, NUMBA.kernel(kernel), kernel, list(self.args.pointers), self.args.sizes, self.args.numbers,
+            1 if alone else rows, chunked, self.accumulated, chunks_at if chunked else -1, work,
         )  # fmt: skip
 
     def _columns(self) -> None:
@@ -327,10 +327,11 @@ class KernelWriter:
 
     def _hoisted(self, pointer: str, node: Node) -> Name:
         """A scalar in memory, loaded once."""
-        read = assign(f"{pointer}_0", Load(pointer, ZERO, node.type.dtype))
-        if read not in self.args.prologue:
-            self.args.prologue.append(read)
-        return Name(read.names[0])
+        name = f"{pointer}_0"
+        if name not in self.hoisted:
+            self.hoisted.add(name)
+            self.args.prologue.append(assign(name, Load(pointer, ZERO, node.type.dtype)))
+        return Name(name)
 
     # accumulation ---------------------------------------------------------------------------------------------------
 
@@ -406,9 +407,13 @@ class KernelWriter:
 
     def _row_offset(self, row: Expr) -> Expr:
         """The row's part of a place; one with divisions is computed once per row."""
-        if not any(isinstance(e, Infix) and e.operator == "%" for e in inside(row)):
+        if not _divides(row):
             return row
         if row not in self.here:
             self.here[row] = self.args.fresh("o")
             self.row_loads.append(assign(self.here[row].name, row))
         return self.here[row]
+
+
+def _divides(place: Expr) -> bool:
+    return isinstance(place, Infix) and (place.operator == "%" or _divides(place.left) or _divides(place.right))

@@ -68,8 +68,8 @@ class Parameters:
 
     number: Mapping[Node, int]
     """Positions in the listing of the graph, for the comments."""
-    buffers: list[BufferRef] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    pointers: dict[BufferRef, str] = field(default_factory=dict)
+    """The names of the buffers' pointers, in the order of the buffers."""
     sizes: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     prologue: list[Statement] = field(default_factory=list)
@@ -107,12 +107,10 @@ class Parameters:
 
     def buffer(self, ref: BufferRef, name: str) -> str:
         """The name of a buffer's pointer."""
-        for i, known in enumerate(self.buffers):
-            if known == ref:
-                return self.names[i]
-        self.buffers.append(ref)
-        self.names.append(f"{name}{len(self.buffers) - 1}")
-        return self.names[-1]
+        known = self.pointers.get(ref)
+        if known is None:
+            known = self.pointers[ref] = f"{name}{len(self.pointers)}"
+        return known
 
     def literal(self, value: Any, dtype: np.dtype) -> Expr:
         """A number: part of the source where it is simple, otherwise an argument."""
@@ -137,7 +135,7 @@ class Parameters:
         numbers = []
         if self.numbers:
             numbers.append(assign("numbers", Name(self.buffer(BufferRef("numbers"), "numbers"))))
-        pointers = [Pointer(p, ref.dtype, self._described(ref)) for ref, p in zip(self.buffers, self.names, strict=True)]
+        pointers = [Pointer(pointer, ref.dtype, self._described(ref)) for ref, pointer in self.pointers.items()]
         return Kernel(name, tuple(pointers), (*self._read, *numbers, *self.prologue), tuple(body))
 
     def _described(self, ref: BufferRef) -> str:
