@@ -151,18 +151,16 @@ class Native:
     """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
-    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node) and
-    lookup(node): how kernels can read the result from the operands instead, or None. scatter(node): how a kernel that computes
-    the operand can make the result, or None. scales: the call takes
+    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. fused(node): how
+    kernels can make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or whatever else a kind of fusion
+    in `compiler/fusion/` knows by its type, or None. scales: the call takes
     (node, addend, factor) too, and computes factor * node + addend; see `compiler/fusion/epilogue.py`.
     """
 
     plan: Callable[..., Any]
     inplace: int | None = None
     check: Callable[..., StaticgradError] | None = None
-    window: Callable[[Node], Window | None] | None = None
-    lookup: Callable[[Node], Lookup | None] | None = None
-    scatter: Callable[[Node], Scatter | None] | None = None
+    fused: Callable[[Node], Any] | None = None
     scales: bool = False
 
 

@@ -13,16 +13,20 @@ from functools import lru_cache
 
 from ...ir import Extent, Index, Layout, Node, Pointwise, Reduction
 from .broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, FusionFailure, IterationDomain, origin
-from .gather_fusion import assign_gather, gather_of, rows_begin
+from .gather_fusion import assign_gather, choose_gathers, gather_of, rows_begin
 from .layout import Layouts, block_start, broadcast_strides, count, merged, real
-from .padding_fusion import assign_padding, block_of, padding_of
-from .scatter_fusion import assign_scatter, scatter_of, spread_domain
+from .padding_fusion import assign_padding, block_of, choose_paddings, padding_of
+from .scatter_fusion import assign_scatter, choose_scatters, scatter_of, spread_domain
 
 __all__ = [
-    "COL", "FULL", "FusionFailure", "GroupDomain", "IterationDomain", "ROW", "SCALAR", "SPREAD", "Union",
+    "CHOICES", "COL", "FULL", "FusionFailure", "GroupDomain", "IterationDomain", "ROW", "SCALAR", "SPREAD", "Union",
     "access_check", "classify", "domain_of", "facts_of", "fusible", "inlined", "origin", "split_strides", "splits",
     "uniform", "united",
 ]  # fmt: skip
+
+CHOICES = (choose_paddings, choose_gathers, choose_scatters)
+"""By kind of fusion, `(nodes, users, results, fusible) -> nodes`: the results of routines that kernels are to make."""
+
 
 def fusible(node: Node) -> bool:
     emit = node.op.emit
