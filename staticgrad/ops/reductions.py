@@ -454,6 +454,11 @@ def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
 CARRIED = {float32: float64}
 
 
+def _cumsum_fused(node: Node) -> Reduction | None:
+    """Kernels carry the total along the columns. It begins with -0.0, as a sum of zeros of that sign is one."""
+    return Reduction(lambda dtype: -0.0, "add", ADD.accumulate) if node.attrs["axis"] == node.type.ndim - 1 else None
+
+
 def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     axis = node.attrs["axis"]
     return F.flip(apply(cumsum_op, F.flip(g, axis), axis=axis), axis)
@@ -466,7 +471,7 @@ cumsum_op = define(
         infer=lambda x, axis: x,
         eval=_cumsum_eval,
         vjp=(_cumsum_vjp,),
-        emit=Native(lambda node, layouts: [("running_sum", ())]),
+        emit=Native(lambda node, layouts: [("running_sum", ())], fused=_cumsum_fused),
         promote=_widened,
     )
 )

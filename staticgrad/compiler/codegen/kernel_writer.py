@@ -21,10 +21,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...ir import Index, Node, Reduction
-from ...types import int64
+from ...types import float64, int64
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import gather_of
-from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, inlined, origin, split_strides
+from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, inlined, origin, scan_of, split_strides
 from ..fusion.layout import Layouts
 from ..fusion.matrix_vector_forms import Dot
 from ..fusion.padding_fusion import padding_of
@@ -36,7 +36,9 @@ from .loop_ir import (
     START,
     STOP,
     ZERO,
+    Accumulate,
     Assign,
+    Convert,
     Expr,
     If,
     Infix,
@@ -82,6 +84,8 @@ class KernelWriter:
         accumulated = [n for n in group.members if isinstance(n.op.emit, Reduction) and n in self.domain.post]
         self.acc = Accumulators(self.args, self.domain, accumulated, self.nest.rank, self.nest.flat)
         self.accumulated = bool(accumulated)
+        self.scans = [n for n in group.members if scan_of(n) is not None]
+        """Partial results along the columns: a loop of its own computes them for a row, before other loops read them."""
         self.value: dict[Node, Name] = {}
         self.scratch: dict[Node, str] = {}
         self.hoisted: set[str] = set()
@@ -102,10 +106,10 @@ class KernelWriter:
         rows = real_extent(self.domain, "rows")
         if not nest.flat:
             self._columns()
-            for node in nest.kept:
+            for node in dict.fromkeys([*nest.kept, *self.scans]):
                 length = self.kept_rows * real_extent(self.domain, "columns")
                 self.scratch[node] = self.args.buffer(BufferRef("scratch", node, 0, node.type.dtype, length), "kept")
-        chunked = bool(self.accumulated or nest.kept or self.tiled or nest.spread)
+        chunked = bool(self.accumulated or self.scratch or self.tiled or nest.spread)
         if chunked:
             self.args.size("rows", rows, "rows")
             chunks_at = len(self.args.sizes)
@@ -170,9 +174,10 @@ class KernelWriter:
 
     def column_loop(self, level: int) -> list[Statement]:
         """The loop over columns of one level, with what it needs before it and leaves after it."""
+        scans = [s for node in self.scans if self.nest.level[node] == level for s in self._scan(node)]
         sinks, reductions = self.nest.sinks(level), self.nest.reductions(level)
         if not sinks and not reductions:
-            return []
+            return scans
         outer, self.late = self.late, []
         body = self.column_values(sinks, level)
         starts: dict[Node, Assign] = {}
@@ -193,7 +198,25 @@ class KernelWriter:
         columns = loop("j", 0, COLUMNS, [*body, *self.late])
         self.late = outer
         whole = self.acc.in_pieces(columns, starts) or [*starts.values(), columns]
-        return [*self.row_loads, *whole, *after]
+        return [*scans, *self.row_loads, *whole, *after]
+
+    def _scan(self, node: Node) -> list[Statement]:
+        """The loop over the columns that carries a total from each to the next; that of floats is float64."""
+        fold = scan_of(node)
+        assert fold is not None
+        self.inner, self.row_loads = {}, []
+        body: list[Statement] = []
+        operand = self.operand(node.inputs[0], node, FULL, node.type.shape, body, self.nest.level[node])
+        dtype = node.type.dtype
+        carried = float64 if dtype.kind == "f" else dtype
+        narrow = dtype != carried
+        carry = self.args.fresh("r")
+        body += [
+            Accumulate(carry, fold.combine, Convert(operand, carried) if narrow else operand, carried, self.args.note(node)),
+            Store(self.scratch[node], self.kept_at, Convert(carry, dtype) if narrow else carry, dtype),
+        ]
+        start = assign(carry.name, self.args.literal(fold.start(carried), carried))
+        return [*self.row_loads, start, loop("j", 0, COLUMNS, body)]
 
     def column_values(self, sinks: Sequence[Node], level: int) -> list[Statement]:
         """What the loop of this level computes and stores, before it reduces."""
@@ -248,7 +271,7 @@ class KernelWriter:
         value: Expr
         if earlier and node in self.nest.outputs:
             value = Load(self.operands.memory(node, "y"), self._element(node), node.type.dtype)
-        elif earlier and node in self.nest.kept:
+        elif (earlier and node in self.nest.kept) or node in self.scans:
             value = Load(self.scratch[node], self.kept_at, node.type.dtype)
         else:
             value = self._computed(node, FULL, body, level, ROW_I * COLUMNS + COLUMN_J)
