@@ -136,7 +136,8 @@ def exp(x: Real) -> Real:
 def exp2(x: Real) -> Real:
     """2**x, exact for integers.
 
-    The fraction r of x is exact, and 2**r = e**(r ln2); scaled as in `exp`. Error: EXP2 ULP.
+    The fraction r of x is exact, and 2**r = e**(r ln2); scaled as in `exp`. Error: 1.03 ULP (float32), 1.04 ULP
+    (float64).
     """
     magic = 1.5 * x.format.integral + 2 * x.format.bias
     x = clamp(x, PerFormat(-151.0, -1076.0), PerFormat(129.0, 1025.0))
@@ -224,7 +225,7 @@ def hyperbolic(a: Real) -> Hyperbolic:
 def sinh(x: Real) -> Real:
     """The hyperbolic sine: sinh(n ln2) cosh(r) + cosh(n ln2) sinh(r), whose first factors are u - d and u + d.
 
-    What rounding took from u - d is added. Error: SINH ULP.
+    What rounding took from u - d is added. Error: 1.50 ULP (float32), 1.72 ULP (float64).
     """
     up, down, r, odd, even = hyperbolic(abs(x))
     s, c = up - down, up + down
@@ -235,7 +236,7 @@ def sinh(x: Real) -> Real:
 def cosh(x: Real) -> Real:
     """The hyperbolic cosine: cosh(n ln2) cosh(r) + sinh(n ln2) sinh(r), computed as `sinh` is.
 
-    Error: COSH ULP.
+    Error: 1.28 ULP (float32), 1.30 ULP (float64).
     """
     up, down, r, odd, even = hyperbolic(abs(x))
     s, c = up - down, up + down

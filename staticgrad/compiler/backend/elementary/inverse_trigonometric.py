@@ -25,7 +25,8 @@ ATAN = PerFormat(
 def atan(x: Real) -> Real:
     """The inverse tangent; -pi/2 and pi/2 at the infinities.
 
-    One division, of which operands the magnitude of x decides. Error: ATAN ULP.
+    One division, of which operands the magnitude of x decides. Error: 1.41 ULP (float32), 1.40 ULP
+    (float64).
     """
     a = abs(x)
     far, middle = a > 2.0, a > 0.5
