@@ -20,8 +20,6 @@ from ..types import (
     as_dtype,
     bool_,
     category,
-    float32,
-    float64,
     int64,
     is_scalar,
     promote,
@@ -32,7 +30,7 @@ from . import attributes as at
 from .rules import arithmetic, binary, boolean, compared, elementwise, floating, keep, numeric, unary, unbroadcast
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
-TINY = {float32: float(np.finfo(np.float32).tiny), float64: float(np.finfo(np.float64).tiny)}
+TINY = {dtype: float(np.finfo(dtype).tiny) for dtype in DTYPES if dtype.kind == "f"}
 """The smallest normal numbers."""
 LN2 = math.log(2)
 MOST = int(np.iinfo(np.int64).max)

@@ -12,11 +12,11 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Extent, Native, Node, OpDef, Reduction, define
 from ..operators import F, Operators, apply, numpy_twin, public
 from ..types import (
+    DTYPES,
     TensorType,
     as_dtype,
     bool_,
     category,
-    float32,
     float64,
     int64,
     normalize_axes,
@@ -451,7 +451,7 @@ def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
     return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
 
 
-CARRIED = {float32: float64}
+CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind == "f"}
 
 
 def _cumsum_fused(node: Node) -> Reduction | None:
