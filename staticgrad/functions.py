@@ -67,14 +67,18 @@ class Reducer(Protocol):
 
 
 abs: Unary = F.abs
+atan: Unary = F.atan
 ceil: Unary = F.ceil
 cos: Unary = F.cos
+cosh: Unary = F.cosh
 erf: Unary = F.erf
 exp: Unary = F.exp
+exp2: Unary = F.exp2
 expm1: Unary = F.expm1
 floor: Unary = F.floor
 log: Unary = F.log
 log1p: Unary = F.log1p
+log2: Unary = F.log2
 logical_not: Unary = F.logical_not
 neg: Unary = F.neg
 relu: Unary = F.relu
@@ -82,6 +86,7 @@ round: Unary = F.round
 sigmoid: Unary = F.sigmoid
 sign: Unary = F.sign
 sin: Unary = F.sin
+sinh: Unary = F.sinh
 sqrt: Unary = F.sqrt
 square: Unary = F.square
 tanh: Unary = F.tanh
@@ -154,6 +159,7 @@ __all__ = [
     "argmin",
     "as_tensor",
     "astype",
+    "atan",
     "broadcast_like",
     "broadcast_to",
     "ceil",
@@ -163,6 +169,7 @@ __all__ = [
     "concatenate",
     "cond",
     "cos",
+    "cosh",
     "cumsum",
     "div",
     "dot",
@@ -171,6 +178,7 @@ __all__ = [
     "eq",
     "erf",
     "exp",
+    "exp2",
     "expand",
     "expand_dims",
     "expm1",
@@ -190,6 +198,7 @@ __all__ = [
     "le",
     "log",
     "log1p",
+    "log2",
     "log_softmax",
     "logical_and",
     "logical_not",
@@ -223,6 +232,7 @@ __all__ = [
     "sigmoid",
     "sign",
     "sin",
+    "sinh",
     "softmax",
     "softplus",
     "split",

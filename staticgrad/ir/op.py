@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 class Pointwise:
     """One value per element of the (broadcast) result.
 
-    `template` is a Python expression: `{0}`, `{1}` are the operands, `{s}` the suffix of the operand dtype (`f32`),
-    which is also the name of its constructor in kernels. A callable gets the node and returns the template, or "" to
-    leave this dtype to the host. `cost` is in units of one addition: it decides between computing a value twice and
-    storing it.
+    `scalar` names the scalar operation of one element; each printer of kernels knows how it is written, and a name that
+    it does not know is a function of `compiler/backend/`. A callable `(op, *operands)` composes such operations:
+    `op("minimum", x, y)`. `cost` is in units of one addition: it decides between computing a value twice and storing it.
     """
 
-    template: str | Callable[[Node], str]
+    scalar: str | Callable[..., Any]
     cost: int = 1
     product: bool = False
     """It is the product of its two operands: sums of products have routines of their own."""
@@ -39,13 +38,11 @@ class Pointwise:
     memory: str = "as computed"
     """Of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the operand."""
 
-    def text(self, node: Node) -> str:
-        return self.template if isinstance(self.template, str) else self.template(node)
-
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Folds the axes in `attrs["axis"]`. `start` is the neutral element, `combine` joins `{acc}` and `{x}`."""
+    """Folds the axes in `attrs["axis"]`. `start` is the neutral element, `combine` the scalar operation that joins
+    what is accumulated and the next element."""
 
     start: Callable[[np.dtype], Any]
     combine: str
@@ -154,18 +151,16 @@ class Native:
     """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
 
     inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
-    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. window(node) and
-    lookup(node): how kernels can read the result from the operands instead, or None. scatter(node): how a kernel that computes
-    the operand can make the result, or None. scales: the call takes
+    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. fused(node): how
+    kernels can make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or whatever else a kind of fusion
+    in `compiler/fusion/` knows by its type, or None. scales: the call takes
     (node, addend, factor) too, and computes factor * node + addend; see `compiler/fusion/epilogue.py`.
     """
 
     plan: Callable[..., Any]
     inplace: int | None = None
     check: Callable[..., StaticgradError] | None = None
-    window: Callable[[Node], Window | None] | None = None
-    lookup: Callable[[Node], Lookup | None] | None = None
-    scatter: Callable[[Node], Scatter | None] | None = None
+    fused: Callable[[Node], Any] | None = None
     scales: bool = False
 
 

@@ -208,10 +208,11 @@ METHODS = (
     "split", "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
     "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
     "all", "any", "outer", "expand", "masked_fill", "norm", "flip",
+    "atan", "cosh", "exp2", "log2", "sinh",
 )  # fmt: skip
 """The public functions that are methods of every tensor too."""
 
-OTHER_NAMES = {"mm": "matmul", "bmm": "matmul", "divide": "div", "multiply": "mul", "absolute": "abs"}
+OTHER_NAMES = {"mm": "matmul", "bmm": "matmul", "divide": "div", "multiply": "mul", "absolute": "abs", "arctan": "atan"}
 """PyTorch's further names of them."""
 
 TORCH_WORDS = {"dim": "axis", "keepdim": "keepdims"}

@@ -250,7 +250,7 @@ pick_op: OpDef = define(
         infer=_pick_infer,
         eval=lambda x, index, axis: x[_where(axis, [index])],
         vjp=(lambda g, node, out, x, index: apply(put_op, g, x, index, axis=node.attrs["axis"]), None),
-        emit=Native(lambda node, layouts: [("gather", ())], lookup=_pick_lookup),
+        emit=Native(lambda node, layouts: [("gather", ())], fused=_pick_lookup),
         promote=keep,
         doc="x indexed by one int64 array along `axis`: what gathers come down to.",
     )
@@ -263,7 +263,7 @@ put_op: OpDef = define(
         infer=_put_infer,
         eval=_scatter_eval,
         vjp=(lambda g, node, out, x, like, index: apply(pick_op, g, index, axis=node.attrs["axis"]), None, None),
-        emit=Native(lambda node, layouts: [("scatter_add", ())] if node.type.dtype in ADDED else None, scatter=_put_scatter),
+        emit=Native(lambda node, layouts: [("scatter_add", ())] if node.type.dtype in ADDED else None, fused=_put_scatter),
         shape_only=(1,),
         sparse=True,
         promote=keep,

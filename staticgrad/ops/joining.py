@@ -137,7 +137,7 @@ concatenate_op = define(
         eval=lambda *xs, axis: np.concatenate(xs, axis),
         vjp=lambda i: _together,
         vjp_all=_concatenate_vjp,
-        emit=Native(_concatenate_plan, window=_concatenate_window),
+        emit=Native(_concatenate_plan, fused=_concatenate_window),
         promote=arithmetic,
     )
 )

@@ -16,13 +16,10 @@ from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, publ
 from ..signals import module
 from ..types import (
     DTYPES,
-    SHORT,
     TensorType,
     as_dtype,
     bool_,
     category,
-    float32,
-    float64,
     int64,
     is_scalar,
     promote,
@@ -33,17 +30,17 @@ from . import attributes as at
 from .rules import arithmetic, binary, boolean, compared, elementwise, floating, keep, numeric, unary, unbroadcast
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
-TINY = {float32: float(np.finfo(np.float32).tiny), float64: float(np.finfo(np.float64).tiny)}
+TINY = {dtype: float(np.finfo(dtype).tiny) for dtype in DTYPES if dtype.kind == "f"}
 """The smallest normal numbers."""
+LN2 = math.log(2)
 MOST = int(np.iinfo(np.int64).max)
 
 
-def _pointwise(name: str, arity: int, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int, promote: Any,
+def _pointwise(name: str, arity: int, numpy: Callable[..., Any], vjp: Any, *, cost: int, promote: Any,
                infer: Any = elementwise, symbol: str = "", doc: str = "", product: bool = False,
                sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    emit = None if template is None else Pointwise(template, cost, product, sum_of)
-    op = define(OpDef(name, infer, numpy, vjp, emit, promote, symbol, doc))
+    op = define(OpDef(name, infer, numpy, vjp, Pointwise(name, cost, product, sum_of), promote, symbol, doc))
     function = unary(op) if arity == 1 else binary(op)
     setattr(F, name, function)
     if isinstance(numpy, np.ufunc):
@@ -51,16 +48,16 @@ def _pointwise(name: str, arity: int, numpy: Callable[..., Any], template: Any, 
     return op
 
 
-def _unary(name: str, numpy: Callable[..., Any], template: Any, vjp: Callable[..., Any] | None, *, cost: int = CHEAP,
+def _unary(name: str, numpy: Callable[..., Any], vjp: Callable[..., Any] | None, *, cost: int = CHEAP,
            promote: Any = floating, doc: str = "", sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     vjps = None if vjp is None else (vjp,)
-    return _pointwise(name, 1, numpy, template, vjps, cost=cost, promote=promote, doc=doc, sum_of=sum_of)
+    return _pointwise(name, 1, numpy, vjps, cost=cost, promote=promote, doc=doc, sum_of=sum_of)
 
 
-def _binary(name: str, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int = CHEAP,
+def _binary(name: str, numpy: Callable[..., Any], vjp: Any, *, cost: int = CHEAP,
             promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "",
             product: bool = False, sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
-    return _pointwise(name, 2, numpy, template, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc,
+    return _pointwise(name, 2, numpy, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc,
                       product=product, sum_of=sum_of)  # fmt: skip
 
 
@@ -69,32 +66,24 @@ def _unless_float(numpy: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.nda
     return lambda x: numpy(x) if x.dtype.kind == "f" else x.copy()
 
 
-def _rounding(template: str) -> Callable[[Node], str]:
-    return lambda node: template if node.type.dtype.kind == "f" else "{0}"
-
-
-def _unless_bool(template: str, on_bool: str) -> Callable[[Node], str]:
-    return lambda node: on_bool if node.type.dtype == bool_ else template
-
-
 # arithmetic -----------------------------------------------------------------------------------------------------
 
-add = _binary("add", np.add, _unless_bool("({0} + {1})", "({0} | {1})"), (
+add = _binary("add", np.add, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(g, y),
 ), promote=arithmetic, symbol="+", doc="x + y, broadcast. Booleans: logical or.", sum_of=(1, 1))  # fmt: skip
 
-sub = _binary("sub", np.subtract, "({0} - {1})", (
+sub = _binary("sub", np.subtract, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g, y),
 ), symbol="-", doc="x - y, broadcast. Raises DTypeError for booleans.", sum_of=(1, -1))  # fmt: skip
 
-mul = _binary("mul", np.multiply, _unless_bool("({0} * {1})", "({0} & {1})"), (
+mul = _binary("mul", np.multiply, (
     lambda g, node, out, x, y: unbroadcast(g * y, x),
     lambda g, node, out, x, y: unbroadcast(g * x, y),
 ), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", product=True)  # fmt: skip
 
-div = _binary("div", np.true_divide, "({0} / {1})", (
+div = _binary("div", np.true_divide, (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
     lambda g, node, out, x, y: unbroadcast(-g * out / y, y),
 ), promote=floating, cost=4, symbol="/", doc="x / y, broadcast; integers give the default float.")  # fmt: skip
@@ -116,7 +105,7 @@ def _pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
     return unbroadcast(F.where(flat, 0, g * (out * F.log(F.where(flat, 1, x)))), y)
 
 
-power = _binary("pow", np.power, "pow_{s}({0}, {1})", (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, symbol="**")
+power = _binary("pow", np.power, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, symbol="**")
 
 
 def _negative_power(node: Node | None, exponent: int) -> DTypeError:
@@ -147,25 +136,31 @@ def _sign_eval(x: np.ndarray) -> np.ndarray:
     return np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype)
 
 
-neg = _unary("neg", np.negative, "(-{0})", lambda g, node, out, x: -g, promote=numeric, doc="-x.",
+neg = _unary("neg", np.negative, lambda g, node, out, x: -g, promote=numeric, doc="-x.",
              sum_of=(-1,))  # fmt: skip
-absolute = _unary("abs", np.abs, "abs({0})", lambda g, node, out, x: g * F.sign(x), promote=numeric,
+absolute = _unary("abs", np.abs, lambda g, node, out, x: g * F.sign(x), promote=numeric,
                   doc="|x|; its derivative at 0 is 0.")  # fmt: skip
-sign = _unary("sign", _sign_eval, "sign_{s}({0})", lambda g, node, out, x: F.zeros_like(x), promote=numeric,
+sign = _unary("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
               doc="-1, 0 or 1; 0 for NaN, as in PyTorch.")  # fmt: skip
 numpy_twin(np.sign)(F.sign)
-sqrt = _unary("sqrt", np.sqrt, "math.sqrt({0})", lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
-square = _unary("square", np.square, "({0} * {0})", lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.")
-exp = _unary("exp", np.exp, "exp_{s}({0})", lambda g, node, out, x: g * out, cost=TRANSCENDENTAL, doc="e**x.")
-log = _unary("log", np.log, "log_{s}({0})", lambda g, node, out, x: g / x, cost=TRANSCENDENTAL,
+sqrt = _unary("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
+square = _unary("square", np.square, lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.")
+exp = _unary("exp", np.exp, lambda g, node, out, x: g * out, cost=TRANSCENDENTAL, doc="e**x.")
+log = _unary("log", np.log, lambda g, node, out, x: g / x, cost=TRANSCENDENTAL,
              doc="Natural logarithm.")  # fmt: skip
-log1p = _unary("log1p", np.log1p, "log1p_{s}({0})", lambda g, node, out, x: g / (1 + x), cost=TRANSCENDENTAL,
+log1p = _unary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x), cost=TRANSCENDENTAL,
                doc="log(1 + x), accurate for small x.")  # fmt: skip
-expm1 = _unary("expm1", np.expm1, "expm1_{s}({0})", lambda g, node, out, x: g * F.exp(x), cost=TRANSCENDENTAL,
+expm1 = _unary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x), cost=TRANSCENDENTAL,
                doc="exp(x) - 1, accurate for small x.")  # fmt: skip
-sin = _unary("sin", np.sin, "sin_{s}({0})", lambda g, node, out, x: g * F.cos(x), cost=TRANSCENDENTAL, doc="Sine.")
-cos = _unary("cos", np.cos, "cos_{s}({0})", lambda g, node, out, x: -g * F.sin(x), cost=TRANSCENDENTAL, doc="Cosine.")
-tanh = _unary("tanh", np.tanh, "tanh_{s}({0})", lambda g, node, out, x: g * (1 - out * out), cost=TRANSCENDENTAL,
+sin = _unary("sin", np.sin, lambda g, node, out, x: g * F.cos(x), cost=TRANSCENDENTAL, doc="Sine.")
+cos = _unary("cos", np.cos, lambda g, node, out, x: -g * F.sin(x), cost=TRANSCENDENTAL, doc="Cosine.")
+exp2 = _unary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2), cost=TRANSCENDENTAL, doc="2**x.")
+log2 = _unary("log2", np.log2, lambda g, node, out, x: g / (x * LN2), cost=TRANSCENDENTAL, doc="Logarithm to base 2.")
+atan = _unary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1), cost=TRANSCENDENTAL,
+              doc="Inverse tangent, in radians.")  # fmt: skip
+sinh = _unary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), cost=TRANSCENDENTAL, doc="Hyperbolic sine.")
+cosh = _unary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), cost=TRANSCENDENTAL, doc="Hyperbolic cosine.")
+tanh = _unary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), cost=TRANSCENDENTAL,
               doc="Hyperbolic tangent.")  # fmt: skip
 
 
@@ -185,19 +180,17 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
     return module("scipy.special").erf(x)
 
 
-sigmoid = _unary("sigmoid", _sigmoid_eval, "sigmoid_{s}({0})", lambda g, node, out, x: g * (out * (1 - out)),
+sigmoid = _unary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
                  cost=TRANSCENDENTAL, doc="1 / (1 + exp(-x)).")  # fmt: skip
-relu = _unary("relu", lambda x: np.maximum(x, ZERO[x.dtype]), "relu_{s}({0})",
-              lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)),
+relu = _unary("relu", lambda x: np.maximum(x, ZERO[x.dtype]), lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)),
               promote=numeric, doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.")  # fmt: skip
-erf = _unary("erf", _erf_eval, "erf_{s}({0})",
-             lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
+erf = _unary("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
              doc="The error function.")  # fmt: skip
 for _name, _rounds, _doc in (
     ("floor", np.floor, "Largest integer <= x."), ("ceil", np.ceil, "Smallest integer >= x."),
     ("round", np.rint, "Nearest integer, halves to even."),
 ):  # fmt: skip
-    _unary(_name, _unless_float(_rounds), _rounding(f"np.{_rounds.__name__}({{0}})"), lambda g, node, out, x: F.zeros_like(x),
+    _unary(_name, _unless_float(_rounds), lambda g, node, out, x: F.zeros_like(x),
            promote=numeric, doc=f"{_doc} Integers stay what they are; raises DTypeError for booleans.")  # fmt: skip
     numpy_twin(_rounds)(getattr(F, _name))
 numpy_twin(np.round)(F.round)
@@ -209,7 +202,7 @@ identity = define(
         infer=lambda x: x,
         eval=lambda x: x.copy(),
         vjp=(lambda g, node, out, x: g,),
-        emit=Pointwise("{0}", memory="row-major"),
+        emit=Pointwise("identity", memory="row-major"),
         doc="The value itself, as a node of its own.",
     )
 )
@@ -252,7 +245,7 @@ stop_gradient_op = define(
         infer=lambda x: x,
         eval=lambda x: x,
         vjp=None,
-        emit=Pointwise("{0}", memory="shared"),
+        emit=Pointwise("identity", memory="shared"),
         doc="The value, through which no gradient flows.",
     )
 )
@@ -270,23 +263,21 @@ def _share(less: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return lambda g, node, out, x, y: toward(g, x, y), lambda g, node, out, x, y: toward(g, y, x)
 
 
-maximum = _binary("maximum", np.maximum, "maximum_{s}({0}, {1})", _share("lt"), promote=arithmetic,
+maximum = _binary("maximum", np.maximum, _share("lt"), promote=arithmetic,
                   doc="The larger of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
-minimum = _binary("minimum", np.minimum, "minimum_{s}({0}, {1})", _share("gt"), promote=arithmetic,
+minimum = _binary("minimum", np.minimum, _share("gt"), promote=arithmetic,
                   doc="The smaller of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
 
 for _name, _ufunc, _sign in (
     ("eq", np.equal, "=="), ("ne", np.not_equal, "!="), ("lt", np.less, "<"),
     ("le", np.less_equal, "<="), ("gt", np.greater, ">"), ("ge", np.greater_equal, ">="),
 ):  # fmt: skip
-    _binary(_name, _ufunc, f"({{0}} {_sign} {{1}})", None, promote=arithmetic, infer=compared, symbol=_sign,
+    _binary(_name, _ufunc, None, promote=arithmetic, infer=compared, symbol=_sign,
             doc=f"x {_sign} y elementwise, bool.")  # fmt: skip
 
-for _name, _logical, _text in (
-    ("logical_and", np.logical_and, "({0} & {1})"), ("logical_or", np.logical_or, "({0} | {1})"),
-    ("logical_xor", np.logical_xor, "({0} ^ {1})"),
-):  # fmt: skip
-    _binary(_name, _logical, _text, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
+for _logical in (np.logical_and, np.logical_or, np.logical_xor):
+    _name = _logical.__name__
+    _binary(_name, _logical, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
 
 for _bitwise, _operator in (
     (np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_), (np.bitwise_xor, operator.xor),
@@ -295,10 +286,10 @@ for _bitwise, _operator in (
     numpy_twin(_bitwise)(lambda x, y, _op=_operator: _op(x, y) if isinstance(x, Operators) else _op(y, x))
 numpy_twin(np.invert)(operator.invert)
 
-logical_not = _unary("logical_not", np.logical_not, "(not {0})", None, promote=boolean, doc="not x, bool.")
-isnan = define(OpDef("isnan", lambda x: x.with_dtype(bool_), np.isnan, None, Pointwise("({0} != {0})"), floating))
+logical_not = _unary("logical_not", np.logical_not, None, promote=boolean, doc="not x, bool.")
+isnan = define(OpDef("isnan", lambda x: x.with_dtype(bool_), np.isnan, None, Pointwise("isnan"), floating))
 isfinite = define(
-    OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("(abs({0}) < {s}(np.inf))"), floating)
+    OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("isfinite"), floating)
 )
 
 
@@ -350,10 +341,10 @@ def _checked(op: OpDef) -> Callable[[Any, Any], Any]:
     return function
 
 
-floor_divide = _binary("floor_divide", np.floor_divide, "floor_divide_{s}({0}, {1})", (
+floor_divide = _binary("floor_divide", np.floor_divide, (
     lambda g, node, out, x, y: F.zeros_like(x), lambda g, node, out, x, y: F.zeros_like(y),
 ), cost=TRANSCENDENTAL, symbol="//", doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
-remainder = _binary("remainder", np.remainder, "remainder_{s}({0}, {1})", (
+remainder = _binary("remainder", np.remainder, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g * F.floor_divide(x, y), y),
 ), cost=TRANSCENDENTAL, symbol="%", doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
@@ -361,15 +352,6 @@ for _op in (floor_divide, remainder):
     _checked(_op)
 
 # casts -----------------------------------------------------------------------------------------------------------
-
-
-def _cast_template(node: Node) -> str:
-    if node.type.dtype == bool_:
-        return "({0} != 0)"
-    if node.inputs[0].type.dtype == bool_:
-        kind = SHORT[node.type.dtype]
-        return f"({kind}(1) if {{0}} else {kind}(0))"
-    return f"{SHORT[node.type.dtype]}({{0}})"
 
 
 def _cast_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
@@ -392,7 +374,7 @@ cast = define(
         infer=lambda x, dtype: x.with_dtype(dtype),
         eval=lambda x, dtype: x.astype(dtype),
         vjp=(_cast_vjp,),
-        emit=Pointwise(_cast_template),
+        emit=Pointwise("cast"),
         promote=keep,
     )
 )

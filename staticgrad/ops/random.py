@@ -128,11 +128,11 @@ DRAWN = {"shape": at.drawn_shape, "dtype": at.floating_dtype, "index": at.intege
 
 
 def _record(
-    name: str, evaluate: Any, text: str, cost: int, doc: str, infer: Any = _infer, attrs: Any = DRAWN
+    name: str, evaluate: Any, scalar: str, cost: int, doc: str, infer: Any = _infer, attrs: Any = DRAWN
 ) -> tuple[OpDef, OpDef]:
     """A draw, and the same in a loop, whose second operand counts the draws of earlier iterations."""
     plain = OpDef(
-        name=name, infer=infer, eval=evaluate, vjp=lambda i: None, emit=Pointwise(text.format(step=""), cost),
+        name=name, infer=infer, eval=evaluate, vjp=lambda i: None, emit=Pointwise(scalar, cost),
         promote=keep, shape_only=(1,), doc=doc, attrs=attrs,
     )  # fmt: skip
     stepped = OpDef(
@@ -141,7 +141,7 @@ def _record(
         infer=_in_loop(infer),
         eval=lambda rng, step, *like, **attrs: evaluate(np.array([rng[0], rng[1] + step]), *like, **attrs),
         vjp=lambda i: None,
-        emit=Pointwise(text.format(step=" + {1}"), cost),
+        emit=Pointwise(scalar, cost),
         promote=keep,
         shape_only=(2,),
         doc=f"{doc} Behind the generator: how many of its draws earlier iterations took.",
@@ -150,15 +150,15 @@ def _record(
 
 
 uniform_op, _uniform_in_loop = _record(
-    "random_uniform", _uniform_eval, "uniform_{{t}}({{rng}}[0], {{rng}}[1] + {{index}}{step}, {{element}})", 30,
+    "random_uniform", _uniform_eval, "uniform", 30,
     "Uniform in [0, 1). Inputs: the generator's (seed, draw), and optionally a tensor whose shape is taken.",
 )  # fmt: skip
 normal_op, _normal_in_loop = _record(
-    "random_normal", _normal_eval, "normal_{{t}}({{rng}}[0], {{rng}}[1] + {{index}}{step}, {{element}})", 80,
+    "random_normal", _normal_eval, "normal", 80,
     "Standard normal. Inputs as for random_uniform.",
 )  # fmt: skip
 stream_op, _stream_in_loop = _record(
-    "random_stream", _stream_eval, "uniform_seed({{rng}}[0], {{rng}}[1] + {{index}}{step}, {{element}})", 30,
+    "random_stream", _stream_eval, "uniform_seed", 30,
     "The generator of a loop or branch: (seed, 0), of a draw of the generator around it.",
     _stream_infer, {"index": at.integer(0)},
 )  # fmt: skip

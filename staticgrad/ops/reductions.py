@@ -12,11 +12,11 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Extent, Native, Node, OpDef, Reduction, define
 from ..operators import F, Operators, apply, numpy_twin, public
 from ..types import (
+    DTYPES,
     TensorType,
     as_dtype,
     bool_,
     category,
-    float32,
     float64,
     int64,
     normalize_axes,
@@ -115,7 +115,7 @@ sum_op = define(
         infer=reduced,
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
-        emit=Reduction(lambda dtype: 0, "plus_{s}({acc}, {x})", ADD.reduce, sums=True),
+        emit=Reduction(lambda dtype: 0, "plus", ADD.reduce, sums=True),
         promote=_widened,
     )
 )
@@ -147,7 +147,7 @@ max_op = define(
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(lowest, "maximum_{s}({acc}, {x})", MAXIMUM.reduce),
+        emit=Reduction(lowest, "maximum", MAXIMUM.reduce),
         promote=keep,
     )
 )
@@ -158,7 +158,7 @@ min_op = define(
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(highest, "minimum_{s}({acc}, {x})", MINIMUM.reduce),
+        emit=Reduction(highest, "minimum", MINIMUM.reduce),
         promote=keep,
     )
 )
@@ -199,7 +199,7 @@ all_op = define(
         attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ALL.reduce(x, axis, None, None, keepdims),
-        emit=Reduction(lambda dtype: True, "minimum_{s}({acc}, {x})", ALL.reduce),
+        emit=Reduction(lambda dtype: True, "minimum", ALL.reduce),
         promote=boolean,
         doc="Whether every element is true; so over no elements.",
     )
@@ -210,7 +210,7 @@ any_op = define(
         attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ANY.reduce(x, axis, None, None, keepdims),
-        emit=Reduction(lambda dtype: False, "maximum_{s}({acc}, {x})", ANY.reduce),
+        emit=Reduction(lambda dtype: False, "maximum", ANY.reduce),
         promote=boolean,
         doc="Whether some element is true; none of no elements is.",
     )
@@ -451,7 +451,12 @@ def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
     return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
 
 
-CARRIED = {float32: float64}
+CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind == "f"}
+
+
+def _cumsum_fused(node: Node) -> Reduction | None:
+    """Kernels carry the total along the columns. It begins with -0.0, as a sum of zeros of that sign is one."""
+    return Reduction(lambda dtype: -0.0, "add", ADD.accumulate) if node.attrs["axis"] == node.type.ndim - 1 else None
 
 
 def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
@@ -466,7 +471,7 @@ cumsum_op = define(
         infer=lambda x, axis: x,
         eval=_cumsum_eval,
         vjp=(_cumsum_vjp,),
-        emit=Native(lambda node, layouts: [("running_sum", ())]),
+        emit=Native(lambda node, layouts: [("running_sum", ())], fused=_cumsum_fused),
         promote=_widened,
     )
 )

@@ -24,7 +24,7 @@ where_op = define(
             lambda g, node, out, c, x, y: unbroadcast(F.where(c, g, 0), x),
             lambda g, node, out, c, x, y: unbroadcast(F.where(c, 0, g), y),
         ),
-        emit=Pointwise("({1} if {0} else {2})"),
+        emit=Pointwise("where"),
         promote=first_boolean,
     )
 )
@@ -44,7 +44,7 @@ clip_op = define(
             lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_and(x < low, low <= high), g, 0), low),
             lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_or(x > high, low > high), g, 0), high),
         ),
-        emit=Pointwise("minimum_{s}(maximum_{s}({0}, {1}), {2})", 2),
+        emit=Pointwise(lambda op, x, low, high: op("minimum", op("maximum", x, low), high), 2),
         promote=arithmetic,
     )
 )

@@ -121,7 +121,7 @@ unslice_op: OpDef = define(
         infer=_unslice_infer,
         eval=_unslice_eval,
         vjp=(lambda g, node, out, x, like: apply(slice_op, g, slices=node.attrs["slices"]), None),
-        emit=Native(_unslice_plan, window=_unslice_window),
+        emit=Native(_unslice_plan, fused=_unslice_window),
         shape_only=(1,),
         doc="Zeros of the shape of `like` with x in the place that `slices` names.",
     )

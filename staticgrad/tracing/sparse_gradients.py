@@ -73,7 +73,7 @@ def _repeats(node: Node) -> bool:
     if len(operands) != 1 or operands[0].type.size > node.type.size:
         return False
     emit = node.op.emit
-    return isinstance(emit, View) or bool(node.op.shape_only) or (isinstance(emit, Pointwise) and emit.template == "{0}")
+    return isinstance(emit, View) or bool(node.op.shape_only) or (isinstance(emit, Pointwise) and emit.scalar == "identity")
 
 
 class Deferred(Tensor):

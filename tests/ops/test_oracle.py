@@ -49,6 +49,7 @@ def of(theirs: str, mine: str) -> Callable[..., Any]:
 
 UNARY: dict[str, Callable[..., Any]] = {
     **named("abs", "neg", "sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "relu"),
+    **named("atan", "exp2", "log2", "sinh", "cosh"),
     **named("floor", "ceil", "round", "isnan", "isfinite", "logical_not", "reciprocal", "rsqrt", "clone"),
     **named("ones_like", "zeros_like"),
     **{f"{name} over all": method(name) for name in ("sum", "mean", "max", "min", "argmax", "argmin", "norm")},

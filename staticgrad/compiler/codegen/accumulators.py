@@ -9,9 +9,33 @@ Source: Knuth, "The Art of Computer Programming", volume 2, section 4.2.2, theor
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from ...ir import Node, Reduction
-from ...types import SHORT, float32, float64
-from .parameters import Arguments, BufferRef, real_extent
+from ...types import bool_, float32, float64, uint8
+from ..fusion.iteration_domain import COL, SCALAR
+from .loop_ir import (
+    COLUMN_J,
+    ZERO,
+    Accumulate,
+    Assign,
+    CompensatedAdd,
+    Convert,
+    Expr,
+    Infix,
+    Literal,
+    Load,
+    Loop,
+    Name,
+    Scalar,
+    Statement,
+    Store,
+    assign,
+    loop,
+    store_to,
+)
+from .parameters import BufferRef, Parameters, real_extent
+from .rewrites import strip_mined
 
 STRIP = 128
 """Rows of a strip: additions one after another to the sum of a column."""
@@ -21,178 +45,178 @@ LONG_ROW = 8192
 """Columns from which on the sum of a row is cut into pieces."""
 PIECE = 4096
 
+COLUMNS, CHUNKS = Name("columns"), Name("chunks")
+CHUNK_COLUMN = Name("c") * COLUMNS + COLUMN_J
+"""Where the value of a chunk for column j lies."""
 
-def indent(lines: list[str], by: int) -> list[str]:
-    return ["    " * by + line for line in lines]
+
+def sums_up(node: Node) -> bool:
+    """Whether it is a sum of rounded numbers."""
+    return isinstance(node.op.emit, Reduction) and node.op.emit.sums and node.type.dtype.kind == "f"
 
 
-class Accumulators(Arguments):
+def combined(node: Node, target: Name | Load, value: Expr, note: str = "") -> Accumulate:
+    """One step of a reduction."""
+    emit = node.op.emit
+    assert isinstance(emit, Reduction)
+    return Accumulate(target, emit.combine, value, node.type.dtype, note)
+
+
+class Accumulators:
     """The accumulators of a kernel: `totals` are scalars, `sums` have one value per column."""
 
-    flat: bool
-    totals: list[Node]
-    sums: list[Node]
+    def __init__(self, args: Parameters, domain: object, nodes: Sequence[Node], rank: Callable[[Node], str], flat: bool):
+        self.args, self.domain, self.flat = args, domain, flat
+        self.totals = [n for n in nodes if rank(n) == SCALAR]
+        self.sums = [n for n in nodes if rank(n) == COL]
 
-    def sums_up(self, node: Node) -> bool:
-        """Whether it is a sum of rounded numbers."""
-        return isinstance(node.op.emit, Reduction) and node.op.emit.sums and node.type.dtype.kind == "f"
+    def start(self, node: Node) -> Expr:
+        """The neutral element."""
+        emit = node.op.emit
+        assert isinstance(emit, Reduction)
+        return self.args.literal(emit.start(node.type.dtype), node.type.dtype)
 
-    def start(self, node: Node) -> str:
-        return self.literal(node.op.emit.start(node.type.dtype), node.type.dtype)  # type: ignore[union-attr]
+    # memory ---------------------------------------------------------------------------------------------------------
 
-    def combine(self, node: Node, acc: str, x: str) -> str:
-        dtype = node.type.dtype
-        suffix = SHORT[dtype] if dtype.kind in "fb" else "int"
-        text = node.op.emit.combine.format(acc=acc, x=x, s=suffix)  # type: ignore[union-attr]
-        return f"{SHORT[dtype]}({text})" if dtype.kind in "iu" else text
-
-    def folded(self, node: Node, acc: str, x: str) -> str:
-        """The results of two chunks as one."""
-        return f"{acc} + {x}" if self.sums_up(node) else self.combine(node, acc, x)
-
-    # names ----------------------------------------------------------------------------------------------------------
-
-    def total(self, node: Node) -> str:
-        return f"t{self.totals.index(node)}"
+    def total(self, node: Node) -> Name:
+        return Name(f"t{self.totals.index(node)}")
 
     def accumulator(self, node: Node) -> str:
-        ref = BufferRef("partial", node, 0, node.type.dtype, real_extent(self.group.domain, "columns"))
-        return self.buffer(ref, "acc")
+        """The pointer to the values of each chunk, per column."""
+        ref = BufferRef("partial", node, 0, node.type.dtype, real_extent(self.domain, "columns"))
+        return self.args.buffer(ref, "acc")
 
-    def _pair(self, node: Node) -> list[str]:
+    def column(self, node: Node) -> Load:
+        """The accumulator of column j. Booleans are combined as the bytes that they lie in."""
+        dtype = uint8 if node.type.dtype == bool_ else node.type.dtype
+        return Load(self.accumulator(node), CHUNK_COLUMN, dtype)
+
+    def _pair(self, node: Node) -> list[Name | Load]:
         """The sum of a chunk's strips and, in float64, what rounding took from it; nothing for other accumulators."""
-        if not self.sums_up(node):
+        if not sums_up(node):
             return []
         if node in self.totals:
-            names = [f"whole{self.totals.index(node)}", f"lost{self.totals.index(node)}"]
-        else:
-            place = "[c * columns + j]"
-            names = [self._chunk_sums(node) + place]
-            if node.type.dtype != float32:
-                ref = BufferRef("lost", node, 0, float64, real_extent(self.group.domain, "columns"))
-                names.append(self.buffer(ref, "lost") + place)
-        return names[: 1 if node.type.dtype == float32 else 2]
+            number = self.totals.index(node)
+            names: list[Name | Load] = [Name(f"whole{number}"), Name(f"lost{number}")]
+            return names[: 1 if node.type.dtype == float32 else 2]
+        places: list[Name | Load] = [Load(self._chunk_sums(node), CHUNK_COLUMN, float64)]
+        if node.type.dtype != float32:
+            ref = BufferRef("lost", node, 0, float64, real_extent(self.domain, "columns"))
+            places.append(Load(self.args.buffer(ref, "lost"), CHUNK_COLUMN, float64))
+        return places
 
     def _chunk_sums(self, node: Node) -> str:
         """The results of each chunk, per column."""
-        if not self.sums_up(node):
+        if not sums_up(node):
             return self.accumulator(node)
-        return self.buffer(BufferRef("whole", node, 0, float64, real_extent(self.group.domain, "columns")), "sums")
+        return self.args.buffer(BufferRef("whole", node, 0, float64, real_extent(self.domain, "columns")), "sums")
 
     def _chunk_totals(self, node: Node) -> str:
-        dtype = float64 if self.sums_up(node) else node.type.dtype
-        return self.buffer(BufferRef("partial", node, 0, dtype, 1), "part")
+        dtype = float64 if sums_up(node) else node.type.dtype
+        return self.args.buffer(BufferRef("partial", node, 0, dtype, 1), "part")
 
-    # text -----------------------------------------------------------------------------------------------------------
+    # loops ----------------------------------------------------------------------------------------------------------
 
-    def chunk(self, loops: list[str]) -> list[str]:
-        """The rows of a chunk, with what is accumulated over them."""
-        first, last = self.share()
-        summed = [n for n in (*self.totals, *self.sums) if self.sums_up(n)]
+    def chunk(self, rows: Loop, tile: Callable[[Loop], Loop]) -> list[Statement]:
+        """The rows of a chunk, with what is accumulated over them. `tile` rewrites the loop over rows or a strip of them."""
+        summed = [n for n in (*self.totals, *self.sums) if sums_up(n)]
         others = [n for n in (*self.totals, *self.sums) if n not in summed]
         if not summed:
-            return [*self._open(others), *self.row_loop(loops, first, last), *self._close()]
+            return [*self._open(others), tile(rows), *self._close()]
         strip = FLAT_STRIP if self.flat else STRIP
+        zero = Literal(0, float64)
         return [
             *self._open(others),
-            *(f"{name} = f64(0)" for n in summed if n in self.totals for name in self._pair(n)),
-            *self._columnwise([f"{name} = f64(0)" for n in summed if n in self.sums for name in self._pair(n)]),
-            f"for s in range({first}, {last}, {strip}):",
-            f"    e = min(s + {strip}, {last})",
-            *indent([*self._open(summed), *self.row_loop(loops, "s", "e"), *self._add_strip(summed)], 1),
-            *self._columnwise([f"{p[0]} = {joined(p)}" for p in map(self._pair, self.sums) if len(p) == 2]),
+            *(store_to(part, zero) for n in summed if n in self.totals for part in self._pair(n)),
+            *_columnwise([store_to(part, zero) for n in summed if n in self.sums for part in self._pair(n)]),
+            strip_mined(rows, "s", strip, self._open(summed), self._add_strip(summed), "e", tile),
+            *_columnwise([store_to(p[0], joined(p)) for p in map(self._pair, self.sums) if len(p) == 2]),
             *self._close(),
         ]
 
-    def share(self) -> tuple[str, str]:
-        """The rows that a chunk walks: from the first to that before the last."""
-        return "rows * c // chunks", "rows * (c + 1) // chunks"
+    def _open(self, nodes: list[Node]) -> list[Statement]:
+        columns = [Store(self.accumulator(n), CHUNK_COLUMN, self.start(n), n.type.dtype) for n in nodes if n in self.sums]
+        return [*(assign(self.total(n).name, self.start(n)) for n in nodes if n in self.totals), *_columnwise(columns)]
 
-    def row_loop(self, loops: list[str], first: str, last: str) -> list[str]:
-        """The loop over rows [first, last)."""
-        return [f"for i in range({first}, {last}):", *indent(loops, 1)]
+    def _add_strip(self, nodes: list[Node]) -> list[Statement]:
+        totals = [added(self._pair(n), self.total(n)) for n in nodes if n in self.totals]
+        columns = [added(self._pair(n), self.column(n)) for n in nodes if n in self.sums]
+        return [*totals, *_columnwise(columns)]
 
-    def _open(self, nodes: list[Node]) -> list[str]:
-        columns = [f"{self.accumulator(n)}[c * columns + j] = {self.stored(n, self.start(n))}" for n in nodes if n in self.sums]
-        return [*(f"{self.total(n)} = {self.start(n)}" for n in nodes if n in self.totals), *self._columnwise(columns)]
-
-    def _add_strip(self, nodes: list[Node]) -> list[str]:
-        totals = [line for n in nodes if n in self.totals for line in added(self._pair(n), self.total(n))]
-        columns = [
-            line for n in nodes if n in self.sums for line in added(self._pair(n), f"{self.accumulator(n)}[c * columns + j]")
+    def _close(self) -> list[Statement]:
+        values = {n: joined(self._pair(n)) if sums_up(n) else self.total(n) for n in self.totals}
+        return [
+            Store(self._chunk_totals(n), Name("c"), value, float64 if sums_up(n) else n.type.dtype)
+            for n, value in values.items()
         ]
-        return [*totals, *self._columnwise(columns)]
 
-    def _columnwise(self, lines: list[str]) -> list[str]:
-        return ["for j in range(columns):", *indent(lines, 1)] if lines else []
+    # the last chunk ---------------------------------------------------------------------------------------------------
 
-    def _close(self) -> list[str]:
-        result = {n: joined(self._pair(n)) if self.sums_up(n) else self.stored(n, self.total(n)) for n in self.totals}
-        return [f"{self._chunk_totals(n)}[c] = {text}" for n, text in result.items()]
-
-    def fold_columns(self, node: Node, out: str) -> list[str]:
+    def fold_columns(self, node: Node, out: str) -> Loop:
         """The chunks' sums of one node as its result."""
-        pointer = self._chunk_sums(node)
-        text = f"{SHORT[node.type.dtype]}(t)" if self.sums_up(node) else self.stored(node, "t")
-        return [
-            "for j in range(columns):",
-            f"    t = {self.loaded(pointer, 'j', node)}",
-            "    for c in range(1, chunks):",
-            f"        t = {self.folded(node, 't', self.loaded(pointer, 'c * columns + j', node))}",
-            f"    {out}[j] = {text}",
-        ]
+        pointer, dtype, total = self._chunk_sums(node), node.type.dtype, Name("t")
+        held = float64 if sums_up(node) else dtype
+        return loop("j", 0, COLUMNS, [
+            assign(total.name, Load(pointer, COLUMN_J, held)),
+            loop("c", 1, CHUNKS, [_folded(node, total, Load(pointer, CHUNK_COLUMN, held))]),
+            Store(out, COLUMN_J, Convert(total, dtype) if sums_up(node) else total, dtype),
+        ])  # fmt: skip
 
-    def fold_total(self, node: Node) -> list[str]:
-        """The chunks' totals of one node, as a name."""
-        slot, name = self._chunk_totals(node), f"w{self.next('w')}"
-        lines = [
-            f"{name} = {self.loaded(slot, '0', node)}",
-            "for c in range(1, chunks):",
-            f"    {name} = {self.folded(node, name, self.loaded(slot, 'c', node))}",
+    def fold_total(self, node: Node) -> tuple[Name, list[Statement]]:
+        """The chunks' totals of one node: the name of the result, and the statements that make it."""
+        pointer, dtype, name = self._chunk_totals(node), node.type.dtype, self.args.fresh("w")
+        held = float64 if sums_up(node) else dtype
+        lines: list[Statement] = [
+            assign(name.name, Load(pointer, ZERO, held)),
+            loop("c", 1, CHUNKS, [_folded(node, name, Load(pointer, Name("c"), held))]),
         ]
-        self.value[node] = name
-        if self.sums_up(node):
-            self.value[node] = f"v{self.next('v')}"
-            lines.append(f"{self.value[node]} = {SHORT[node.type.dtype]}({name})")
-        return lines
+        if not sums_up(node):
+            return name, lines
+        value = self.args.fresh("v")
+        return value, [*lines, assign(value.name, Convert(name, dtype))]
 
-    def in_pieces(self, inside: list[str], before: list[str], names: dict[Node, str]) -> list[str] | None:
-        """The loop over the columns of a long row, with `names` the sums that it makes; None where rows are short."""
-        summed = {n: name for n, name in names.items() if self.sums_up(n)}
-        if not summed or real_extent(self.group.domain, "columns") < LONG_ROW:
+    # long rows --------------------------------------------------------------------------------------------------------
+
+    def in_pieces(self, columns: Loop, starts: dict[Node, Assign]) -> list[Statement] | None:
+        """The loop over the columns of a long row, with the sums that it makes and their starts; None where rows are short."""
+        summed = {n: s for n, s in starts.items() if sums_up(n)}
+        if not summed or real_extent(self.domain, "columns") < LONG_ROW:
             return None
-        starts = [f"{name} = {self.start(n)}" for n, name in summed.items()]
+        names = {n: Name(s.names[0]) for n, s in summed.items()}
+        zero = Literal(0, float64)
         return [
-            *(line for line in before if line not in starts),
-            *(f"{part} = f64(0)" for n, name in summed.items() for part in pieces(n, name)),
-            f"for k in range(0, columns, {PIECE}):",
-            *indent(starts, 1),
-            f"    for j in range(k, min(k + {PIECE}, columns)):",
-            *indent(inside, 2),
-            *(f"    {line}" for n, name in summed.items() for line in added(pieces(n, name), name)),
-            *(f"{name} = {SHORT[n.type.dtype]}({joined(pieces(n, name))})" for n, name in summed.items()),
+            *(s for n, s in starts.items() if n not in summed),
+            *(store_to(part, zero) for n, name in names.items() for part in pieces(n, name)),
+            strip_mined(
+                columns, "k", PIECE, list(summed.values()), [added(pieces(n, name), name) for n, name in names.items()]
+            ),
+            *(assign(name.name, Convert(joined(pieces(n, name)), n.type.dtype)) for n, name in names.items()),
         ]
 
 
-def pieces(node: Node, name: str) -> list[str]:
-    """As `_pair`, for the pieces of a row."""
-    return [f"{name}_whole", f"{name}_lost"][: 1 if node.type.dtype == float32 else 2]
+def pieces(node: Node, name: Name) -> list[Name]:
+    """As `Accumulators._pair`, for the pieces of a row."""
+    return [Name(f"{name.name}_whole"), Name(f"{name.name}_lost")][: 1 if node.type.dtype == float32 else 2]
 
 
-def joined(pair: list[str]) -> str:
+def joined(pair: Sequence[Name | Load]) -> Expr:
     """The value of a pair. What an infinite sum lost means nothing."""
-    return pair[0] if len(pair) == 1 else f"{pair[0]} + ({pair[1]} if abs({pair[1]}) < f64(np.inf) else f64(0))"
-
-
-def added(pair: list[str], x: str) -> list[str]:
-    """x added to a float64 number, and what the addition loses to the one beside it (Knuth's two-sum)."""
-    whole = pair[0]
     if len(pair) == 1:
-        return [f"{whole} = {whole} + f64({x})"]
-    return [
-        f"before, more = {whole}, {x}",
-        "after = before + more",
-        "part = after - before",
-        f"{pair[1]} = {pair[1]} + ((before - (after - part)) + (more - part))",
-        f"{whole} = after",
-    ]
+        return pair[0]
+    return Infix("+", pair[0], Scalar("finite_or_zero", (pair[1],), float64, float64))
+
+
+def added(pair: Sequence[Name | Load], x: Name | Load) -> Statement:
+    """x added to a float64 sum, and the rounding error to the number beside it, if there is one."""
+    if len(pair) == 1:
+        return store_to(pair[0], pair[0] + Convert(x, float64))
+    return CompensatedAdd(pair[0], pair[1], x)
+
+
+def _folded(node: Node, target: Name, value: Load) -> Statement:
+    """The results of two chunks as one."""
+    return assign(target.name, target + value) if sums_up(node) else combined(node, target, value)
+
+
+def _columnwise(body: Sequence[Statement]) -> list[Statement]:
+    return [loop("j", ZERO, COLUMNS, body)] if body else []

@@ -1,4 +1,4 @@
-"""From a group to the source of its kernel.
+"""From a group to the loops of its kernel.
 
     for c in range(start, stop):            # chunks of rows; only with accumulators or scratch, else rows directly
         for i in range(rows * c // chunks, rows * (c + 1) // chunks):
@@ -8,26 +8,55 @@
             for j in range(columns): ...
     <when the last chunk is done: partial results are folded, scalars made of them>
 
-The level of a value counts the reductions over columns that lie behind it (`loop_nest.py`).
+The level of a value counts the reductions over columns that precede it (`loop_nest.py`). `row_tiling.py` has the form for
+tiles of rows; `printers.py` makes text of the loops.
 
 Extents, strides and numbers are run-time arguments (`sizes`, `numbers`), so a new batch size or learning rate gives the
-same source. The source is a product: names are short and stable, and each line leads home.
+same source. The source is a product: names are short and stable, and each line's comment names the source line it comes from.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...ir import Index, Node, Reduction
-from ...types import SHORT
+from ...types import float64, int64
+from ..fusion.fuse import Group
 from ..fusion.gather_fusion import gather_of
-from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, SPREAD, inlined, origin, split_strides
-from ..fusion.layout import row_terms
+from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, inlined, origin, scan_of, split_strides
+from ..fusion.layout import Layouts
+from ..fusion.matrix_vector_forms import Dot
 from ..fusion.padding_fusion import padding_of
 from ..fusion.scatter_fusion import scatter_of
-from .accumulators import indent
+from .accumulators import CHUNK_COLUMN, CHUNKS, COLUMNS, Accumulators, combined
+from .loop_ir import (
+    COLUMN_J,
+    ROW_I,
+    START,
+    STOP,
+    ZERO,
+    Accumulate,
+    Assign,
+    Convert,
+    Expr,
+    If,
+    Infix,
+    Integer,
+    Literal,
+    Load,
+    Loop,
+    Name,
+    Statement,
+    Store,
+    assign,
+    loop,
+    total,
+)
 from .loop_nest import LoopNest, cost
-from .parameters import BufferRef, KernelSource, real_extent
+from .operands import Operands
+from .parameters import BufferRef, KernelSource, Parameters, real_extent
+from .printers import NUMBA
 
 UNROLLED = 64
 """Columns up to which their number may be part of the source."""
@@ -36,69 +65,86 @@ CLEARED, ADDED = 2, 4
 """Cost of an element of a result to whose rows others are added, and of one that is added."""
 
 
-class Body(LoopNest):
-    """Writes the loops of a group."""
+class KernelWriter:
+    """Builds the loops of a group, row by row."""
+
+    tiled = False
+    """Whether the kernel walks tiles of rows; see `row_tiling.py`."""
+    kept_at: Expr = CHUNK_COLUMN
+    """Where a value that is kept for later levels lies in its scratch."""
+    kept_rows = 1
+    """Rows of a value that are kept at a time."""
+
+    def __init__(self, group: Group, layouts: Layouts, place: Mapping[Node, Node], number: Mapping[Node, int]):
+        """place: where a stored value lies when not in memory of its own; number: positions in the graph's listing."""
+        self.group, self.layouts, self.place, self.domain = group, layouts, place, group.domain
+        self.args = Parameters(number)
+        self.operands = Operands(self.args, group, layouts, place)
+        self.nest = LoopNest(group, self.matrix_vector_products())
+        accumulated = [n for n in group.members if isinstance(n.op.emit, Reduction) and n in self.domain.post]
+        self.acc = Accumulators(self.args, self.domain, accumulated, self.nest.rank, self.nest.flat)
+        self.accumulated = bool(accumulated)
+        self.scans = [n for n in group.members if scan_of(n) is not None]
+        """Partial results along the columns: a loop of its own computes them for a row, before other loops read them."""
+        self.value: dict[Node, Name] = {}
+        self.scratch: dict[Node, str] = {}
+        self.hoisted: set[str] = set()
+        self.here: dict[Any, Name] = {}
+        """Values loaded in this row."""
+        self.inner: dict[Any, Name] = {}
+        """Values of this loop over columns."""
+        self.row_loads: list[Statement] = []
+        """Loads of a row that come before its next statements."""
+        self.late: list[Statement] = []
+        """Writes to variables, once the old values are read."""
+
+    def matrix_vector_products(self) -> Mapping[Node, Dot]:
+        return {}
 
     def write(self, name: str) -> KernelSource:
-        self.members = set(self.group.members)
-        self.outputs = set(self.group.outputs)
-        self.scratch: dict[Node, str] = {}
-        self.kept: dict[Node, int] = {}
-        domain = self.group.domain
-        self.flat = domain.columns is None
-        self.levels()
-        accumulated = [n for n in self.group.members if isinstance(n.op.emit, Reduction) and n in domain.post]
-        self.totals = [n for n in accumulated if domain.rank[n] == SCALAR]
-        self.sums = [n for n in accumulated if domain.rank[n] == COL]
-        self.spread = next((n for n in self.group.members if domain.rank[n] == SPREAD), None)
-        rows = real_extent(domain, "rows")
-        if not self.flat:
+        group, nest = self.group, self.nest
+        rows = real_extent(self.domain, "rows")
+        if not nest.flat:
             self._columns()
-        self.choose_scratch()
-        chunked = bool(accumulated or self.kept or self.blocked or self.spread)
+            for node in dict.fromkeys([*nest.kept, *self.scans]):
+                length = self.kept_rows * real_extent(self.domain, "columns")
+                self.scratch[node] = self.args.buffer(BufferRef("scratch", node, 0, node.type.dtype, length), "kept")
+        chunked = bool(self.accumulated or self.scratch or self.tiled or nest.spread)
         if chunked:
-            self.size("rows", rows, "rows")
-            chunks_at = len(self.sizes)
-            self.size("chunks", 1, "chunks")
-        loops = self.rows()
-        body: list[str] = []
-        alone = all(domain.rank[n] == SCALAR and n not in domain.post for n in self.group.members)
+            self.args.size("rows", rows, "rows")
+            chunks_at = len(self.args.sizes)
+            self.args.size("chunks", 1, "chunks")
+        statements = self.rows()
+        body: list[Statement] = []
+        alone = all(nest.rank(n) == SCALAR and n not in self.domain.post for n in group.members)
         if alone:
-            body += self._scalars()
+            body += [s for node in group.members for s in self._scalar(node)]
         elif chunked:
-            body.append("for c in range(start, stop):")
-            body += indent(self.chunk(loops), 1)
-        elif loops:
-            body.append("for i in range(start, stop):")
-            body += indent(loops, 1)
+            body.append(loop("c", START, STOP, self._chunk(statements)))
+        elif statements:
+            body.append(loop("i", START, STOP, statements))
         body += self._stored_columns()
-        if accumulated:
-            body.append("if chunks == 1 or start < 0:  # the last chunk is done")
-            body += indent(self._finish(), 1)
-        total = rows * (real_extent(domain, "columns") if not self.flat else 1)
-        work = sum(cost(n) * (total if domain.rank[n] in (FULL, ROW) else 1) for n in self.group.members)
-        if self.spread is not None:
-            work += CLEARED * self.spread.type.size + ADDED * total
+        if self.accumulated:
+            last = Infix("or", Infix("==", CHUNKS, Integer(1)), Infix("<", START, ZERO))
+            body.append(If(last, tuple(self._finish()), "the last chunk is done"))
+        elements = rows * (real_extent(self.domain, "columns") if not nest.flat else 1)
+        work = sum(cost(n) * (elements if nest.rank(n) in (FULL, ROW) else 1) for n in group.members)
+        if nest.spread is not None:
+            work += CLEARED * nest.spread.type.size + ADDED * elements
+        kernel = self.args.kernel(name, body)
         return KernelSource(
-            name, self._assemble(name, body), self.buffers, self.sizes, self.numbers, 1 if alone else rows, chunked,
-            bool(accumulated), chunks_at if chunked else -1,
-            work,
+            name, NUMBA.kernel(kernel), kernel, list(self.args.pointers), self.args.sizes, self.args.numbers,
+            1 if alone else rows, chunked, self.accumulated, chunks_at if chunked else -1, work,
         )  # fmt: skip
-
-    blocked = False
-    """Whether the kernel walks blocks of rows; see `row_tiling.py`."""
-    kept_at = "c * columns + j"
-    """Where a value that is kept for later levels lies in its scratch."""
 
     def _columns(self) -> None:
         """Few columns, along a weight or a constant, are a number in the source: short loops are unrolled then. Others
         are an argument."""
-        columns = real_extent(self.group.domain, "columns")
+        columns = real_extent(self.domain, "columns")
         if 0 < columns <= UNROLLED and self._along_weight(columns):
-            self.known_sizes["columns"] = "columns"
-            self.size_lines.append(f"columns = {columns}")
+            self.args.fix("columns", columns)
         else:
-            self.size("columns", columns, "columns")
+            self.args.size("columns", columns, "columns")
 
     def _along_weight(self, columns: int) -> bool:
         """Whether the columns are those of a variable or constant, whose extents don't change from call to call."""
@@ -112,282 +158,285 @@ class Body(LoopNest):
 
     # loops ----------------------------------------------------------------------------------------------------------
 
-    def rows(self) -> list[str]:
+    def rows(self) -> list[Statement]:
         """The statements for one row."""
-        last = max(self.level.values(), default=0)
-        lines: list[str] = []
-        self.here: dict[Any, str] = {}  # values loaded in this row
-        self.late: list[str] = []  # writes to variables, when the old values are read
-        for level in range(last + 1):
+        body: list[Statement] = []
+        for level in range(self.nest.last + 1):
             for node in self.group.members:
-                if self.kind(node) == ROW and self.level[node] == level and not isinstance(node.op.emit, Reduction):
-                    lines += self.row_value(node)
-                elif self.kind(node) == ROW and self.level[node] == level and node in self.outputs:
-                    self.put(node, self.value[node], "i", lines)
-            if self.flat:
-                continue
-            lines += self._loop(level)
-        return [*lines, *self._row_totals(), *self.late]
+                if self.nest.rank(node) == ROW and self.nest.level[node] == level:
+                    if not isinstance(node.op.emit, Reduction):
+                        body += self.row_value(node)
+                    elif node in self.nest.outputs:
+                        self.put(node, self.value[node], ROW_I, body)
+            if not self.nest.flat:
+                body += self.column_loop(level)
+        return [*body, *self._row_totals(), *self.late]
 
-    def _loop(self, level: int) -> list[str]:
-        sinks, reductions = self.loop_sinks(level), self.loop_reductions(level)
+    def column_loop(self, level: int) -> list[Statement]:
+        """The loop over columns of one level, with what it needs before it and leaves after it."""
+        scans = [s for node in self.scans if self.nest.level[node] == level for s in self._scan(node)]
+        sinks, reductions = self.nest.sinks(level), self.nest.reductions(level)
         if not sinks and not reductions:
-            return []
+            return scans
         outer, self.late = self.late, []
-        inside = self.loop_values(sinks, level)
-        before, after = [], []
-        names: dict[Node, str] = {}
+        body = self.column_values(sinks, level)
+        starts: dict[Node, Assign] = {}
+        after: list[Statement] = []
         for node in reductions:
-            operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, inside, level)
-            if self.kind(node) == COL:
-                place = f"{self.accumulator(node)}[c * columns + j]"
-                inside.append(f"{place} = {self.combine(node, place, operand)}")
-                continue
-            if node is self.spread:
-                place = f"{self.memory(node, 'y')}[to * columns + j]"
-                inside.append(self.line(place, f"{place} + {operand}", node))
-                continue
-            name = names[node] = self.value.setdefault(node, f"r{self.next('r')}")
-            before.append(f"{name} = {self.start(node)}")
-            inside.append(self.line(name, self.combine(node, name, operand), node))
-            after += self.reduced(node, name)
-        inside += self.late
+            operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, body, level)
+            if self.nest.rank(node) == COL:
+                body.append(combined(node, self.acc.column(node), operand))
+            elif node is self.nest.spread:
+                pointer, index = self.operands.memory(node, "y"), Name("to") * COLUMNS + COLUMN_J
+                old = Load(pointer, index, node.type.dtype)
+                body.append(Store(pointer, index, Infix("+", old, operand), node.type.dtype, self.args.note(node)))
+            else:
+                name = self.value[node] = self.args.fresh("r")
+                starts[node] = assign(name.name, self.acc.start(node))
+                body.append(combined(node, name, operand, self.args.note(node)))
+                after += self.reduced(node, name)
+        columns = loop("j", 0, COLUMNS, [*body, *self.late])
         self.late = outer
-        loop = self.in_pieces(inside, before, names)
-        if loop is None:
-            loop = [*before, "for j in range(columns):", *indent(inside, 1)]
-        return [*self.row_loads, *loop, *after]
+        whole = self.acc.in_pieces(columns, starts) or [*starts.values(), columns]
+        return [*scans, *self.row_loads, *whole, *after]
 
-    def loop_values(self, sinks: list[Node], level: int) -> list[str]:
+    def _scan(self, node: Node) -> list[Statement]:
+        """The loop over the columns that carries a total from each to the next; that of floats is float64."""
+        fold = scan_of(node)
+        assert fold is not None
+        self.inner, self.row_loads = {}, []
+        body: list[Statement] = []
+        operand = self.operand(node.inputs[0], node, FULL, node.type.shape, body, self.nest.level[node])
+        dtype = node.type.dtype
+        carried = float64 if dtype.kind == "f" else dtype
+        narrow = dtype != carried
+        carry = self.args.fresh("r")
+        body += [
+            Accumulate(carry, fold.combine, Convert(operand, carried) if narrow else operand, carried, self.args.note(node)),
+            Store(self.scratch[node], self.kept_at, Convert(carry, dtype) if narrow else carry, dtype),
+        ]
+        start = assign(carry.name, self.args.literal(fold.start(carried), carried))
+        return [*self.row_loads, start, loop("j", 0, COLUMNS, body)]
+
+    def column_values(self, sinks: Sequence[Node], level: int) -> list[Statement]:
         """What the loop of this level computes and stores, before it reduces."""
-        self.inner: dict[Any, str] = {}
-        self.row_loads: list[str] = []
-        inside: list[str] = []
+        self.inner, self.row_loads = {}, []
+        body: list[Statement] = []
         for node in sinks:
-            self.full(node, level, inside)
-            if node in self.outputs:
-                self.put(node, self.inner[node], self._element(node), inside)
-            if node in self.kept:
-                inside.append(f"{self.scratch[node]}[{self.kept_at}] = {self.stored(node, self.inner[node])}")
-        return inside
+            value = self.full(node, level, body)
+            if node in self.nest.outputs:
+                self.put(node, value, self._element(node), body)
+            if node in self.nest.kept:
+                body.append(Store(self.scratch[node], self.kept_at, value, node.type.dtype))
+        return body
 
-    def reduced(self, node: Node, name: str) -> list[str]:
+    def reduced(self, node: Node, name: Name) -> list[Statement]:
         """What follows the loop that reduced a row to `name`."""
-        if self.kind(node) != SCALAR:
-            return []
-        return [f"{self.total(node)} = {self.combine(node, self.total(node), name)}"]
+        return [combined(node, self.acc.total(node), name)] if self.nest.rank(node) == SCALAR else []
 
-    def _row_totals(self) -> list[str]:
+    def _row_totals(self) -> list[Statement]:
         """Accumulation over rows of row values."""
-        lines: list[str] = []
         self.row_loads = []
-        for node in self.totals:
-            source = origin(node.inputs[0])
-            kind = self.kind(source) if source in self.members else self.outside_kind(node)
-            if kind == ROW:
-                operand = self.operand(node.inputs[0], node, ROW, node.inputs[0].type.shape, lines, 0)
-                total = self.total(node)
-                lines.append(self.line(total, self.combine(node, total, operand), node))
-        return [*self.row_loads, *lines]
+        steps = [s for node in self.acc.totals if self.total_of_rows(node) for s in self.total_step(node)]
+        return [*self.row_loads, *steps]
 
-    def row_value(self, node: Node) -> list[str]:
-        lines: list[str] = []
+    def total_of_rows(self, node: Node) -> bool:
+        """Whether a total is made of one value per row."""
+        source = origin(node.inputs[0])
+        return (self.nest.rank(source) if source in self.nest.members else self.nest.outside_rank(node)) == ROW
+
+    def total_step(self, node: Node) -> list[Statement]:
+        """One row's value, added to a total."""
+        body: list[Statement] = []
+        operand = self.operand(node.inputs[0], node, ROW, node.inputs[0].type.shape, body, 0)
+        return [*body, combined(node, self.acc.total(node), operand, self.args.note(node))]
+
+    # values ---------------------------------------------------------------------------------------------------------
+
+    def row_value(self, node: Node) -> list[Statement]:
+        body: list[Statement] = []
         self.row_loads = []
-        text = self._computed(node, ROW, lines, 0, "i")
-        name = self.value.setdefault(node, f"v{self.next('v')}")
-        lines.append(self.line(name, text, node))
-        if node in self.outputs:
-            self.put(node, name, "i", lines)
-        return [*self.row_loads, *lines]
+        value = self._computed(node, ROW, body, 0, ROW_I)
+        name = self.value[node] = self.args.fresh("v")
+        body.append(assign(name.name, value, self.args.note(node)))
+        if node in self.nest.outputs:
+            self.put(node, name, ROW_I, body)
+        return [*self.row_loads, *body]
 
-    def full(self, node: Node, level: int, lines: list[str]) -> str:
-        """The text of a full value inside the loop of `level`."""
+    def full(self, node: Node, level: int, body: list[Statement]) -> Name:
+        """A full value inside the loop of `level`."""
         if node in self.inner:
             return self.inner[node]
-        if self.level[node] < level and node in self.outputs:
-            text = self.loaded(self.memory(node, "y"), self._element(node), node)
-        elif self.level[node] < level and node in self.kept:
-            text = self.loaded(self.scratch[node], self.kept_at, node)
+        earlier = self.nest.level[node] < level
+        value: Expr
+        if earlier and node in self.nest.outputs:
+            value = Load(self.operands.memory(node, "y"), self._element(node), node.type.dtype)
+        elif (earlier and node in self.nest.kept) or node in self.scans:
+            value = Load(self.scratch[node], self.kept_at, node.type.dtype)
         else:
-            text = self._computed(node, FULL, lines, level, "i * columns + j")
-        name = f"v{self.next('v')}"
-        lines.append(self.line(name, text, node))
-        self.inner[node] = name
+            value = self._computed(node, FULL, body, level, ROW_I * COLUMNS + COLUMN_J)
+        name = self.inner[node] = self.args.fresh("v")
+        body.append(assign(name.name, value, self.args.note(node)))
         return name
 
-    def _computed(self, node: Node, kind: str, lines: list[str], level: int, element: str) -> str:
-        """The text that computes a value; what it needs is in `lines`."""
+    def _computed(self, node: Node, kind: str, body: list[Statement], level: int, element: Expr) -> Expr:
+        """The expression of a value; the statements that it needs are added to `body`."""
         window = padding_of(node)
         if window is not None:
-            return self.window(node, window, kind)
+            return self.operands.window(node, window, kind)
         lookup = gather_of(node)
         if lookup is not None:
             index = node.inputs[lookup.index]
-            return self.looked_up(node, lookup, self._load(index, node, ROW, index.type.shape, lines))
-        operands = [self.operand(i, node, kind, node.type.shape, lines, level) for i in node.inputs]
-        return self.expression(node, operands, element)
+            return self.operands.looked_up(node, lookup, self._load(index, node, ROW, index.type.shape, body))
+        operands = [self.operand(i, node, kind, node.type.shape, body, level) for i in node.inputs]
+        return self.operands.expression(node, operands, element)
 
-    def operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str], level: int) -> str:
-        """The text of an operand, loading or computing it first where needed."""
+    def operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], body: list[Statement], level: int) -> Expr:
+        """An operand, which is loaded or computed first where needed."""
         source = origin(seen)
         if source.op.leaf == "shape":
-            return ""
+            return ZERO  # nothing reads its value
         if isinstance(source.op.emit, Index):
-            return self.position(seen, shape, kind)
+            return self.operands.position(seen, shape, kind)
         if inlined(source):
-            return self.uniform_value(source)
+            return self.operands.uniform_value(source)
         if source.op.leaf == "generator":
-            return self.memory(source, "rng")
-        if source in self.members:
-            own = self.kind(source)
+            return Name(self.operands.memory(source, "rng"))
+        if source in self.nest.members:
+            own = self.nest.rank(source)
             if own == FULL:
-                return self.full(source, level, lines)
+                return self.full(source, level, body)
             if own == COL:
-                return self._col(source, lines)
+                return self._col(source, body)
             return self.row_name(source)
-        return self._load(seen, user, kind, shape, lines)
+        return self._load(seen, user, kind, shape, body)
 
-    def row_name(self, node: Node) -> str:
+    def row_name(self, node: Node) -> Name:
         """The name of a value per row (or of a scalar) where it is used."""
         return self.value[node]
 
-    def _col(self, node: Node, lines: list[str]) -> str:
+    def _col(self, node: Node, body: list[Statement]) -> Name:
         """A value per column that is not accumulated: computed where it is used."""
         if node not in self.inner:
-            text = self._computed(node, COL, lines, 0, "j")
-            self.inner[node] = f"v{self.next('v')}"
-            lines.append(self.line(self.inner[node], text, node))
+            value = self._computed(node, COL, body, 0, COLUMN_J)
+            self.inner[node] = self.args.fresh("v")
+            body.append(assign(self.inner[node].name, value, self.args.note(node)))
         return self.inner[node]
 
-    def _stored_columns(self) -> list[str]:
+    def _stored_columns(self) -> list[Statement]:
         """Values per column that are stored and not accumulated: written once, also when there is no row."""
-        lines: list[str] = []
+        body: list[Statement] = []
         self.inner, self.row_loads = {}, []
         for node in self.group.members:
-            if self.kind(node) == COL and node in self.outputs and node not in self.group.domain.post:
-                text = self._col(node, lines)
-                lines.append(self._store(node, text, "j"))
-        return ["if start == 0:", "    for j in range(columns):", *indent(lines, 2)] if lines else []
+            if self.nest.rank(node) == COL and node in self.nest.outputs and node not in self.domain.post:
+                value = self._col(node, body)
+                body.append(self._store(node, value, COLUMN_J))
+        return [If(Infix("==", START, ZERO), (loop("j", 0, COLUMNS, body),))] if body else []
 
-    def _load(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], lines: list[str]) -> str:
-        pointer, row, column = self.access(seen, user, kind, shape)
-        index = " + ".join(t for t in (row, column) if t)
-        if not index:
+    def _load(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], body: list[Statement]) -> Name:
+        pointer, row, column = self.operands.access(seen, user, kind, shape)
+        index = total([term for term in (row, column) if term is not None])
+        if index is None:
             return self._hoisted(pointer, seen)
-        cache = self.here if not column else self.inner
+        cache = self.here if column is None else self.inner
         key = (pointer, index)
         if key not in cache:
-            if column and "%" in row:
-                row = self._row_offset(row)
-                index = f"{row} + {column}"
-            cache[key] = f"a{self.next('a')}"
-            text = f"{cache[key]} = {self.loaded(pointer, index, seen)}"
-            (lines if column else self.row_loads).append(text)
+            if column is not None and row is not None:
+                index = self._row_offset(row) + column
+            cache[key] = self.args.fresh("a")
+            read = assign(cache[key].name, Load(pointer, index, seen.type.dtype))
+            (self.row_loads if column is None else body).append(read)
         return cache[key]
 
-    def _hoisted(self, pointer: str, node: Node) -> str:
+    def _hoisted(self, pointer: str, node: Node) -> Name:
+        """A scalar in memory, loaded once."""
         name = f"{pointer}_0"
-        line = f"{name} = {self.loaded(pointer, '0', node)}"
-        if line not in self.prologue:
-            self.prologue.append(line)
-        return name
+        if name not in self.hoisted:
+            self.hoisted.add(name)
+            self.args.prologue.append(assign(name, Load(pointer, ZERO, node.type.dtype)))
+        return Name(name)
 
     # accumulation ---------------------------------------------------------------------------------------------------
 
-    def _finish(self) -> list[str]:
-        lines: list[str] = []
-        for node in self.sums:
-            if node in self.outputs:
-                lines += self.fold_columns(node, self.memory(node, "y"))
-        for node in self.totals:
-            lines += self.fold_total(node)
-            if node in self.outputs:
-                lines.append(self._store(node, self.value[node], "0"))
-        for node in self.group.members:
-            if node in self.group.domain.post and not self.folds(node):
-                lines += self._scalar(node)
-        return lines
-
-    def _scalars(self) -> list[str]:
-        """A group of nothing but scalar arithmetic."""
-        lines: list[str] = []
-        for node in self.group.members:
-            lines += self._scalar(node)
-        return lines
-
-    def _scalar(self, node: Node) -> list[str]:
-        lines: list[str] = []
-        operands = [self.operand(i, node, SCALAR, (), lines, 0) for i in node.inputs]
-        self.value[node] = f"v{self.next('v')}"
-        lines.append(self.line(self.value[node], self.expression(node, operands), node))
-        if node in self.outputs:
-            lines.append(self._store(node, self.value[node], "0"))
-        return lines
-
-    # rows by number -------------------------------------------------------------------------------------------------
-
-    def chunk(self, loops: list[str]) -> list[str]:
-        lines = super().chunk(loops)
-        if self.spread is None:
-            return lines
-        extent = self.size(("extent", self.spread), self.spread.type.shape[0], "extent")
+    def _chunk(self, rows: list[Statement]) -> list[Statement]:
+        """The rows of a chunk: from the first to that before the last."""
+        c, extent = Name("c"), Name("rows")
+        spread = self.nest.spread
+        if spread is None:
+            return self.acc.chunk(loop("i", extent * c // CHUNKS, extent * (c + 1) // CHUNKS, rows), self.tile)
+        scatter = scatter_of(spread)
+        assert scatter is not None
+        index = spread.inputs[scatter.index]
+        pointer, row, _ = self.operands.access(index, spread, ROW, index.type.shape)
+        begin, end, to = Name("begin"), Name("end"), Name("to")
+        own = If(Infix("and", Infix("<=", begin, to), Infix("<", to, end)), tuple(rows))
+        found = assign("to", Load(pointer, ZERO if row is None else row, int64))
+        lines = self.acc.chunk(loop("i", ZERO, extent, [found, own]), self.tile)
+        height = self.args.size(("extent", spread), spread.type.shape[0], "extent")
+        clear = Store(self.operands.memory(spread, "y"), Name("k"), Literal(0, spread.type.dtype), spread.type.dtype)
+        bounds = height * c // CHUNKS, height * (c + 1) // CHUNKS
         return [
-            f"begin, end = {extent} * c // chunks, {extent} * (c + 1) // chunks  # rows of the result, for this chunk alone",
-            "for k in range(begin * columns, end * columns):",
-            f"    {self.memory(self.spread, 'y')}[k] = {SHORT[self.spread.type.dtype]}(0)",
+            Assign((begin.name, end.name), bounds, "rows of the result, for this chunk alone"),
+            loop("k", begin * COLUMNS, end * COLUMNS, [clear]),
             *lines,
         ]
 
-    def share(self) -> tuple[str, str]:
-        return super().share() if self.spread is None else ("0", "rows")
+    def tile(self, rows: Loop) -> Loop:
+        """The rewrite of the loop over rows, or a strip of them."""
+        return rows
 
-    def row_loop(self, loops: list[str], first: str, last: str) -> list[str]:
-        if self.spread is None:
-            return super().row_loop(loops, first, last)
-        scatter = scatter_of(self.spread)
-        assert scatter is not None
-        index = self.spread.inputs[scatter.index]
-        pointer, row, _ = self.access(index, self.spread, ROW, index.type.shape)
-        return [
-            f"for i in range({first}, {last}):", f"    to = {pointer}[{row if row else '0'}]",
-            "    if begin <= to and to < end:", *indent(loops, 2),
-        ]  # fmt: skip
+    def _finish(self) -> list[Statement]:
+        body: list[Statement] = []
+        for node in self.acc.sums:
+            if node in self.nest.outputs:
+                body.append(self.acc.fold_columns(node, self.operands.memory(node, "y")))
+        for node in self.acc.totals:
+            self.value[node], folded = self.acc.fold_total(node)
+            body += folded
+            if node in self.nest.outputs:
+                body.append(self._store(node, self.value[node], ZERO))
+        for node in self.group.members:
+            if node in self.domain.post and not self.nest.folds(node):
+                body += self._scalar(node)
+        return body
 
-    # text -----------------------------------------------------------------------------------------------------------
+    def _scalar(self, node: Node) -> list[Statement]:
+        """A value that is the same for all rows and columns."""
+        body: list[Statement] = []
+        operands = [self.operand(i, node, SCALAR, (), body, 0) for i in node.inputs]
+        name = self.value[node] = self.args.fresh("v")
+        body.append(assign(name.name, self.operands.expression(node, operands), self.args.note(node)))
+        if node in self.nest.outputs:
+            body.append(self._store(node, name, ZERO))
+        return body
 
-    def _store(self, node: Node, text: str, index: str) -> str:
-        return f"{self.memory(node, 'y')}[{index}] = {self.stored(node, text)}"
+    # stores -----------------------------------------------------------------------------------------------------------
 
-    def put(self, node: Node, text: str, index: str, lines: list[str]) -> None:
+    def _store(self, node: Node, value: Expr, index: Expr) -> Store:
+        return Store(self.operands.memory(node, "y"), index, value, node.type.dtype)
+
+    def put(self, node: Node, value: Expr, index: Expr, body: list[Statement]) -> None:
         """Store now; a variable that is written in place, when nothing here reads its old value any more."""
-        (self.late if node in self.place else lines).append(self._store(node, text, index))
+        (self.late if node in self.place else body).append(self._store(node, value, index))
 
-    def _element(self, node: Node) -> str:
+    def _element(self, node: Node) -> Expr:
         """Where a stored full value lies: rows of a part are further from each other than they are long."""
         if self.layouts.at[node].is_contiguous:
-            return "i * columns + j"
-        found = split_strides(node, node.type.shape, FULL, self.group.domain, self.layouts)
+            return ROW_I * COLUMNS + COLUMN_J
+        found = split_strides(node, node.type.shape, FULL, self.domain, self.layouts)
         assert found is not None
-        row = " + ".join(self.row_term(t, (node, "to", n)) for n, t in enumerate(row_terms(*found[:2])))
-        return f"{self._row_offset(row) if '%' in row else row} + j"
+        row = self.operands.rows(found[0], found[1], (node, "to"))
+        return COLUMN_J if row is None else self._row_offset(row) + COLUMN_J
 
-    def _row_offset(self, row: str) -> str:
+    def _row_offset(self, row: Expr) -> Expr:
+        """The row's part of a place; one with divisions is computed once per row."""
+        if not _divides(row):
+            return row
         if row not in self.here:
-            self.here[row] = f"o{self.next('o')}"
-            self.row_loads.append(f"{self.here[row]} = {row}")
+            self.here[row] = self.args.fresh("o")
+            self.row_loads.append(assign(self.here[row].name, row))
         return self.here[row]
 
-    def _assemble(self, name: str, body: list[str]) -> str:
-        lines = ["@kernel", f"def {name}(buffers, sizes, start, stop):"]
-        if self.numbers:
-            pointer = self.buffer(BufferRef("numbers"), "numbers")
-            self.prologue.insert(0, f"numbers = {pointer}")
-        for i, (ref, pointer) in enumerate(zip(self.buffers, self.names, strict=True)):
-            lines.append(f"    {pointer} = {SHORT[ref.dtype]}_at(buffers, {i})  # {self.described(ref)}")
-        lines += indent(self.size_lines, 1) + indent(self.prologue, 1) + indent(body, 1)
-        return "".join(f"{_one_line(line)}\n" for line in lines)
 
-
-def _one_line(text: str) -> str:
-    """What is behind a # stays there: names and files are the user's, or come from a saved graph."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+def _divides(place: Expr) -> bool:
+    return isinstance(place, Infix) and (place.operator == "%" or _divides(place.left) or _divides(place.right))

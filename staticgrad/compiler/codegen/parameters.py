@@ -1,4 +1,4 @@
-"""What a kernel is called with, and how its text names it: buffers, sizes, numbers, and the operands behind them.
+"""The parameters of a kernel: buffers, sizes, numbers, and the names of its local values.
 
 Extents, strides and numbers are run-time arguments, one per meaning and never per value: a batch whose extents happen
 to be equal gives the same source as any other.
@@ -7,18 +7,16 @@ to be equal gives the same source as any other.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ...ir import Extent, Index, Lookup, Node, Pointwise, Window
-from ...types import SHORT, bool_, float64
-from ..fusion.fuse import Group
-from ..fusion.gather_fusion import table_strides
-from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, origin, split_strides
-from ..fusion.layout import Layouts, real, row_terms
-from ..fusion.padding_fusion import strides_of
+from ...ir import Node
+from ...types import SHORT, bool_, float64, int64
+from ..fusion.layout import real
+from .loop_ir import Assign, Convert, Expr, Integer, Kernel, Literal, Load, Name, Pointer, Statement, assign
 
 LITERALS = (0.0, 1.0, -1.0, 2.0, 0.5)
 """Numbers that are written into the source; others are arguments."""
@@ -49,6 +47,8 @@ class KernelSource:
 
     name: str
     body: str
+    loops: Kernel
+    """The loop IR of which `body` is the text."""
     buffers: list[BufferRef]
     sizes: list[int]
     numbers: list[float]
@@ -63,198 +63,88 @@ class KernelSource:
 
 
 @dataclass
-class Arguments:
-    """The arguments of one kernel, collected while its text is written."""
+class Parameters:
+    """The parameters of one kernel, collected while its loops are built."""
 
-    group: Group
-    layouts: Layouts
-    place: dict[Node, Node]
-    """Where a stored value lies when not in memory of its own: assigned values lie in their variable."""
-    number: dict[Node, int]
+    number: Mapping[Node, int]
     """Positions in the listing of the graph, for the comments."""
-
-    buffers: list[BufferRef] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    pointers: dict[BufferRef, str] = field(default_factory=dict)
+    """The names of the buffers' pointers, in the order of the buffers."""
     sizes: list[int] = field(default_factory=list)
-    size_lines: list[str] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
-    known_sizes: dict[Any, str] = field(default_factory=dict)
-    prologue: list[str] = field(default_factory=list)
-    value: dict[Node, str] = field(default_factory=dict)
-    level: dict[Node, int] = field(default_factory=dict)
-    counters: dict[str, int] = field(default_factory=dict)
+    prologue: list[Statement] = field(default_factory=list)
+    """What is computed before the loops."""
+    known_sizes: dict[Any, Name] = field(default_factory=dict)
+    _read: list[Assign] = field(default_factory=list)
+    _known_numbers: dict[str, Name] = field(default_factory=dict)
+    _counters: dict[str, int] = field(default_factory=dict)
 
-    def next(self, letter: str) -> int:
-        """Numbers values of one kind: v0, v1, ..."""
-        self.counters[letter] = self.counters.get(letter, -1) + 1
-        return self.counters[letter]
+    def fresh(self, letter: str) -> Name:
+        """The next name for a value of one kind: v0, v1, ..."""
+        self._counters[letter] = self._counters.get(letter, -1) + 1
+        return Name(f"{letter}{self._counters[letter]}")
 
-    # arguments ----------------------------------------------------------------------------------------------------
+    def note(self, node: Node) -> str:
+        """The node that a line computes, and the user's line."""
+        where = f"  {node.where.short}" if node.where is not None else ""
+        return f"%{self.number.get(node, 0)} {node.op.name}{where}"
 
-    def size(self, key: Any, value: int, name: str = "") -> str:
+    def size(self, key: Any, value: int, name: str = "") -> Name:
         """A run-time integer; one per meaning."""
-        if key not in self.known_sizes:
+        known = self.known_sizes.get(key)
+        if known is None:
             position = len(self.sizes)
-            name = name or f"s{position}"
+            known = self.known_sizes[key] = Name(name or f"s{position}")
             self.sizes.append(value)
-            self.size_lines.append(f"{name} = sizes[{position}]")
-            self.known_sizes[key] = name
-        return self.known_sizes[key]
+            self._read.append(assign(known.name, Load("sizes", Integer(position), int64)))
+        return known
+
+    def fix(self, key: Any, value: int) -> Name:
+        """An integer that is part of the source."""
+        known = self.known_sizes[key] = Name(key)
+        self._read.append(assign(key, Integer(value)))
+        return known
 
     def buffer(self, ref: BufferRef, name: str) -> str:
-        for i, known in enumerate(self.buffers):
-            if known == ref:
-                return self.names[i]
-        self.buffers.append(ref)
-        self.names.append(f"{name}{len(self.buffers) - 1}")
-        return self.names[-1]
+        """The name of a buffer's pointer."""
+        known = self.pointers.get(ref)
+        if known is None:
+            known = self.pointers[ref] = f"{name}{len(self.pointers)}"
+        return known
 
-    def memory(self, node: Node, name: str) -> str:
-        """The pointer at which a stored value begins."""
-        base = self.layouts.base[node]
-        base = self.place.get(base, base)
-        return self.buffer(BufferRef("value", base, self.layouts.at[node].offset, node.type.dtype), name)
-
-    def literal(self, value: Any, dtype: np.dtype) -> str:
-        kind = SHORT[dtype]
+    def literal(self, value: Any, dtype: np.dtype) -> Expr:
+        """A number: part of the source where it is simple, otherwise an argument."""
         if dtype == bool_:
-            return "True" if value else "False"
+            return Literal(bool(value), dtype)
         if dtype.kind != "f":
-            return f"{kind}({self.size(('int', value), int(value))})" if abs(value) > 1 else f"{kind}({int(value)})"
-        if math.isnan(value):
-            return f"{kind}(np.nan)"
-        if math.isinf(value):
-            return f"{kind}(-np.inf)" if value < 0 else f"{kind}(np.inf)"
-        if value in LITERALS and not (value == 0 and math.copysign(1, value) < 0):
-            return f"{kind}({value:g})"
+            return Convert(self.size(("int", value), int(value)), dtype) if abs(value) > 1 else Literal(int(value), dtype)
+        negative_zero = value == 0 and math.copysign(1, value) < 0
+        if not math.isfinite(value) or (value in LITERALS and not negative_zero):
+            return Literal(value, dtype)
         if value not in self.numbers:
             self.numbers.append(value)
-        name = f"n{self.numbers.index(value)}_{kind}"
-        line = f"{name} = {kind}(numbers[{self.numbers.index(value)}])"
-        if line not in self.prologue:
-            self.prologue.append(line)
-        return name
+        position = self.numbers.index(value)
+        name = f"n{position}_{SHORT[dtype]}"
+        if name not in self._known_numbers:
+            self._known_numbers[name] = Name(name)
+            self.prologue.append(assign(name, Convert(Load("numbers", Integer(position), float64), dtype)))
+        return self._known_numbers[name]
 
-    def described(self, ref: BufferRef) -> str:
+    def kernel(self, name: str, body: list[Statement]) -> Kernel:
+        """The loops with the parameters that they turned out to need."""
+        numbers = []
+        if self.numbers:
+            numbers.append(assign("numbers", Name(self.buffer(BufferRef("numbers"), "numbers"))))
+        pointers = [Pointer(pointer, ref.dtype, self._described(ref)) for ref, pointer in self.pointers.items()]
+        return Kernel(name, tuple(pointers), (*self._read, *numbers, *self.prologue), tuple(body))
+
+    def _described(self, ref: BufferRef) -> str:
         """What a buffer holds, for the comment at its name."""
         if ref.kind == "numbers":
             return ", ".join(f"{n:g}" for n in self.numbers)
         assert ref.node is not None
         label = ref.node.name if ref.node.name else f"%{self.number.get(ref.node, 0)} {ref.node.op.name}"
         return f"{HELD[ref.kind]}{label} {ref.node.type}"
-
-    def loaded(self, pointer: str, index: str, node: Node) -> str:
-        return f"({pointer}[{index}] != 0)" if node.type.dtype == bool_ else f"{pointer}[{index}]"
-
-    def stored(self, node: Node, text: str) -> str:
-        return f"u8(1) if {text} else u8(0)" if node.type.dtype == bool_ else text
-
-    # operands -----------------------------------------------------------------------------------------------------
-
-    def uniform_value(self, node: Node) -> str:
-        """A scalar that no memory holds."""
-        if node.op.leaf == "constant":
-            return self.literal(node.attrs["value"].array.item(), node.type.dtype)
-        if node not in self.value:
-            name = f"k{self.next('k')}"
-            if isinstance(node.op.emit, Extent):
-                key = self.size(("extent", node), node.op.emit.rule(node))
-                text = f"{SHORT[node.type.dtype]}({key})"
-            else:
-                text = self.expression(node, [self.uniform_value(origin(i)) for i in node.inputs])
-            self.prologue.append(self.line(name, text, node))
-            self.value[node] = name
-        return self.value[node]
-
-    def line(self, name: str, text: str, node: Node) -> str:
-        where = f"  {node.where.short}" if node.where is not None else ""
-        return f"{name} = {text}  # %{self.number.get(node, 0)} {node.op.name}{where}"
-
-    def expression(self, node: Node, operands: list[str], element: str = "0") -> str:
-        emit = node.op.emit
-        assert isinstance(emit, Pointwise)
-        dtype = node.inputs[-1].type.dtype if node.inputs else node.type.dtype
-        suffix = SHORT[dtype] if dtype.kind in "fb" else "int"
-        fields = {"s": suffix, "t": SHORT[node.type.dtype], "element": element}
-        if node.inputs and node.inputs[0].op.leaf == "generator":
-            fields |= {"rng": operands[0], "index": self.size(("draw", node), node.attrs["index"])}
-        text = emit.text(node).format(*operands, **fields)
-        return f"{SHORT[node.type.dtype]}({text})" if node.type.dtype.kind in "iu" else text
-
-    def access(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...]) -> tuple[str, str, str]:
-        """(pointer, row term, column term) of an operand in memory; terms are texts, empty for 0."""
-        pointer = self.memory(seen, "x")
-        if kind == SCALAR or not seen.type.shape:
-            return pointer, "", ""
-        found = split_strides(seen, shape, kind, self.group.domain, self.layouts)
-        assert found is not None
-        extents, strides, column = found
-        if self.group.domain.columns is None:
-            flat = split_strides(seen, shape, ROW, self.group.domain, self.layouts)
-            assert flat is not None
-            extents, strides, column = flat
-        terms = row_terms(extents, strides)
-        row = " + ".join(self.row_term(t, (seen, n)) for n, t in enumerate(terms))
-        col = "" if column == 0 else "j" if column == 1 else f"j * {self.size(('stride', column, seen), column)}"
-        return pointer, row, col
-
-    def window(self, node: Node, window: Window, kind: str) -> str:
-        """The text of a value that is read from operands at other places, under conditions."""
-        text = self.literal(0, node.type.dtype)
-        for number, begin, end in reversed(window.parts):
-            seen = node.inputs[number]
-            row, column, over_columns = strides_of(node, window, number, kind, self.group.domain, self.layouts)
-            first, last = self.size(("begin", node, number), begin), self.size(("end", node, number), end)
-            terms = []
-            for place, stride, what, moved in (("i", row, "row", not over_columns), ("j", column, "column", over_columns)):
-                if kind == (COL if what == "row" else ROW):
-                    continue
-                at = f"({place} - {first})" if moved else place
-                unit = what == "column" and stride == 1
-                terms.append(at if unit else f"{at} * {self.size((what, 'stride', node, number), stride)}")
-            place = "j" if over_columns else "i"
-            read = self.loaded(self.memory(seen, "x"), " + ".join(terms), seen)
-            text = f"({read} if {first} <= {place} and {place} < {last} else {text})"
-        return text
-
-    def looked_up(self, node: Node, lookup: Lookup, number: str) -> str:
-        """The text of a value that lies in the row of its table with this number."""
-        table = node.inputs[lookup.table]
-        row, column = table_strides(node, lookup, self.group.domain, self.layouts)
-        place = number if row == 1 else f"{number} * {self.size(('table row', node), row)}"
-        if self.group.domain.rank[node] == FULL:
-            place += " + j" if column == 1 else f" + j * {self.size(('table column', node), column)}"
-        return self.loaded(self.memory(table, "x"), place, table)
-
-    def row_term(self, term: tuple[int, int, int], key: Any) -> str:
-        """Arguments are keyed by operand, not by value: equal extents of one batch must not shape the source."""
-        divisor, modulus, stride = term
-        if modulus == 0:
-            if self.group.domain.columns is not None and stride == self.group.domain.columns:
-                return "i * columns"
-            return "i" if stride == 1 else f"i * {self.size(('row stride', key), real(stride))}"
-        place = f"i // {self.size(('div', key), divisor)}" if divisor != 1 else "i"
-        place = f"{place} % {self.size(('mod', key), modulus)}"
-        return f"({place}) * {self.size(('row stride', key), stride)}"
-
-    def position(self, node: Node, shape: tuple[int, ...], kind: str) -> str:
-        """The value of an Index operand: the place along its axis of the element at hand, from the flat position."""
-        assert isinstance(node.op.emit, Index)
-        if kind == SCALAR:
-            return "0"
-        axis = node.attrs["axis"] + len(shape) - node.type.ndim
-        n, inner = shape[axis], math.prod(shape[axis + 1 :])
-        columns = self.group.domain.columns
-        if kind == FULL and columns is not None:
-            if axis == len(shape) - 1 and n == columns:
-                return "j"
-            flat = "(i * columns + j)"
-        else:
-            flat = "j" if kind == COL else "i"
-            if axis == 0 and inner == 1:
-                return flat
-        divisor, modulus = self.size(("inner", node), inner), self.size(("extent", node), n)
-        return f"({flat} // {divisor} % {modulus})"
 
 
 def real_extent(domain: Any, which: str) -> int:

@@ -1,8 +1,8 @@
-"""Kernels that walk blocks of rows, where what is computed once a row should be vectorised too.
+"""Kernels that walk tiles of rows, where what is computed once a row should be vectorised too.
 
 Row by row, the work per row is scalar code between two loops over the columns: an exp there costs as much as sixteen
-inside a loop. Here each phase of the row loop runs over a block of rows before the next phase does, and values per row
-lie in small arrays meanwhile:
+inside a loop. Here each phase of the row loop runs over a tile of rows before the next phase does (loop fission), and
+values per row lie in small arrays meanwhile (scalar expansion):
 
     for b in range(<first row of the chunk>, <last>, block):
         n = min(block, ...)
@@ -12,221 +12,229 @@ lie in small arrays meanwhile:
         for l in range(n): <row values of level 1>
         ...
 
-With few columns (10 classes) the inner loops are exchanged, so that they too are vectorised over rows.
+With few columns (10 classes) the inner loops are interchanged, so that they too are vectorised over rows.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from ...ir import Node, Pointwise, Reduction
-from ...types import SHORT
 from ..fusion.fuse import Group
 from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, SPREAD, origin
 from ..fusion.layout import Layouts
-from ..fusion.matrix_vector_forms import find_matrix_vector_forms
-from .accumulators import indent
-from .kernel_writer import Body
+from ..fusion.matrix_vector_forms import Dot, find_matrix_vector_forms
+from .accumulators import CHUNK_COLUMN, COLUMNS, combined
+from .kernel_writer import KernelWriter
+from .loop_ir import (
+    ROW_I,
+    TILE_L,
+    ZERO,
+    Expr,
+    Infix,
+    Integer,
+    Load,
+    Loop,
+    MatrixVector,
+    Name,
+    Statement,
+    Store,
+    assign,
+    loop,
+)
 from .loop_nest import cost
 from .parameters import BufferRef, real_extent
+from .rewrites import interchanged, over_tile, tiled
 
 BLOCK = 64
-"""Rows of a block, at the most."""
+"""Rows of a tile, at the most."""
 NARROW = 16
 """Columns up to which the inner loop runs over rows."""
 WIDE = 512
 """Columns from which on the work per row does not count beside the loops over its columns."""
 ROW_WORK = 16
-"""Cost of the values per row from which on blocks pay."""
+"""Cost of the values per row from which on tiles pay."""
 LONG = 4096
-"""Columns up to which products with a vector are done in blocks: these stay in the second-level cache."""
+"""Columns up to which products with a vector are done in tiles: these stay in the second-level cache."""
 RESIDENT = 4096
-"""Elements that a block has of each operand: they stay in the first-level cache from phase to phase."""
+"""Elements that a tile has of each operand: they stay in the first-level cache from phase to phase."""
 LEAST = 16
-"""Rows of a block, at the least, where it is multiplied with a vector: lanes of one in float32."""
+"""Rows of a tile, at the least, where it is multiplied with a vector: lanes of one in float32."""
 
-AT = f"c * {BLOCK} + l"
+TILE = Name("c") * BLOCK
+AT = TILE + TILE_L
+"""Where the value of a tile's row lies."""
 
 
-def writer_for(group: Group, layouts: Layouts) -> type[Body]:
+def writer_for(group: Group, layouts: Layouts) -> type[KernelWriter]:
     """How to write the kernel of a group: by columns alone, so that every batch size has the same source."""
     domain, columns = group.domain, group.domain.columns
     if SPREAD in domain.rank.values():
-        return Body
+        return KernelWriter
     if columns is not None and columns <= LONG and find_matrix_vector_forms(group, layouts):
         return RowTiledWriter
     if columns is None or not any(isinstance(n.op.emit, Reduction) and domain.rank[n] == ROW for n in group.members):
-        return Body
+        return KernelWriter
     if columns <= NARROW:
         return RowVectorizedWriter
     work = sum(cost(n) for n in group.members if isinstance(n.op.emit, Pointwise) and domain.rank[n] == ROW)
-    return RowTiledWriter if columns <= WIDE and work >= ROW_WORK else Body
+    return RowTiledWriter if columns <= WIDE and work >= ROW_WORK else KernelWriter
 
 
-class RowTiledWriter(Body):
-    """Phases over blocks of rows; loops over the columns of a row are innermost."""
+class RowTiledWriter(KernelWriter):
+    """Phases over tiles of rows; loops over the columns of a row are innermost."""
 
-    blocked = True
-    kept_at = f"(c * {BLOCK} + l) * columns + j"
+    tiled = True
+    kept_at = AT * COLUMNS + Name("j")
     kept_rows = BLOCK
 
-    def levels(self) -> None:
-        super().levels()
-        self.dots = find_matrix_vector_forms(self.group, self.layouts)
+    def matrix_vector_products(self) -> Mapping[Node, Dot]:
+        return find_matrix_vector_forms(self.group, self.layouts)
 
-    def row_loop(self, loops: list[str], first: str, last: str) -> list[str]:
-        fewest = LEAST if self.dots else 1
-        rows = min(BLOCK, max(fewest, RESIDENT // max(real_extent(self.group.domain, "columns"), 1)))
-        block = self.size("block", rows, "block")
-        return [
-            f"for b in range({first}, {last}, {block}):", f"    n = min({block}, {last} - b)",
-            *indent(loops, 1),
-        ]  # fmt: skip
+    def tile(self, rows: Loop) -> Loop:
+        fewest = LEAST if self.nest.dots else 1
+        size = min(BLOCK, max(fewest, RESIDENT // max(real_extent(self.domain, "columns"), 1)))
+        return tiled(rows, self.args.size("block", size, "block"))
 
-    def rows(self) -> list[str]:
-        """The statements for a block of rows."""
+    def rows(self) -> list[Statement]:
+        """The statements for a tile of rows."""
         self.arrays: dict[Node, str] = {}
-        self.late: list[str] = []
-        lines: list[str] = []
-        for level in range(max(self.level.values(), default=0) + 1):
-            lines += [*self._row_phase(level), *self._loop_phase(level)]
-        return lines
+        levels = range(self.nest.last + 1)
+        return [s for level in levels for phase in (self._row_phase, self.column_phase) for s in phase(level)]
 
     # phases ---------------------------------------------------------------------------------------------------------
 
-    def _row_phase(self, level: int) -> list[str]:
-        """Values per row of one level, vectorised over the rows of the block."""
-        self._begin()
-        lines: list[str] = []
+    def _row_phase(self, level: int) -> list[Statement]:
+        """Values per row of one level, vectorised over the rows of the tile."""
+        self.begin()
+        body: list[Statement] = []
         for node in self.group.members:
-            if self.kind(node) != ROW or self.level[node] != level:
+            if self.nest.rank(node) != ROW or self.nest.level[node] != level:
                 continue
             if not isinstance(node.op.emit, Reduction):
-                lines += self.row_value(node)
+                body += self.row_value(node)
                 self.local[node] = self.value[node]
                 if self._travels(node, level):
-                    lines.append(f"{self._array(node)}[{AT}] = {self.stored(node, self.value[node])}")
-            elif node in self.outputs:
-                name = self.row_name(node)
-                self.put(node, name, "i", lines)
-        for node in self.totals:
+                    body.append(Store(self._array(node), AT, self.value[node], node.type.dtype))
+            elif node in self.nest.outputs:
+                self.put(node, self.row_name(node), ROW_I, body)
+        for node in self.acc.totals:
             source = origin(node.inputs[0])
-            inside = source in self.members
-            if (self.kind(source) if inside else self.outside_kind(node)) != ROW:
-                continue
-            if (self.level[source] if inside else 0) == level:
+            if self.total_of_rows(node) and self.nest.level.get(source, 0) == level:
                 self.row_loads = []
-                operand = self.operand(node.inputs[0], node, ROW, node.inputs[0].type.shape, lines, 0)
-                total = self.total(node)
-                lines += [*self.row_loads, self.line(total, self.combine(node, total, operand), node)]
-        lines += self.late
-        self.late = []
-        return self._lanes([*self.loads, *lines]) if lines else []
+                step = self.total_step(node)
+                body += [*self.row_loads, *step]
+        return self.end(body)
 
-    def _loop_phase(self, level: int) -> list[str]:
-        self._begin()
-        lines = self._loop(level)
+    def column_phase(self, level: int) -> list[Statement]:
+        """The loops over columns of one level."""
+        self.begin()
+        columns = self.column_loop(level)
         # Products first: what the loop writes may lie over the matrix that they read.
-        return [*self._products(level), *(self._lanes([*self.loads, *lines]) if lines else [])]
+        return [*self._products(level), *self.end(columns)]
 
-    def _products(self, level: int) -> list[str]:
-        """Calls for the matrix-vector products of one level."""
-        lines = []
-        for node, dot in self.dots.items():
-            if self.level[dot.product] != level:
+    def _products(self, level: int) -> list[MatrixVector]:
+        """The matrix-vector products of one level."""
+        products = []
+        first = Name("b")
+        for node, dot in self.nest.dots.items():
+            if self.nest.level[dot.product] != level:
                 continue
-            shape, kind = dot.product.type.shape, SHORT[node.type.dtype]
-            matrix, row, _ = self.access(dot.matrix, dot.product, FULL, shape)
-            stride = row.removeprefix("i * ") if row != "i" else "1"
-            x = f"{matrix}, b * {stride}"
-            if self.kind(node) == ROW:
-                vector = self.access(dot.vector, dot.product, FULL, shape)[0]
-                call = f"dot_rows_{kind}({self._array(node)}, c * {BLOCK}, {x}, {vector}, 0, n, columns, {stride})"
+            shape, access = dot.product.type.shape, self.operands.access
+            matrix, row, _ = access(dot.matrix, dot.product, FULL, shape)
+            stride = row.right if isinstance(row, Infix) else Integer(1)
+            out: tuple[str, Expr]
+            vector: tuple[str, Expr]
+            transposed = self.nest.rank(node) != ROW
+            source = origin(dot.vector)
+            if not transposed:
+                vector = access(dot.vector, dot.product, FULL, shape)[0], ZERO
+                out = self._array(node), TILE
             else:
-                source = origin(dot.vector)
-                inside = source in self.members
-                vector = self._array(source) if inside else self.access(dot.vector, dot.product, FULL, shape)[0]
-                place = f"c * {BLOCK}" if inside else "b"
-                call = f"add_rows_{kind}({self.accumulator(node)}, c * columns, {x}, {vector}, {place}, n, columns, {stride})"
-            where = f"  {node.where.short}" if node.where is not None else ""
-            lines.append(f"{call}  # %{self.number.get(node, 0)} {node.op.name}{where}")
-        return lines
+                if source in self.nest.members:
+                    vector = self._array(source), TILE
+                else:
+                    vector = access(dot.vector, dot.product, FULL, shape)[0], first
+                out = self.acc.accumulator(node), Name("c") * COLUMNS
+            place = matrix, first * stride
+            note, dtype = self.args.note(node), node.type.dtype
+            products.append(MatrixVector(transposed, out, place, vector, Name("n"), COLUMNS, stride, dtype, note))
+        return products
 
-    def _begin(self) -> None:
-        """Nothing is at hand yet."""
-        self.here: dict[Any, str] = {}
-        self.local: dict[Node, str] = {}
-        self.loads: list[str] = []
+    def begin(self) -> None:
+        """Nothing is loaded yet in this phase."""
+        self.here = {}
+        self.local: dict[Node, Name] = {}
+        self.loads: list[Statement] = []
 
-    def _lanes(self, lines: list[str]) -> list[str]:
-        return ["for l in range(n):", "    i = b + l", *indent(lines, 1)]
+    def end(self, body: Sequence[Statement]) -> list[Statement]:
+        """The phase as a loop over the tile's rows."""
+        late, self.late = self.late, []
+        return [over_tile([*self.loads, *body, *late])] if body or late else []
 
     # values per row -------------------------------------------------------------------------------------------------
 
-    def row_name(self, node: Node) -> str:
-        if self.kind(node) != ROW:
+    def row_name(self, node: Node) -> Name:
+        if self.nest.rank(node) != ROW:
             return super().row_name(node)
         if node not in self.local:
-            self.local[node] = f"h{self.next('h')}"
-            self.loads.append(f"{self.local[node]} = {self.loaded(self._array(node), AT, node)}")
+            self.local[node] = self.args.fresh("h")
+            self.loads.append(assign(self.local[node].name, Load(self._array(node), AT, node.type.dtype)))
         return self.local[node]
 
-    def reduced(self, node: Node, name: str) -> list[str]:
-        if self.kind(node) == SCALAR:
+    def reduced(self, node: Node, name: Name) -> list[Statement]:
+        if self.nest.rank(node) == SCALAR:
             return super().reduced(node, name)
-        return [f"{self._array(node)}[{AT}] = {self.stored(node, name)}"]
+        return [Store(self._array(node), AT, name, node.type.dtype)]
 
     def _array(self, node: Node) -> str:
         """Where a value per row lies between the phases."""
         if node not in self.arrays:
-            self.arrays[node] = self.buffer(BufferRef("rows", node, 0, node.type.dtype, BLOCK), "rows")
+            self.arrays[node] = self.args.buffer(BufferRef("rows", node, 0, node.type.dtype, BLOCK), "rows")
         return self.arrays[node]
 
     def _travels(self, node: Node, level: int) -> bool:
         """Whether a later phase reads a value that this row phase computes."""
         return any(
-            node in map(origin, user.inputs) and (self.kind(user) != ROW or self.level[user] != level)
+            node in map(origin, user.inputs) and (self.nest.rank(user) != ROW or self.nest.level[user] != level)
             for user in self.group.members
-            if user not in self.totals  # they are added up in the phase that computes the value
+            if user not in self.acc.totals  # they are added up in the phase that computes the value
         )
 
 
 class RowVectorizedWriter(RowTiledWriter):
-    """With few columns: the loop over the rows of the block is innermost."""
+    """With few columns: the loop over the rows of the tile is innermost."""
 
-    kept_at = f"(c * columns + j) * {BLOCK} + l"
+    kept_at = CHUNK_COLUMN * BLOCK + TILE_L
 
-    def _loop_phase(self, level: int) -> list[str]:
-        sinks, reductions = self.loop_sinks(level), self.loop_reductions(level)
+    def column_phase(self, level: int) -> list[Statement]:
+        sinks, reductions = self.nest.sinks(level), self.nest.reductions(level)
         if not sinks and not reductions:
             return []
-        self._begin()
-        inside = self.loop_values(sinks, level)
-        begin, before, after = [], [], []
+        self.begin()
+        body = self.column_values(sinks, level)
+        start: list[Statement] = []
+        before: list[Statement] = []
+        after: list[Statement] = []
         for node in reductions:
-            operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, inside, level)
-            kind = self.kind(node)
+            operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, body, level)
+            kind, dtype = self.nest.rank(node), node.type.dtype
             if kind == ROW:
-                place = f"{self._array(node)}[{AT}]"
-                begin.append(f"{place} = {self.stored(node, self.start(node))}")
-                inside.append(f"{place} = {self._folded(node, place, operand)}")
+                place = Load(self._array(node), AT, dtype)
+                start.append(Store(place.pointer, AT, self.acc.start(node), dtype))
+                body.append(combined(node, place, operand))
                 continue
-            name = self.total(node) if kind == SCALAR else f"q{self.next('q')}"
+            name = self.acc.total(node) if kind == SCALAR else self.args.fresh("q")
             if kind == COL:
-                place = f"{self.accumulator(node)}[c * columns + j]"
-                pointer, index = place[:-1].split("[", 1)
-                before.append(f"{name} = {self.loaded(pointer, index, node)}")
-                after.append(f"{place} = {self.stored(node, name)}")
-            inside.append(self.line(name, self.combine(node, name, operand), node))
-        inside += self.late
+                pointer = self.acc.accumulator(node)
+                before.append(assign(name.name, Load(pointer, CHUNK_COLUMN, dtype)))
+                after.append(Store(pointer, CHUNK_COLUMN, name, dtype))
+            body.append(combined(node, name, operand, self.args.note(node)))
+        body += self.late
         self.late = []
-        lanes = self._lanes([*self.loads, *self.row_loads, *inside])
-        first = ["for l in range(n):", *indent(begin, 1)] if begin else []
         # An argument, even where the number of columns is in the source: LLVM would write the loop out ten times, for
         # nothing, and take as long again for it.
-        width = self.size("width", real_extent(self.group.domain, "columns"), "width")
-        return [*first, f"for j in range({width}):", *indent([*before, *lanes, *after], 1)]
-
-    def _folded(self, node: Node, place: str, operand: str) -> str:
-        pointer, index = place[:-1].split("[", 1)
-        return self.stored(node, self.combine(node, self.loaded(pointer, index, node), operand))
+        width = self.args.size("width", real_extent(self.domain, "columns"), "width")
+        columns = loop("j", 0, width, [*self.loads, *self.row_loads, *body])
+        started = [loop("l", 0, Name("n"), start, strip_of="b")] if start else []
+        return [*started, interchanged(columns, before, after)]

@@ -17,6 +17,7 @@ from ...ir.walks import quotient
 from ...types import TensorType
 from ..backend.abi import BEHIND, ENTER, GO, REPEAT, T
 from ..backend.kernel_cache import without_comments
+from ..codegen.cost import Cost, cost_of
 from ..lower.instructions import Buffer, Instruction
 from ..runtime import loader
 
@@ -26,14 +27,16 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
-def traffic(row: Instruction) -> int:
-    """Bytes of the distinct buffers that a row touches."""
-    return sum(slot.nbytes for slot in dict.fromkeys(slot for slot, _ in row.buffers))
+def cost(row: Instruction) -> Cost:
+    """Arithmetic (2 m n k for a product, units of one addition for others) and bytes read and written.
 
-
-def flops(row: Instruction) -> int:
-    """Arithmetic of a product: 2 m n k. For kernels, cost units (one addition each)."""
-    return 2 * row.work if row.kind == "gemm" else row.work
+    For kernels both are counted on the loops. Other rows touch each of their buffers as a whole.
+    """
+    if row.kernel is not None:
+        limits = [slot.nbytes for slot, _ in row.buffers]
+        return cost_of(row.kernel, row.sizes, row.start, row.stop, limits)
+    touched = sum(slot.nbytes for slot in dict.fromkeys(slot for slot, _ in row.buffers))
+    return Cost(2 * row.work if row.kind == "gemm" else row.work, touched)
 
 
 def graph_of_rows(plan: Plan) -> nx.DiGraph[int]:
@@ -50,9 +53,10 @@ def graph_of_rows(plan: Plan) -> nx.DiGraph[int]:
     found = quotient(graph.dag, block_of)
     times = plan.times
     for i, row in enumerate(plan.rows):
+        flops, size = cost(row)
         found.add_node(
             i, name=row.name, kind=row.kind, ops=tuple(n.op.name for n in row.nodes), source=row.source or None,
-            bytes=traffic(row), cost=flops(row), microseconds=times.get(i),
+            bytes=size, cost=flops, microseconds=times.get(i),
             where=row.node.where if row.node is not None else None,
         )  # fmt: skip
     return found
@@ -67,10 +71,8 @@ def explain(plan: Plan) -> str:
         what = f"kernel {kernels[without_comments(row.source)]}" if row.source else row.kind
         where = row.node.where.short if row.node is not None and row.node.where is not None else ""
         name = _clip("  " * depths[i] + row.name, 46)
-        lines.append(
-            f"  {i:3d}  {what:10s} {name:46s} {traffic(row):>10,d} B {flops(row):>12,d} flop"
-            f"  x{row.chunks}  {where}"
-        )
+        flops, size = cost(row)
+        lines.append(f"  {i:3d}  {what:10s} {name:46s} {size:>10,d} B {flops:>12,d} flop  x{row.chunks}  {where}")
     lines += ["", "buffers in the arena (bytes, offset, rows of first and last use)"]
     lines += [
         f"  {slot.nbytes:>10,d} at {slot.offset:>10,d}  {slot.first:3d} to {slot.last:3d}" for slot in arena_slots(plan)
@@ -180,15 +182,18 @@ class Profile:
 
     rows: list[tuple[str, str, float]]
     total: float
+    costs: list[Cost]
+    """Of each row, for all iterations."""
 
     def __repr__(self) -> str:
         return f"<Profile of {len(self.rows)} rows: {self.total:.2f} us>"
 
     def __str__(self) -> str:
-        lines = [f"{'kind':8s} {'what':50s} {'us':>9s} {'share':>6s}"]
-        for kind, name, us in self.rows:
+        lines = [f"{'kind':8s} {'what':50s} {'us':>9s} {'share':>6s} {'Gflop/s':>8s} {'GB/s':>7s}"]
+        for (kind, name, us), (flops, size) in zip(self.rows, self.costs, strict=True):
             share = us / self.total if self.total else 0.0
-            lines.append(f"{kind:8s} {_clip(name, 50):50s} {us:9.2f} {share:6.1%}")
+            speed, bandwidth = (flops / us / 1e3, size / us / 1e3) if us else (0.0, 0.0)
+            lines.append(f"{kind:8s} {_clip(name, 50):50s} {us:9.2f} {share:6.1%} {speed:8.2f} {bandwidth:7.2f}")
         lines.append(f"{'total':59s} {self.total:9.2f}")
         return "\n".join(lines)
 
@@ -208,12 +213,14 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     often = trips(plan)
     counts = np.maximum([count for _, count in rows[1:]], 1)
     times = np.maximum(np.median((rounds[:, 1:] - rounds[:, :1]) / counts, axis=0), 0.0)
-    found = []
+    found, costs = [], []
     for us, i in zip(times.tolist(), _timed(plan), strict=True):
         row, n = plan.rows[i], often[i]
         found.append((row.kind, row.name if n == 1 else f"{row.name}, {n:,d} times", us * n))
+        flops, size = cost(row)
+        costs.append(Cost(flops * n, size * n))
     plan.times = {i: us for (_, _, us), i in zip(found, _timed(plan), strict=True)}
-    return Profile(found, sum(us for _, _, us in found))
+    return Profile(found, sum(us for _, _, us in found), costs)
 
 
 def _rounds(plan: Plan, repeats: int) -> tuple[list[tuple[int, int]], np.ndarray]:

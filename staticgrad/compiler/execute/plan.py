@@ -311,7 +311,7 @@ class Plan:
         self.bind(store)
         self.read_numbers()
         arrays = self.stage(arrays)
-        at, source = 0, ""
+        at, kernel = 0, None
         while at < len(self.rows):
             row = self.rows[at]
             if row.kind == "lanes":  # one after the other: they lie behind the row that goes around them
@@ -323,8 +323,9 @@ class Plan:
             if row.kind == "host":
                 self._host(row, arrays)
             elif row.kind in ("kernel", "fold"):
-                source = row.source if row.source else source  # a fold closes the kernel before it
-                run_unjitted(source, "kernel", pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
+                kernel = row.kernel if row.kernel is not None else kernel  # a fold closes the kernel before it
+                assert kernel is not None
+                run_unjitted(kernel, pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
             else:
                 self.run_row(at)
             at += 1
@@ -408,8 +409,8 @@ class Plan:
         """The rows of this plan as a networkx DiGraph: an edge where one needs what another computes.
 
         Nodes are the numbers of rows in their order. Their attributes: `name`, `kind`, `ops` (the names of the operations),
-        `source` (the text of the kernel, or None), `bytes` (of the distinct buffers that it touches), `cost` (additions, or
-        2 m n k for products), `microseconds` (as the latest `profile()` measured it, else None) and `where` (the user's line).
+        `source` (the text of the kernel, or None), `bytes` (read and written), `cost` (additions, or 2 m n k for
+        products), `microseconds` (as the latest `profile()` measured it, else None) and `where` (the user's line).
         """
         from .explain import graph_of_rows
 

@@ -1,4 +1,4 @@
-"""Generated kernels as plain Python: the same text with nothing compiled, so a debugger can step through it.
+"""Generated kernels as plain Python: the same loops with nothing compiled, so a debugger can step through them.
 
 Buffers are `Pointer`s that refuse what native code would do silently: reading or writing outside their memory.
 """
@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import ctypes
 import linecache
-import operator
 import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ...ops.random import normal_op, stream_seed, uniform_op
-from ...types import DTYPES, SHORT, bool_
+from ...ir import REGISTRY, OpDef, Pointwise
+from ...ops.random import normal_op, stream_op, uniform_op
+from ...types import DTYPES, SHORT
 from ..backend.abi import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, REVERSE, UNLESS, N, T
-from ..backend.elementary import PYTHON
+from ..codegen.loop_ir import Kernel
+from ..codegen.printers import PYTHON
 from ..lower.instructions import Instruction, memory_of
 
 
@@ -44,17 +44,16 @@ class Pointer:
         self.array[self._place(i)] = value
 
 
-def run_unjitted(
-    source_body: str, name: str, buffers: Sequence[Any], sizes: Sequence[int], start: int, stop: int
-) -> None:
-    """Run rows [start, stop) of a kernel's text. `buffers`: flat arrays or Pointers, of the dtypes that it reads."""
+def run_unjitted(kernel: Kernel, buffers: Sequence[Any], sizes: Sequence[int], start: int, stop: int) -> None:
+    """Run rows [start, stop) of a kernel. `buffers`: flat arrays or Pointers, of the dtypes that it reads."""
+    source = PYTHON.kernel(kernel)
     names = vocabulary()
-    file = f"<{name} {zlib.crc32(source_body.encode()):08x}>"
-    linecache.cache[file] = len(source_body), None, source_body.splitlines(keepends=True), file  # for the debugger
-    exec(compile(source_body, file, "exec"), names)
+    file = f"<{kernel.name} {zlib.crc32(source.encode()):08x}>"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file  # for the debugger
+    exec(compile(source, file, "exec"), names)
     pointers = [b if isinstance(b, Pointer) else Pointer(b) for b in buffers]
     with np.errstate(all="ignore"):
-        names[name](pointers, list(sizes), start, stop)
+        names[kernel.name](pointers, list(sizes), start, stop)
 
 
 def pointers(buffers: Sequence[tuple[Any, int]], arrays: Sequence[np.ndarray]) -> list[Pointer]:
@@ -103,12 +102,11 @@ def _entries(words: np.ndarray, at: int) -> list[list[int]]:
 
 
 def vocabulary() -> dict[str, Any]:
-    """The names that a kernel's text uses, with their Python meaning."""
-    names: dict[str, Any] = {"np": np, "math": SimpleNamespace(sqrt=np.sqrt), **PYTHON, **TWINS}
+    """The names that a kernel's text uses: scalar operations have the NumPy meaning of their records."""
+    names: dict[str, Any] = {"np": np, "kernel": lambda fn: fn, **SCALARS, **DRAWS}
     for dtype in DTYPES:
         names[f"{SHORT[dtype]}_at"] = _reader(dtype)
-        if dtype != bool_:
-            names[SHORT[dtype]] = _number(dtype)
+        names[SHORT[dtype]] = Number(dtype)
     return names
 
 
@@ -122,62 +120,43 @@ def _reader(dtype: np.dtype) -> Callable[[Sequence[Pointer], int], Pointer]:
     return read
 
 
-def _number(dtype: np.dtype) -> Callable[[Any], Any]:
+class Number:
     """A cast as machine code does it: integers wrap around."""
-    return lambda x: np.asarray(x).astype(dtype)[()]
+
+    def __init__(self, dtype: np.dtype):
+        self.dtype = dtype
+
+    def __call__(self, x: Any) -> Any:
+        return np.asarray(x).astype(self.dtype)[()]
 
 
-def _identity(fn: Any) -> Any:
-    return fn
+def _scalar(op: OpDef) -> Callable[..., Any]:
+    """The NumPy meaning of an elementwise op, of single numbers."""
+    return lambda *operands: np.asarray(op.eval(*map(np.asarray, operands)))[()]
 
 
-def _relu(x: Any) -> Any:
-    return type(x)(0) if x <= 0 else x
+SCALARS: dict[str, Callable[..., Any]] = {
+    op.emit.scalar: _scalar(op)
+    for op in REGISTRY.values()
+    if isinstance(op.emit, Pointwise) and isinstance(op.emit.scalar, str) and not op.attrs
+}
 
 
-def _sign(x: Any) -> Any:
-    return type(x)(1) if x > 0 else type(x)(-1) if x < 0 else type(x)(0)
-
-
-def _seed(seed: int, draw: int, element: int) -> int:
-    return stream_seed(int(seed), int(draw)) if element == 0 else 0
-
-
-def _draws(op: Any, dtype: np.dtype) -> Callable[[int, int, int], Any]:
+def _draws(op: OpDef) -> Callable[..., Any]:
     """One element of a draw. The elements before it come with it, so they are kept for the next call."""
 
     @cache
-    def first(seed: int, draw: int, n: int) -> np.ndarray:
+    def first(seed: int, draw: int, n: int, dtype: np.dtype) -> np.ndarray:
         return op.eval(np.array([seed, draw]), shape=(n,), dtype=dtype, index=0)
 
-    return lambda seed, draw, element: first(int(seed), int(draw), 1 << int(element).bit_length())[int(element)]
+    def drawn(seed: int, draw: int, element: int, number: Number) -> Any:
+        return first(int(seed), int(draw), 1 << int(element).bit_length(), number.dtype)[int(element)]
+
+    return drawn
 
 
-def _dot_rows(out: Any, out_at: int, x: Any, x_at: int, w: Any, w_at: int, n: int, columns: int, stride: int) -> None:
-    for i in range(n):
-        out[out_at + i] = sum(x[x_at + i * stride + j] * w[w_at + j] for j in range(columns))
+def _seed(seed: int, draw: int, element: int, number: Number) -> Any:
+    return stream_op.eval(np.array([seed, draw]), index=0)[int(element)]
 
 
-def _add_rows(out: Any, out_at: int, x: Any, x_at: int, w: Any, w_at: int, n: int, columns: int, stride: int) -> None:
-    for j in range(columns):
-        out[out_at + j] += sum(x[x_at + i * stride + j] * w[w_at + i] for i in range(n))
-
-
-TWINS: dict[str, Callable[..., Any]] = {
-    "kernel": _identity,
-    "inline": _identity,
-    **{f"plus_{s}": operator.add for s in ("f32", "f64", "int")},
-    **{f"dot_rows_{s}": _dot_rows for s in ("f32", "f64")},
-    **{f"add_rows_{s}": _add_rows for s in ("f32", "f64")},
-    **{f"relu_{s}": _relu for s in ("f32", "f64", "int")},
-    **{f"sign_{s}": _sign for s in ("f32", "f64", "int")},
-    **{f"maximum_{s}": max for s in ("int", "bool")},
-    **{f"minimum_{s}": min for s in ("int", "bool")},
-    **{f"floor_divide_{s}": np.floor_divide for s in ("f32", "f64", "int")},
-    **{f"remainder_{s}": np.remainder for s in ("f32", "f64", "int")},
-    "pow_int": np.power,
-    "uniform_seed": _seed,
-    **{f"uniform_{SHORT[d]}": _draws(uniform_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
-    **{f"normal_{SHORT[d]}": _draws(normal_op, d) for d in (np.dtype(np.float32), np.dtype(np.float64))},
-}
-"""Python's meaning of the small functions of `lang`, `dense`, `division` and `philox`."""
+DRAWS: dict[str, Callable[..., Any]] = {"uniform": _draws(uniform_op), "normal": _draws(normal_op), "uniform_seed": _seed}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from ...ir import Index, Node, View
+from ...ir import Index, Native, Node, View
 from .layout import real
 
 FULL, ROW, COL, SCALAR = "full", "row", "col", "scalar"
@@ -28,6 +29,12 @@ class IterationDomain:
 
 class FusionFailure(Exception):
     """Why nodes don't share an iteration space."""
+
+
+def fused_as(node: Node) -> Any:
+    """How kernels can make the result of a routine from its operands, as the op's record says; None if they can't."""
+    emit = node.op.emit
+    return emit.fused(node) if isinstance(emit, Native) and emit.fused is not None else None
 
 
 def origin(node: Node) -> Node:

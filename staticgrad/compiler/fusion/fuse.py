@@ -20,8 +20,9 @@ from operator import add
 from ...ir import Graph, Node, Pointwise, Reduction, View
 from ..backend.abi import MAX_BUFFERS
 from .contraction import Contraction, ScheduleNode, TooFar
-from .gather_fusion import choose_gathers, gather_of
+from .gather_fusion import gather_of
 from .iteration_domain import (  # fmt: skip
+    CHOICES,
     COL,
     FULL,
     ROW,
@@ -40,8 +41,7 @@ from .iteration_domain import (  # fmt: skip
     united,
 )
 from .layout import Layouts, count, real
-from .padding_fusion import choose_paddings
-from .scatter_fusion import choose_scatters, scatter_of, why_apart
+from .scatter_fusion import scatter_of, why_apart
 
 MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than a kernel gains
 
@@ -133,8 +133,7 @@ class Fuser:
         for node in self.graph.nodes:
             if isinstance(node.op.emit, Reduction):
                 self._walkable(node)
-        rules = (choose_paddings, choose_gathers, choose_scatters)
-        chosen = {n for choose in rules for n in choose(self.graph.nodes, self.users, self.results, fusible)}
+        chosen = {n for choose in CHOICES for n in choose(self.graph.nodes, self.users, self.results, fusible)}
         in_place = set(filter(self._readable, chosen))
         for node in self.graph.nodes:
             if node in in_place or (fusible(node) and not inlined(node)):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable
 
-from ...ir import Lookup, Native, Node
-from .broadcast_rank import FULL, ROW, FusionFailure, IterationDomain, origin
+from ...ir import Lookup, Node
+from .broadcast_rank import FULL, ROW, FusionFailure, IterationDomain, fused_as, origin
 from .layout import Layouts, count, merged
 
 MOST_USERS = 2
@@ -20,8 +20,8 @@ LEAST = 16
 
 
 def gather_of(node: Node) -> Lookup | None:
-    emit = node.op.emit
-    return emit.lookup(node) if isinstance(emit, Native) and emit.lookup is not None else None
+    found = fused_as(node)
+    return found if isinstance(found, Lookup) else None
 
 
 def choose_gathers(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:

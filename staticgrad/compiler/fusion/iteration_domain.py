@@ -8,26 +8,49 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from ...ir import Extent, Index, Layout, Node, Pointwise, Reduction
-from .broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, FusionFailure, IterationDomain, origin
-from .gather_fusion import assign_gather, gather_of, rows_begin
+from .broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, FusionFailure, IterationDomain, fused_as, origin
+from .gather_fusion import assign_gather, choose_gathers, gather_of, rows_begin
 from .layout import Layouts, block_start, broadcast_strides, count, merged, real
-from .padding_fusion import assign_padding, block_of, padding_of
-from .scatter_fusion import assign_scatter, scatter_of, spread_domain
+from .padding_fusion import assign_padding, block_of, choose_paddings, padding_of
+from .scatter_fusion import assign_scatter, choose_scatters, scatter_of, spread_domain
 
 __all__ = [
-    "COL", "FULL", "FusionFailure", "GroupDomain", "IterationDomain", "ROW", "SCALAR", "SPREAD", "Union",
+    "CHOICES", "COL", "FULL", "FusionFailure", "GroupDomain", "IterationDomain", "ROW", "SCALAR", "SPREAD", "Union",
     "access_check", "classify", "domain_of", "facts_of", "fusible", "inlined", "origin", "split_strides", "splits",
     "uniform", "united",
 ]  # fmt: skip
 
+LEAST_SCAN = 16
+"""Columns from which on a kernel scans rows: shorter ones are vectorized over rows."""
+
+
+def scan_of(node: Node) -> Reduction | None:
+    """The reduction whose partial results along the last axis are the value."""
+    found = fused_as(node)
+    return found if isinstance(found, Reduction) else None
+
+
+def choose_scans(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:
+    """Values that are not stored: only kernels read them."""
+    return {
+        node for node in nodes
+        if node not in stored and scan_of(node) is not None and node.type.static and node.type.shape[-1] > LEAST_SCAN
+        and users[node] and all(map(fusible, users[node]))
+    }  # fmt: skip
+
+
+CHOICES = (choose_paddings, choose_gathers, choose_scatters, choose_scans)
+"""By kind of fusion, `(nodes, users, results, fusible) -> nodes`: the results of routines that kernels are to make."""
+
+
 def fusible(node: Node) -> bool:
     emit = node.op.emit
     if isinstance(emit, Pointwise):
-        return emit.text(node) != "" and node.type.static
+        return node.type.static
     return isinstance(emit, Reduction)
 
 
@@ -61,7 +84,7 @@ def classify(members: Sequence[Node], layouts: Layouts) -> IterationDomain:
 class Facts:
     """What classification asks of a node whatever group it is in: found once a graph."""
 
-    __slots__ = ("lookup", "members", "operands", "partial", "scatter", "shape", "size", "sources", "walked", "window")
+    __slots__ = ("lookup", "members", "operands", "partial", "scan", "scatter", "shape", "size", "sources", "walked", "window")
 
     def __init__(self, node: Node):
         emit = node.op.emit
@@ -69,6 +92,7 @@ class Facts:
         self.operands = [(i, origin(i)) for i in node.inputs]
         self.sources = list(dict.fromkeys(source for _, source in self.operands))
         self.window, self.lookup, self.scatter = padding_of(node), gather_of(node), scatter_of(node)
+        self.scan = scan_of(node)
         self.shape = node.inputs[0].type.shape if reduction else node.type.shape
         """Of what is walked."""
         self.size = count(self.shape)
@@ -79,6 +103,8 @@ class Facts:
             if len(axis) < n:
                 k = n - len(axis) if axis[-1] == n - 1 else len(axis)
                 self.partial = count(self.shape[:k]), count(self.shape[k:])
+        if self.scan is not None:
+            self.partial = count(self.shape[:-1]), self.shape[-1]
         if self.scatter is not None:
             self.partial = spread_domain(node, self.scatter)
         self.walked = [
@@ -403,6 +429,9 @@ def _assign(node: Node, domain: IterationDomain, inside: Collection[Node], layou
     if facts.lookup is not None:
         assign_gather(node, facts.lookup, domain, inside, layouts)
         return
+    if facts.scan is not None:
+        _assign_scan(node, operands[0], domain, inside, layouts)
+        return
     scatter = facts.scatter
     if scatter is not None:
         values = node.inputs[scatter.values]
@@ -422,6 +451,18 @@ def _assign(node: Node, domain: IterationDomain, inside: Collection[Node], layou
             _check_member(seen, domain.rank[source], node.type.shape, kind, domain)
         else:
             access_check(seen, node.type.shape, kind, domain, layouts)
+
+
+def _assign_scan(
+    node: Node, operand: tuple[Node, Node], domain: IterationDomain, inside: Container[Node], layouts: Layouts
+) -> None:
+    """Raises FusionFailure where the operand is no memory that is walked by rows."""
+    seen, source = operand
+    if source in inside:
+        raise FusionFailure("it reads its operand in memory: a loop that carries a total is not vectorized")
+    if not inlined(source):
+        access_check(seen, node.type.shape, FULL, domain, layouts)
+    domain.rank[node] = FULL
 
 
 def _pointwise_kind(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
 
-from ...ir import Native, Node, Window
-from .broadcast_rank import COL, FULL, ROW, FusionFailure, IterationDomain, origin
+from ...ir import Node, Window
+from .broadcast_rank import COL, FULL, ROW, FusionFailure, IterationDomain, fused_as, origin
 from .layout import Layouts, count, merged
 
 MOST_PARTS, MOST_USERS = 4, 2
@@ -18,8 +18,8 @@ MOST_PARTS, MOST_USERS = 4, 2
 
 
 def padding_of(node: Node) -> Window | None:
-    emit = node.op.emit
-    return emit.window(node) if isinstance(emit, Native) and emit.window is not None else None
+    found = fused_as(node)
+    return found if isinstance(found, Window) else None
 
 
 def choose_paddings(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:

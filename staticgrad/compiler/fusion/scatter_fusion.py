@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from ...ir import Native, Node, Pointwise, Reduction, Scatter
-from .broadcast_rank import FULL, ROW, SPREAD, FusionFailure, IterationDomain, origin
+from ...ir import Node, Pointwise, Reduction, Scatter
+from .broadcast_rank import FULL, ROW, SPREAD, FusionFailure, IterationDomain, fused_as, origin
 from .layout import count
 
 LEAST = 32
@@ -25,8 +25,8 @@ it, and lose less by that than is gained."""
 
 
 def scatter_of(node: Node) -> Scatter | None:
-    emit = node.op.emit
-    return emit.scatter(node) if isinstance(emit, Native) and emit.scatter is not None else None
+    found = fused_as(node)
+    return found if isinstance(found, Scatter) else None
 
 
 def choose_scatters(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:

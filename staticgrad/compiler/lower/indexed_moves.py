@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...ir import Layout, Node
-from ...types import SHORT, float32, float64
+from ...types import SHORT, float64
 from ..backend import kernel_cache
 from ..fusion.layout import collapse
 from .instructions import Buffer, Instruction
@@ -107,7 +107,7 @@ def running_sum(b: Builder, node: Node) -> None:
     (values,), axis, shape = node.inputs, node.attrs["axis"], node.type.shape
     outer, inner, work = math.prod(shape[:axis]), math.prod(shape[axis + 1 :]), node.type.size
     operands = [b._contiguous(values), (b.slot(node), 0)]
-    carried = node.type.dtype == float32
+    carried = node.type.dtype.kind == "f" and node.type.dtype != float64
     if carried:
         operands.append((b.temporary((outer * inner,), float64), 0))
     kernel = kernel_cache.library("running_sums", f"{'carried' if carried else 'running'}_{SHORT[node.type.dtype]}")

@@ -256,7 +256,7 @@ class Builder(ControlFlowLowering):
         name = "+".join(dict.fromkeys(n.op.name for n in unit.group.members))
         row = Instruction(
             "kernel", name, unit.group.members[-1], slots, sizes, address, 0, span, chunks, source=kernel.body,
-            nodes=list(unit.group.members), work=kernel.work,
+            kernel=kernel.loops, nodes=list(unit.group.members), work=kernel.work,
         )  # fmt: skip
         self.add(row)
         if kernel.folds and chunks > 1:

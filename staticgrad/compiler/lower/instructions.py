@@ -12,6 +12,7 @@ import numpy as np
 
 from ...ir import Layout, Node
 from ..backend.abi import HOST
+from ..codegen.loop_ir import Kernel
 from ..runtime import loader
 
 PER_RUN = ("feed", "output")
@@ -82,6 +83,8 @@ class Instruction:
     """Address of the pool of threads that shares the chunks."""
     check: bool = False
     source: str = ""
+    kernel: Kernel | None = None
+    """The loops of which `source` is the text."""
     nodes: list[Node] = field(default_factory=list)
     work: int = 0
     large_gemm: bool = False

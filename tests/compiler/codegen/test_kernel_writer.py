@@ -117,9 +117,13 @@ def draws(b: Bench) -> list[Symbol]:
     return [F.where(u >= 0.5, x, 0) + Place(rng, None, 1).draw(normal_op, x, shape=None, dtype=F32)]
 
 
+def running_sum(b: Bench) -> list[Symbol]:
+    return [F.cumsum(b.feed(4, 20), 1) * b.feed(20) + 1]
+
+
 KERNELS = (
     pointwise, bias_relu, cross_entropy, layer_norm, adam, column_sum, general_broadcast, booleans, integers, scalars,
-    kept_values, totals, draws, layer_norm_of_many, logistic, kept_in_blocks,
+    kept_values, totals, draws, layer_norm_of_many, logistic, kept_in_blocks, running_sum,
 )  # fmt: skip
 
 

@@ -354,7 +354,7 @@ def test_profile_times_every_native_row_and_changes_nothing():
     profile = plan.profile(20)
     assert [name for _, name, _ in profile.rows] == [row.name for row in plan.native]
     assert profile.total == pytest.approx(sum(us for _, _, us in profile.rows))
-    assert str(profile).splitlines()[0].split() == ["kind", "what", "us", "share"]
+    assert str(profile).splitlines()[0].split() == ["kind", "what", "us", "share", "Gflop/s", "GB/s"]
     for cell, array in b.store.items():
         np.testing.assert_array_equal(array, before[cell])
 

@@ -7,56 +7,40 @@ finite input, subnormal numbers included; NaN, infinities and signed zeros behav
 is the largest error met: in float32 over every fifth number at least, in float64 and for `pow` over millions drawn from
 all bit patterns and from where errors peak, against an 80-bit long double.
 
-Called from Python each runs its NumPy twin, so an unjitted kernel needs no substitution; compiled by Numba it is the
-native code. Arguments of another type are converted to the function's own.
+They are for compiled code: unjitted kernels call the NumPy functions of the op records. Arguments of another type are
+converted to the function's own.
 
     primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function Numba knows
     rare            what a vectorised loop calls for arguments that are rare and take long
-    exponential     exp, expm1, sigmoid, tanh
-    logarithm       log, log1p
+    exponential     exp, exp2, expm1, sigmoid, sinh, cosh, tanh
+    logarithm       log, log2, log1p
     trigonometric   sin, cos
+    inverse_trigonometric  atan
     power           pow
     special         erf, maximum, minimum
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
-import numpy as np
-
-from . import exponential, logarithm, power, special, trigonometric
+from . import exponential, inverse_trigonometric, logarithm, power, special, trigonometric
 from .primitives import define
 
+exp_f32, exp_f64 = define(exponential.exp)
+exp2_f32, exp2_f64 = define(exponential.exp2)
+expm1_f32, expm1_f64 = define(exponential.expm1)
+sigmoid_f32, sigmoid_f64 = define(exponential.sigmoid)
+sinh_f32, sinh_f64 = define(exponential.sinh)
+cosh_f32, cosh_f64 = define(exponential.cosh)
+tanh_f32, tanh_f64 = define(exponential.tanh)
+log_f32, log_f64 = define(logarithm.log)
+log2_f32, log2_f64 = define(logarithm.log2)
+log1p_f32, log1p_f64 = define(logarithm.log1p)
+sin_f32, sin_f64 = define(trigonometric.sin)
+cos_f32, cos_f64 = define(trigonometric.cos)
+atan_f32, atan_f64 = define(inverse_trigonometric.atan)
+erf_f32, erf_f64 = define(special.erf)
+pow_f32, pow_f64 = define(power.pow, arity=2)
+maximum_f32, maximum_f64 = define(special.maximum, arity=2)
+minimum_f32, minimum_f64 = define(special.minimum, arity=2)
 
-def _sigmoid(x: np.floating) -> np.floating:
-    e = np.exp(-abs(x))
-    return (e if x < 0 else 1) / (1 + e)
-
-
-exp_f32, exp_f64 = define(exponential.exp, np.exp)
-expm1_f32, expm1_f64 = define(exponential.expm1, np.expm1)
-sigmoid_f32, sigmoid_f64 = define(exponential.sigmoid, _sigmoid)
-tanh_f32, tanh_f64 = define(exponential.tanh, np.tanh)
-log_f32, log_f64 = define(logarithm.log, np.log)
-log1p_f32, log1p_f64 = define(logarithm.log1p, np.log1p)
-sin_f32, sin_f64 = define(trigonometric.sin, np.sin)
-cos_f32, cos_f64 = define(trigonometric.cos, np.cos)
-erf_f32, erf_f64 = define(special.erf, math.erf)
-pow_f32, pow_f64 = define(power.pow, np.power, arity=2)
-maximum_f32, maximum_f64 = define(special.maximum, np.maximum, arity=2)
-minimum_f32, minimum_f64 = define(special.minimum, np.minimum, arity=2)
-
-# From each exported name to a plain Python function of the same meaning: the functions themselves.
-PYTHON: dict[str, Callable] = {
-    f.__name__: f
-    for f in (
-        *(exp_f32, exp_f64, expm1_f32, expm1_f64, sigmoid_f32, sigmoid_f64, tanh_f32, tanh_f64),
-        *(log_f32, log_f64, log1p_f32, log1p_f64),
-        *(sin_f32, sin_f64, cos_f32, cos_f64),
-        *(erf_f32, erf_f64, pow_f32, pow_f64),
-        *(maximum_f32, maximum_f64, minimum_f32, minimum_f64),
-    )
-}
-FUNCTIONS: tuple[str, ...] = tuple(PYTHON)
+FUNCTIONS: tuple[str, ...] = tuple(name for name in globals() if name.endswith(("_f32", "_f64")))

@@ -1,10 +1,30 @@
-"""exp, expm1, sigmoid and tanh: one reduction x = n ln2 + r, |r| <= ln2 / 2, and one polynomial for e**r - 1."""
+"""exp, exp2, expm1, sigmoid and tanh: one reduction x = n ln2 + r, |r| <= ln2 / 2, and one polynomial for e**r - 1.
+
+sinh and cosh have the same reduction, and polynomials for sinh(r) and cosh(r).
+"""
 
 from __future__ import annotations
 
+from math import factorial
+from typing import NamedTuple
+
 from llvmlite import ir
 
-from .primitives import FORMATS, SINGLE, PerFormat, Real, at_most, clamp, copysign, fma, horner, rint, select
+from .primitives import (
+    FORMATS,
+    SINGLE,
+    PerFormat,
+    Real,
+    at_least,
+    at_most,
+    clamp,
+    copysign,
+    fma,
+    horner,
+    power_of_two,
+    rint,
+    select,
+)
 
 LOG2E = 1.4426950408889634
 # ln2 as an unevaluated sum of two numbers of the format.
@@ -23,6 +43,14 @@ EXPM1 = PerFormat(
     ),
 )
 EXP = PerFormat(EXP_SINGLE, EXPM1.double)
+
+# S and C in sinh(r) = r + r**3 S(r**2), cosh(r) = 1 + r**2 C(r**2): the series, whose next terms are below 2**-29, 2**-60.
+SINH = PerFormat(
+    tuple(1 / factorial(k) for k in (9, 7, 5, 3)), tuple(1 / factorial(k) for k in (15, 13, 11, 9, 7, 5, 3))
+)
+COSH = PerFormat(
+    tuple(1 / factorial(k) for k in (8, 6, 4, 2)), tuple(1 / factorial(k) for k in (14, 12, 10, 8, 6, 4, 2))
+)
 
 # Below the first, e**x rounds to 0; above the second it overflows.
 UNDERFLOW = PerFormat(-104.0, -746.0)
@@ -105,6 +133,22 @@ def exp(x: Real) -> Real:
     return fma(expm1_near_zero(r), s, s) * exponent_of(x, x.builder.sub(both, half))
 
 
+def exp2(x: Real) -> Real:
+    """2**x, exact for integers.
+
+    The fraction r of x is exact, and 2**r = e**(r ln2); scaled as in `exp`. Error: 1.03 ULP (float32), 1.04 ULP
+    (float64).
+    """
+    magic = 1.5 * x.format.integral + 2 * x.format.bias
+    x = clamp(x, PerFormat(-151.0, -1076.0), PerFormat(129.0, 1025.0))
+    t = x + magic
+    r = (x - (t - magic)) * LN2_HIGH
+    both = t.pattern()
+    half = x.builder.lshr(both, x.format.integer(1))
+    s = exponent_of(x, half)
+    return fma(expm1_near_zero(r), s, s) * exponent_of(x, x.builder.sub(both, half))
+
+
 def expm1(x: Real) -> Real:
     """e**x - 1, accurate near 0.
 
@@ -155,3 +199,46 @@ def tanh(x: Real) -> Real:
     e_low = fma(p_low, s, fma(p, s, (s - 1.0) - e))
     b = e + 2.0
     return copysign(quotient(e, e_low, b, e - (b - 2.0)), x)
+
+
+class Hyperbolic(NamedTuple):
+    """For a = n ln2 + r: u = 2**(n - 2) and d = 2**(-n - 2), r, sinh(r) - r and cosh(r) - 1."""
+
+    up: Real
+    down: Real
+    r: Real
+    odd: Real
+    even: Real
+
+
+def hyperbolic(a: Real) -> Hyperbolic:
+    """Of which sinh(a) / 2 and cosh(a) / 2 are made: within the format where twice that just is.
+
+    a ends a little beyond that, with r > 0: infinities cancel nothing. d is 0 beside u where it is not a normal number.
+    """
+    n, r = reduce(at_most(a, PerFormat(89.5, 710.5)))
+    down = power_of_two(at_least(-2.0 - n, 1.0 - n.format.bias))
+    z = r * r
+    return Hyperbolic(power_of_two(n - 2.0), down, r, r * z * horner(z, SINH), z * horner(z, COSH))
+
+
+def sinh(x: Real) -> Real:
+    """The hyperbolic sine: sinh(n ln2) cosh(r) + cosh(n ln2) sinh(r), whose first factors are u - d and u + d.
+
+    What rounding took from u - d is added. Error: 1.50 ULP (float32), 1.72 ULP (float64).
+    """
+    up, down, r, odd, even = hyperbolic(abs(x))
+    s, c = up - down, up + down
+    y = fma(c, r, s) + (fma(c, odd, s * even) - (down - (up - s)))
+    return select(abs(x) < TINY, x, copysign(y + y, x))
+
+
+def cosh(x: Real) -> Real:
+    """The hyperbolic cosine: cosh(n ln2) cosh(r) + sinh(n ln2) sinh(r), computed as `sinh` is.
+
+    Error: 1.28 ULP (float32), 1.30 ULP (float64).
+    """
+    up, down, r, odd, even = hyperbolic(abs(x))
+    s, c = up - down, up + down
+    y = fma(s, r, c) + (fma(s, odd, c * even) + (down - (c - up)))
+    return y + y

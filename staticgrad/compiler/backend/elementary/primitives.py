@@ -283,16 +283,15 @@ OPTIONS: Any = {
 }
 
 
-def define(write: Callable[..., Real], twin: Callable, arity: int = 1) -> tuple[Callable, Callable]:
-    """The float32 and the float64 function of a text over Real: native in compiled code, `twin` when Python calls."""
+def define(write: Callable[..., Real], arity: int = 1) -> tuple[Callable, Callable]:
+    """The float32 and the float64 function of a text over Real, for compiled code."""
     one = _unary if arity == 1 else _binary
-    return one(write, twin, np.float32, types.float32), one(write, twin, np.float64, types.float64)
+    return one(write, types.float32), one(write, types.float64)
 
 
-def _unary(write: Callable[..., Real], twin: Callable, dtype: type, number: types.Float) -> Callable:
+def _unary(write: Callable[..., Real], number: types.Float) -> Callable:
     def function(x):
-        with np.errstate(all="ignore"):
-            return dtype(twin(dtype(x)))
+        raise TypeError(f"{function.__name__} runs in compiled code only")
 
     def typed(typing_context, x):
         return number(number), _lowering(write)
@@ -306,10 +305,9 @@ def _unary(write: Callable[..., Real], twin: Callable, dtype: type, number: type
     return _named(function, write, number)
 
 
-def _binary(write: Callable[..., Real], twin: Callable, dtype: type, number: types.Float) -> Callable:
+def _binary(write: Callable[..., Real], number: types.Float) -> Callable:
     def function(x, y):
-        with np.errstate(all="ignore"):
-            return dtype(twin(dtype(x), dtype(y)))
+        raise TypeError(f"{function.__name__} runs in compiled code only")
 
     def typed(typing_context, x, y):
         return number(number, number), _lowering(write)

@@ -1,0 +1,303 @@
+"""The loop IR: a kernel as loops over an iteration domain, in data that printers and rewrites read.
+
+    kernel     = Kernel(name, pointers, prologue, body)
+    statement  = Assign(names, values) | Store(pointer, index, value) | Accumulate(target, scalar, value)
+               | CompensatedAdd(sum, lost, value) | MatrixVector(...)
+               | Loop(index, start, stop, step, body) | If(condition, body)
+    expression = Name | Integer | Literal(value, dtype) | Convert(value, dtype)
+               | Load(pointer, index, dtype) | Scalar(name, operands) | Draw(name, ...)
+               | Infix(operator, left, right) | Least(left, right)
+
+Op records contribute scalar operations by name (`ir.Pointwise.scalar`, `ir.Reduction.combine`); `parameters.py` and
+`kernel_writer.py` build the loops, `rewrites.py` transforms them. A load whose index holds a loaded value is an indirect
+load. `printers.py` writes a kernel for Numba or as plain Python for a debugger, `cost.py` counts its arithmetic and bytes.
+
+`Infix` is the integer arithmetic of places and bounds; arithmetic of values is `Scalar`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A value. `+ - * // %` of expressions and plain integers make `Infix` expressions."""
+
+    def __add__(self, other: Expr | int) -> Infix:
+        return Infix("+", self, wrapped(other))
+
+    def __sub__(self, other: Expr | int) -> Infix:
+        return Infix("-", self, wrapped(other))
+
+    def __mul__(self, other: Expr | int) -> Infix:
+        return Infix("*", self, wrapped(other))
+
+    def __floordiv__(self, other: Expr | int) -> Infix:
+        return Infix("//", self, wrapped(other))
+
+    def __mod__(self, other: Expr | int) -> Infix:
+        return Infix("%", self, wrapped(other))
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Expr):
+    """A local value: of a loop, an argument, or an `Assign`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(Expr):
+    """A plain integer of places and bounds."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A number of a dtype that is part of the source."""
+
+    value: Any
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Convert(Expr):
+    """A number in another dtype, not bool."""
+
+    value: Expr
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Expr):
+    """An element of a buffer. Booleans are bytes there: a value of dtype bool is compared with 0."""
+
+    pointer: str
+    index: Expr
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar(Expr):
+    """A scalar operation by name. `dtype` is that of the last operand, which has the others' too but for conditions."""
+
+    name: str
+    operands: tuple[Expr, ...]
+    dtype: np.dtype
+    result: np.dtype
+    cost: int = 1
+    """In units of one addition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw(Expr):
+    """A random number: a function of the generator's state (seed, draw), a number of draws later, and of the element."""
+
+    name: str
+    generator: str
+    later: Expr
+    element: Expr
+    dtype: np.dtype
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Infix(Expr):
+    """Arithmetic and comparison of places and bounds: `+ - * // % == < <= and or`."""
+
+    operator: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Least(Expr):
+    """The smaller of two bounds."""
+
+    left: Expr
+    right: Expr
+
+
+# statements ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`note`: the node that it computes and the user's line, for a comment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Statement):
+    """Names for values, all computed before the first is named."""
+
+    names: tuple[str, ...]
+    values: tuple[Expr, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Statement):
+    pointer: str
+    index: Expr
+    value: Expr
+    dtype: np.dtype
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate(Statement):
+    """target = scalar(target, value), for a name or an element of a buffer: one step of a reduction."""
+
+    target: Name | Load
+    scalar: str
+    value: Expr
+    dtype: np.dtype
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompensatedAdd(Statement):
+    """A value added to a float64 sum; what the addition rounds off is added to `lost` (Knuth's two-sum)."""
+
+    sum: Name | Load
+    lost: Name | Load
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixVector(Statement):
+    """Rows of a tile times a vector, or with `transposed` their sum weighted by a vector, added to `out`.
+
+    Places are (pointer, first element); rows of the matrix begin `stride` elements apart.
+    """
+
+    transposed: bool
+    out: tuple[str, Expr]
+    matrix: tuple[str, Expr]
+    vector: tuple[str, Expr]
+    rows: Expr
+    columns: Expr
+    stride: Expr
+    dtype: np.dtype
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Statement):
+    """`body` for each index from start to before stop. `strip_of`: it walks one strip of the loop with this index."""
+
+    index: str
+    start: Expr
+    stop: Expr
+    body: tuple[Statement, ...]
+    step: Expr = Integer(1)
+    strip_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class If(Statement):
+    condition: Expr
+    body: tuple[Statement, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A buffer of the kernel under the name of its pointer."""
+
+    name: str
+    dtype: np.dtype
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """`name(buffers, sizes, start, stop)`: the prologue reads its arguments, the body runs outer iterations [start, stop)."""
+
+    name: str
+    pointers: tuple[Pointer, ...]
+    prologue: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+
+
+ZERO, ONE = Integer(0), Integer(1)
+START, STOP = Name("start"), Name("stop")
+ROW_I, COLUMN_J, TILE_L = Name("i"), Name("j"), Name("l")
+"""Row, column, row of a tile."""
+
+
+def scalar(name: str, operands: Sequence[Expr], dtype: np.dtype, result: np.dtype, cost: int = 1) -> Expr:
+    """A scalar operation. Integers are computed in 64 bits, so results of smaller dtypes are cut to size."""
+    value = Scalar(name, tuple(operands), dtype, result, cost)
+    return Convert(value, result) if result.kind in "iu" else value
+
+
+def wrapped(value: Expr | int) -> Expr:
+    return value if isinstance(value, Expr) else Integer(value)
+
+
+def total(terms: Sequence[Expr]) -> Expr | None:
+    """The sum of the terms, None for no terms."""
+    result: Expr | None = None
+    for term in terms:
+        result = term if result is None else result + term
+    return result
+
+
+def assign(name: str, value: Expr, note: str = "") -> Assign:
+    return Assign((name,), (value,), note)
+
+
+def loop(
+    index: str, start: Expr | int, stop: Expr, body: Sequence[Statement], step: Expr | int = 1, strip_of: str = ""
+) -> Loop:
+    return Loop(index, wrapped(start), stop, tuple(body), wrapped(step), strip_of)
+
+
+def child_expressions(value: Expr) -> tuple[Expr, ...]:
+    """The expressions that one is made of."""
+    if isinstance(value, (Infix, Least)):
+        return value.left, value.right
+    if isinstance(value, Scalar):
+        return value.operands
+    if isinstance(value, Load):
+        return (value.index,)
+    if isinstance(value, Convert):
+        return (value.value,)
+    if isinstance(value, Draw):
+        return value.later, value.element
+    return ()
+
+
+def inside(value: Expr) -> Iterator[Expr]:
+    """An expression and all that it is made of."""
+    yield value
+    for child in child_expressions(value):
+        yield from inside(child)
+
+
+def store_to(target: Name | Load, value: Expr) -> Statement:
+    """The statement that writes a name or an element."""
+    if isinstance(target, Name):
+        return assign(target.name, value)
+    return Store(target.pointer, target.index, value, target.dtype)
+
+
+def matrix_vector_loops(product: MatrixVector) -> Loop:
+    """The loops that a matrix-vector product stands for."""
+    (out, out_at), (matrix, matrix_at), (vector, vector_at) = product.out, product.matrix, product.vector
+    dtype = product.dtype
+    element = Load(matrix, matrix_at + TILE_L * product.stride + COLUMN_J, dtype)
+    factor = Load(vector, vector_at + (TILE_L if product.transposed else COLUMN_J), dtype)
+    target = Load(out, out_at + (COLUMN_J if product.transposed else TILE_L), dtype)
+    step = Accumulate(target, "plus", Scalar("mul", (element, factor), dtype, dtype), dtype, product.note)
+    columns = loop("j", 0, product.columns, [step])
+    clear = [] if product.transposed else [Store(out, target.index, Literal(0, dtype), dtype)]
+    return loop("l", 0, product.rows, [*clear, columns], strip_of="b")
+

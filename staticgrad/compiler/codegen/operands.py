@@ -1,0 +1,149 @@
+"""How a kernel names the operands of its nodes: elements of memory, places, numbers, and the expressions made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...ir import Extent, Index, Lookup, Node, Pointwise, Window
+from ..fusion.fuse import Group
+from ..fusion.gather_fusion import table_strides
+from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, origin, split_strides
+from ..fusion.layout import Layouts, real, row_terms
+from ..fusion.padding_fusion import strides_of
+from .loop_ir import COLUMN_J, ROW_I, ZERO, Convert, Draw, Expr, Infix, Load, Name, Scalar, assign, scalar, total
+from .parameters import BufferRef, Parameters
+
+
+class Operands:
+    """Expressions for values that a kernel reads, from the layouts of the graph."""
+
+    def __init__(self, args: Parameters, group: Group, layouts: Layouts, place: Mapping[Node, Node]):
+        """place: where a stored value lies when not in memory of its own; assigned values lie in their variable."""
+        self.args, self.layouts, self.place = args, layouts, place
+        self.domain = group.domain
+        self.uniform: dict[Node, Name] = {}
+
+    def memory(self, node: Node, name: str) -> str:
+        """The pointer at which a stored value begins."""
+        base = self.layouts.base[node]
+        base = self.place.get(base, base)
+        return self.args.buffer(BufferRef("value", base, self.layouts.at[node].offset, node.type.dtype), name)
+
+    def uniform_value(self, node: Node) -> Expr:
+        """A scalar that no memory holds."""
+        if node.op.leaf == "constant":
+            return self.args.literal(node.attrs["value"].array.item(), node.type.dtype)
+        if node not in self.uniform:
+            name = self.args.fresh("k")
+            value: Expr
+            if isinstance(node.op.emit, Extent):
+                value = Convert(self.args.size(("extent", node), node.op.emit.rule(node)), node.type.dtype)
+            else:
+                value = self.expression(node, [self.uniform_value(origin(i)) for i in node.inputs])
+            self.args.prologue.append(assign(name.name, value, self.args.note(node)))
+            self.uniform[node] = name
+        return self.uniform[node]
+
+    def expression(self, node: Node, operands: Sequence[Expr], element: Expr = ZERO) -> Expr:
+        """The scalar operation of a node. `element`: the flat position, which random draws are a function of."""
+        emit = node.op.emit
+        assert isinstance(emit, Pointwise)
+        result = node.type.dtype
+        dtype = node.inputs[-1].type.dtype if node.inputs else result
+        if node.inputs and node.inputs[0].op.leaf == "generator":
+            later: Expr = self.args.size(("draw", node), node.attrs["index"])
+            if len(node.inputs) > 1 and 1 not in node.op.shape_only:  # draws of earlier iterations of a loop
+                later = later + operands[1]
+            generator = operands[0]
+            assert isinstance(generator, Name)
+            draw = Draw(str(emit.scalar), generator.name, later, element, result, emit.cost)
+            return Convert(draw, result) if result.kind in "iu" else draw
+        if isinstance(emit.scalar, str):
+            return scalar(emit.scalar, operands, dtype, result, emit.cost)
+        value = emit.scalar(lambda name, *of: Scalar(name, of, dtype, result), *operands)
+        return Convert(value, result) if result.kind in "iu" else value
+
+    def access(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...]) -> tuple[str, Expr | None, Expr | None]:
+        """(pointer, row term, column term) of an operand in memory; None for terms that are 0."""
+        pointer = self.memory(seen, "x")
+        if kind == SCALAR or not seen.type.shape:
+            return pointer, None, None
+        found = split_strides(seen, shape, kind, self.domain, self.layouts)
+        assert found is not None
+        extents, strides, column = found
+        if self.domain.columns is None:
+            flat = split_strides(seen, shape, ROW, self.domain, self.layouts)
+            assert flat is not None
+            extents, strides, column = flat
+        row = self.rows(extents, strides, (seen,))
+        return pointer, row, None if column == 0 else self.times(COLUMN_J, column, ("stride", column, seen))
+
+    def rows(self, extents: Sequence[int], strides: Sequence[int], key: tuple[Any, ...]) -> Expr | None:
+        """The part of a place that the row decides."""
+        return total([self._row_term(t, (*key, n)) for n, t in enumerate(row_terms(extents, strides))])
+
+    def times(self, place: Expr, stride: int, key: Any) -> Expr:
+        """A place times a stride, which is an argument unless it is 1."""
+        return place if stride == 1 else place * self.args.size(key, stride)
+
+    def window(self, node: Node, window: Window, kind: str) -> Expr:
+        """A value that is read from operands at other places, under conditions."""
+        value = self.args.literal(0, node.type.dtype)
+        for number, begin, end in reversed(window.parts):
+            seen = node.inputs[number]
+            row, column, over_columns = strides_of(node, window, number, kind, self.domain, self.layouts)
+            first, last = self.args.size(("begin", node, number), begin), self.args.size(("end", node, number), end)
+            terms: list[Expr] = []
+            axes = (ROW_I, row, "row", not over_columns), (COLUMN_J, column, "column", over_columns)
+            for place, stride, axis, moved in axes:
+                if kind == (COL if axis == "row" else ROW):
+                    continue
+                at = place - first if moved else place
+                unit = axis == "column" and stride == 1
+                terms.append(at if unit else at * self.args.size((axis, "stride", node, number), stride))
+            index = total(terms)
+            assert index is not None
+            moving = COLUMN_J if over_columns else ROW_I
+            read = Load(self.memory(seen, "x"), index, seen.type.dtype)
+            condition = Infix("and", Infix("<=", first, moving), Infix("<", moving, last))
+            value = Scalar("where", (condition, read, value), node.type.dtype, node.type.dtype)
+        return value
+
+    def looked_up(self, node: Node, lookup: Lookup, number: Expr) -> Load:
+        """An indirect load: a value that lies in the row of its table with this number."""
+        table = node.inputs[lookup.table]
+        row, column = table_strides(node, lookup, self.domain, self.layouts)
+        place = self.times(number, row, ("table row", node))
+        if self.domain.rank[node] == FULL:
+            place = place + self.times(COLUMN_J, column, ("table column", node))
+        return Load(self.memory(table, "x"), place, table.type.dtype)
+
+    def _row_term(self, term: tuple[int, int, int], key: Any) -> Expr:
+        """Arguments are keyed by operand, not by value: equal extents of one batch must not shape the source."""
+        divisor, modulus, stride = term
+        if modulus == 0:
+            if self.domain.columns is not None and stride == self.domain.columns:
+                return ROW_I * Name("columns")
+            return ROW_I if stride == 1 else ROW_I * self.args.size(("row stride", key), real(stride))
+        place: Expr = ROW_I // self.args.size(("div", key), divisor) if divisor != 1 else ROW_I
+        return place % self.args.size(("mod", key), modulus) * self.args.size(("row stride", key), stride)
+
+    def position(self, node: Node, shape: tuple[int, ...], kind: str) -> Expr:
+        """The value of an Index operand: the place along its axis of the element at hand, from the flat position."""
+        assert isinstance(node.op.emit, Index)
+        if kind == SCALAR:
+            return ZERO
+        axis = node.attrs["axis"] + len(shape) - node.type.ndim
+        n, inner = shape[axis], math.prod(shape[axis + 1 :])
+        flat: Expr
+        if kind == FULL and self.domain.columns is not None:
+            if axis == len(shape) - 1 and n == self.domain.columns:
+                return COLUMN_J
+            flat = ROW_I * Name("columns") + COLUMN_J
+        else:
+            flat = COLUMN_J if kind == COL else ROW_I
+            if axis == 0 and inner == 1:
+                return flat
+        return flat // self.args.size(("inner", node), inner) % self.args.size(("extent", node), n)

@@ -1,0 +1,242 @@
+"""A kernel of the loop IR as text: for Numba, and as plain Python that a debugger steps through.
+
+Both are Python to the eye and have the same lines. They differ in scalar operations: `exp` of a float32 is `exp_f32(x)`
+for Numba, a function of `backend/`, and `exp(x)` in plain Python, the NumPy meaning that the op's record gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from ...types import SHORT, bool_
+from .loop_ir import (
+    Accumulate,
+    Assign,
+    CompensatedAdd,
+    Convert,
+    Draw,
+    Expr,
+    If,
+    Infix,
+    Integer,
+    Kernel,
+    Least,
+    Literal,
+    Load,
+    Loop,
+    MatrixVector,
+    Name,
+    Scalar,
+    Statement,
+    Store,
+    matrix_vector_loops,
+    scalar,
+)
+
+OPERATORS = {
+    "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "div": "({0} / {1})", "neg": "(-{0})",
+    "square": "({0} * {0})", "abs": "abs({0})", "identity": "{0}", "where": "({1} if {0} else {2})",
+    "eq": "({0} == {1})", "ne": "({0} != {1})", "lt": "({0} < {1})", "le": "({0} <= {1})", "gt": "({0} > {1})",
+    "ge": "({0} >= {1})", "logical_and": "({0} & {1})", "logical_or": "({0} | {1})", "logical_xor": "({0} ^ {1})",
+    "logical_not": "(not {0})", "isnan": "({0} != {0})", "isfinite": "(abs({0}) < {s}(np.inf))",
+    "finite_or_zero": "({0} if abs({0}) < {s}(np.inf) else {s}(0))",
+}  # fmt: skip
+"""Scalar operations that Python writes with operators. `{s}` is the operands' dtype; all others are functions."""
+
+BY_DTYPE = {
+    ("add", "b"): "({0} | {1})", ("mul", "b"): "({0} & {1})",
+    **{(name, kind): "{0}" for name in ("floor", "ceil", "round") for kind in "iu"},
+}  # fmt: skip
+"""The same for results of these kinds of dtypes."""
+
+PRECEDENCE = {"or": 0, "and": 1, "==": 2, "<": 2, "<=": 2, "+": 3, "-": 3, "*": 4, "//": 4, "%": 4}
+
+
+class Printer:
+    """Writes statements and expressions. A subclass says how a scalar operation is called."""
+
+    def __init__(self) -> None:
+        self.expressions: dict[type, Callable[..., str]] = {
+            Name: lambda e: e.name,
+            Integer: lambda e: str(e.value),
+            Literal: self.literal,
+            Convert: lambda e: f"{SHORT[e.dtype]}({self.value(e.value)})",
+            Load: self.load,
+            Scalar: self.operation,
+            Draw: self.draw,
+            Infix: self.infix,
+            Least: lambda e: f"min({self.value(e.left)}, {self.value(e.right)})",
+        }
+        self.statements: dict[type, Callable[..., Iterable[str]]] = {
+            Assign: self.assign,
+            Store: self.store,
+            Accumulate: self.accumulate,
+            CompensatedAdd: self.compensated_add,
+            MatrixVector: self.matrix_vector,
+            Loop: self.loop,
+            If: self.condition,
+        }
+
+    # to be said by a target -------------------------------------------------------------------------------------------
+
+    def called(self, scalar: Scalar) -> str:
+        """The function, or the template with `{0}`, `{1}`, ..., of a scalar operation that is no operator."""
+        raise NotImplementedError
+
+    def draw(self, draw: Draw) -> str:
+        raise NotImplementedError
+
+    def matrix_vector(self, product: MatrixVector) -> Iterable[str]:
+        raise NotImplementedError
+
+    # kernels ------------------------------------------------------------------------------------------------------------
+
+    def kernel(self, kernel: Kernel) -> str:
+        lines = ["@kernel", f"def {kernel.name}(buffers, sizes, start, stop):"]
+        for i, pointer in enumerate(kernel.pointers):
+            lines.append(f"    {pointer.name} = {SHORT[pointer.dtype]}_at(buffers, {i})  # {pointer.note}")
+        lines += self.block((*kernel.prologue, *kernel.body))
+        return "".join(f"{_one_line(line)}\n" for line in lines)
+
+    def block(self, statements: Sequence[Statement]) -> list[str]:
+        """The lines of statements, one level further in."""
+        return [f"    {line}" for s in statements for line in self.statements[type(s)](s)]
+
+    def assign(self, s: Assign) -> list[str]:
+        return [f"{', '.join(s.names)} = {', '.join(map(self.value, s.values))}{_noted(s.note)}"]
+
+    def store(self, s: Store) -> list[str]:
+        value = self.value(s.value)
+        text = f"u8(1) if {value} else u8(0)" if s.dtype == bool_ else value
+        return [f"{s.pointer}[{self.value(s.index)}] = {text}{_noted(s.note)}"]
+
+    def accumulate(self, s: Accumulate) -> list[str]:
+        step = scalar(s.scalar, (s.target, s.value), s.dtype, s.dtype)
+        if isinstance(s.target, Load):
+            return self.store(Store(s.target.pointer, s.target.index, step, s.target.dtype, s.note))
+        return [f"{s.target.name} = {self.value(step)}{_noted(s.note)}"]
+
+    def compensated_add(self, s: CompensatedAdd) -> list[str]:
+        whole, lost = self.value(s.sum), self.value(s.lost)
+        return [
+            f"before, more = {whole}, {self.value(s.value)}",
+            "after = before + more",
+            "part = after - before",
+            f"{lost} = {lost} + ((before - (after - part)) + (more - part))",
+            f"{whole} = after",
+        ]
+
+    def loop(self, s: Loop) -> list[str]:
+        start, stop, step = self.value(s.start), self.value(s.stop), self.value(s.step)
+        bounds = stop if start == "0" and step == "1" else f"{start}, {stop}" if step == "1" else f"{start}, {stop}, {step}"
+        return [f"for {s.index} in range({bounds}):", *self.block(s.body)]
+
+    def condition(self, s: If) -> list[str]:
+        return [f"if {self.value(s.condition)}:{_noted(s.note)}", *self.block(s.body)]
+
+    # expressions --------------------------------------------------------------------------------------------------------
+
+    def value(self, e: Expr) -> str:
+        return self.expressions[type(e)](e)
+
+    def operand(self, e: Expr) -> str:
+        """A value inside an operation that has its own parentheses or none."""
+        return f"({self.value(e)})" if isinstance(e, Infix) and PRECEDENCE[e.operator] > 2 else self.value(e)
+
+    def literal(self, e: Literal) -> str:
+        kind = SHORT[e.dtype]
+        if e.dtype == bool_:
+            return "True" if e.value else "False"
+        if e.dtype.kind != "f":
+            return f"{kind}({int(e.value)})"
+        if math.isnan(e.value):
+            return f"{kind}(np.nan)"
+        if math.isinf(e.value):
+            return f"{kind}(-np.inf)" if e.value < 0 else f"{kind}(np.inf)"
+        return f"{kind}({e.value:g})"
+
+    def load(self, e: Load) -> str:
+        text = f"{e.pointer}[{self.value(e.index)}]"
+        return f"({text} != 0)" if e.dtype == bool_ else text
+
+    def operation(self, e: Scalar) -> str:
+        template = BY_DTYPE.get((e.name, e.result.kind)) or OPERATORS.get(e.name) or _cast(e) or self.called(e)
+        operands = [self.operand(o) for o in e.operands]
+        return template.format(*operands, s=SHORT[e.dtype]) if "{" in template else f"{template}({', '.join(operands)})"
+
+    def infix(self, e: Infix) -> str:
+        """With few parentheses, and those that a reader needs: differences, and remainders that are multiplied."""
+        rank = PRECEDENCE[e.operator]
+
+        def side(child: Expr, least: int) -> str:
+            text = self.value(child)
+            if not isinstance(child, Infix):
+                return text
+            inner = PRECEDENCE[child.operator]
+            unclear = child.operator == "-" or (e.operator == "*" and child.operator in ("//", "%"))
+            return f"({text})" if inner < least or unclear else text
+
+        return f"{side(e.left, rank)} {e.operator} {side(e.right, rank + 1)}"
+
+
+class NumbaPrinter(Printer):
+    """The source that `backend/kernel_cache.py` compiles. Functions have the dtype of their operands as a suffix."""
+
+    FUNCTIONS = {"sqrt": "math.sqrt", "floor": "np.floor", "ceil": "np.ceil", "round": "np.rint"}
+    """Those that Numba knows."""
+
+    def called(self, scalar: Scalar) -> str:
+        known = self.FUNCTIONS.get(scalar.name)
+        return known if known is not None else f"{scalar.name}_{_suffix(scalar.dtype)}"
+
+    def draw(self, e: Draw) -> str:
+        name = f"{e.name}_{SHORT[e.dtype]}" if e.dtype.kind == "f" else e.name
+        return f"{name}({e.generator}[0], {e.generator}[1] + {self.value(e.later)}, {self.value(e.element)})"
+
+    def matrix_vector(self, s: MatrixVector) -> list[str]:
+        name = f"{'add' if s.transposed else 'dot'}_rows_{SHORT[s.dtype]}"
+        places = [text for pointer, at in (s.out, s.matrix, s.vector) for text in (pointer, self.value(at))]
+        return [f"{name}({', '.join([*places, *map(self.value, (s.rows, s.columns, s.stride))])}){_noted(s.note)}"]
+
+
+class PythonPrinter(Printer):
+    """Plain Python over NumPy scalars. Functions have the names of scalar operations; `execute/unjitted.py` defines them."""
+
+    def called(self, scalar: Scalar) -> str:
+        return "({0} + {1})" if scalar.name == "plus" else scalar.name
+
+    def draw(self, e: Draw) -> str:
+        state = f"{e.generator}[0], {e.generator}[1] + {self.value(e.later)}"
+        return f"{e.name}({state}, {self.value(e.element)}, {SHORT[e.dtype]})"
+
+    def matrix_vector(self, s: MatrixVector) -> Iterable[str]:
+        return self.loop(matrix_vector_loops(s))
+
+
+def _suffix(dtype: np.dtype) -> str:
+    """Functions of integers are the same for all their dtypes."""
+    return SHORT[dtype] if dtype.kind in "fb" else "int"
+
+
+def _cast(e: Scalar) -> str:
+    if e.name != "cast":
+        return ""
+    kind = SHORT[e.result]
+    if e.result == bool_:
+        return "({0} != 0)"
+    return f"({kind}(1) if {{0}} else {kind}(0))" if e.dtype == bool_ else f"{kind}({{0}})"
+
+
+def _noted(note: str) -> str:
+    return f"  # {note}" if note else ""
+
+
+def _one_line(text: str) -> str:
+    """Comments stay on their line: names and files are the user's, or come from a saved graph."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+NUMBA, PYTHON = NumbaPrinter(), PythonPrinter()
