@@ -106,7 +106,10 @@ class Node:
         """What interning compares. Type is part of it: a cast-free op keeps its dtype through its inputs only."""
         key = self._key
         if key is None:
-            key = self.op.name, self.inputs, tuple(sorted(self.attrs.items())) if self.attrs else (), self.type, self.after
+            kind: Hashable = self.type
+            if kind.__class__ is TensorType:  # tuples are compared without a call
+                kind = self.type.shape, self.type.dtype
+            key = self.op.name, self.inputs, tuple(sorted(self.attrs.items())) if self.attrs else (), kind, self.after
             object.__setattr__(self, "_key", key)
         return key
 
