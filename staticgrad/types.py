@@ -157,7 +157,8 @@ class TensorType:
         """
         if len(self.shape) > MOST_AXES:
             raise ShapeError(f"a tensor has at most {MOST_AXES} axes, got {len(self.shape)}")
-        nbytes = math.prod(d for d in self.shape if d) * self.dtype.itemsize
+        shape = self.shape
+        nbytes = math.prod([d for d in shape if d] if 0 in shape or None in shape else shape) * self.dtype.itemsize
         if nbytes >= ADDRESSES:
             raise ShapeError(
                 f"Storage size calculation overflowed with sizes={list(self.shape)}",
@@ -299,10 +300,15 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     for shape in shapes:
         if shape == result:
             continue
-        n = max(len(shape), len(result))
-        a, b = (1,) * (n - len(result)) + result, (1,) * (n - len(shape)) + shape
+        if not result:
+            result = shape
+            continue
+        a, b = result, shape
+        if len(a) != len(b):
+            n = max(len(a), len(b))
+            a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
         try:
-            result = tuple(broadcast_extent(p, q) for p, q in zip(a, b, strict=True))
+            result = tuple([p if p == q or q == 1 else broadcast_extent(p, q) for p, q in zip(a, b, strict=True)])
         except ShapeError:
             raise ShapeError(f"shapes don't broadcast, {' and '.join(map(shape_text, shapes))}") from None
     return result
