@@ -30,7 +30,7 @@ from .fusion.concat_elision import ConcatElision
 from .fusion.epilogue import fuse_epilogues
 from .fusion.fuse import Fuser
 from .fusion.layout import Layouts
-from .lower.instruction_builder import Builder
+from .lower.instruction_builder import Builder, written
 from .passes.functionalize import FunctionalGraph
 from .passes.index_ranges import check_indexes
 from .passes.rewrite import simplify
@@ -38,6 +38,7 @@ from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.user_passes import Pass, UserPasses
+from .rebinding import KEPT, Decided, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
 from .schedule.order import schedule
 
@@ -54,6 +55,58 @@ def compile_plan(
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
     strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`."""
+    decided = _decided(prepared, known, inspect, strict, passes)
+    return _scheduled(decided, prepared, known, strict, passes)
+
+
+def specialized_plan(
+    prepared: FunctionalGraph,
+    known: dict[Node, TensorType],
+    templates: list[Template],
+    strict: bool = False,
+    passes: Sequence[Pass] = (),
+) -> tuple[Plan, str]:
+    """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
+    first trace. templates: of earlier traces, the latest first; it grows."""
+    if strict or passes:
+        return compile_plan(prepared, known, None, strict, passes), ""
+    types = [known[feed] for feed in prepared.feeds]
+    reason, axes = "", leading(prepared, known)
+    for template in templates:
+        try:
+            swapped, equal = template.same(prepared)
+            try:
+                filler = template.values(types, equal)
+            except Unsuitable:
+                moved = changed(template.shapes, [kind.shape for kind in types])
+                axes = moved if moved else axes
+                raise
+        except Unsuitable as why:
+            reason = reason if reason else f"decisions made anew, because {why}"
+            continue
+        decided, write = template.filled(prepared, filler, swapped)
+        return _scheduled(decided, prepared, known, write=write), "new shape, plan re-bound"
+    try:
+        template = Template(prepared, known, axes, _decided, written)
+        swapped, equal = template.same(prepared)
+        decided, write = template.filled(prepared, template.values(types, equal), swapped)
+        plan = _scheduled(decided, prepared, known, write=write)
+        template.values(types, equal)
+    except Unsuitable:
+        return compile_plan(prepared, known), reason
+    template.complete = True
+    templates[:] = [template, *templates[: KEPT - 1]]
+    return plan, reason
+
+
+def _decided(
+    prepared: FunctionalGraph,
+    known: dict[Node, TensorType],
+    inspect: Inspect = None,
+    strict: bool = False,
+    passes: Sequence[Pass] = (),
+) -> Decided:
+    """All that comes before the schedule."""
     laws: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
     given = [f for f in prepared.feeds if f in prepared.graph]
@@ -70,13 +123,27 @@ def compile_plan(
     groups = fuser.run()
     groups, sums, decisions = fuse_epilogues(graph, groups, layouts, results)
     parts = ConcatElision(graph, groups, sums, layouts, results).place([value for _, value in assigns])
-    order = schedule(graph, groups, sums, layouts, fetches, assigns)
+    found = fuser.decisions + decisions
+    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, found, laws, parts, user.notes)
+
+
+def _scheduled(
+    decided: Decided,
+    prepared: FunctionalGraph,
+    known: dict[Node, TensorType],
+    strict: bool = False,
+    passes: Sequence[Pass] = (),
+    write: Writer = written,
+) -> Plan:
+    """The schedule, and the plan."""
+    graph, layouts, fetches = decided.graph, decided.layouts, decided.fetches
+    order = schedule(graph, decided.groups, decided.sums, layouts, fetches, decided.assigns)
     donate_buffers(order, layouts, fetches)
-    builder = Builder(graph, layouts, order, feeds, fetches)
+    builder = Builder(graph, layouts, order, decided.feeds, fetches, write=write)
     return Plan(
-        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns],
-        fuser.decisions + decisions + builder.decisions, laws, order.notes + parts + builder.notes, feeds, prepared.draws,
-        strict, user.notes, Stages(prepared, known, strict, tuple(passes)),
+        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in decided.assigns],
+        decided.decisions + builder.decisions, decided.laws, order.notes + decided.notes + builder.notes, decided.feeds,
+        prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
@@ -26,6 +26,9 @@ from .specialization import difference as entry_difference
 from .step_loop import loop
 from .tracer import Reached, Tracer
 from .watch import Watch
+
+if TYPE_CHECKING:
+    from ..compiler.rebinding import Template
 
 OFTEN = 64
 """Traces after which a function warns that something in its key changes with every call."""
@@ -49,6 +52,8 @@ class CompiledFunction:
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.entries: dict[tuple[Any, ...], list[Specialization]] = {}
         self.recompiles: list[str] = []
+        self.templates: list[Template] = []
+        """Of the compiler: decisions that other extents may share."""
         self.moving = 0
         """Traces that were made because a run itself had changed what the trace before had read."""
         self.latest: Specialization | None = None
@@ -221,6 +226,8 @@ class CompiledFunction:
             for step in reversed(undo):
                 step()
             raise
+        if entry.program.outcome:
+            why += f"; {entry.program.outcome}"
         self.recompiles.append(why)
         if moved:
             self.moving += 1
@@ -245,7 +252,7 @@ class CompiledFunction:
             return self.fn(*args, **kwargs)
 
         try:
-            return Specialization(call, tracer, watch.active(traced), watch, self.numerics, self.passes)
+            return Specialization(call, tracer, watch.active(traced), watch, self.numerics, self.passes, self.templates)
         except BaseException:
             watch.rewind()
             raise

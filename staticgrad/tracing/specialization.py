@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter, is_
 from sys import getrefcount
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from .sharing import bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding, recipe
 from .tracer import Tracer
 from .watch import Watch
+
+if TYPE_CHECKING:
+    from ..compiler.rebinding import Template
 
 ndarray = np.ndarray
 GRAD = attrgetter("_grad")
@@ -84,6 +87,7 @@ class Specialization:
         watch: Watch,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
+        templates: list[Template] | None = None,
     ):
         self.key = call.key
         self.grad_mode = modes.now.grad
@@ -126,8 +130,9 @@ class Specialization:
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
-            tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes
-        )
+            tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
+            templates=templates,
+        )  # fmt: skip
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))
         self.facts = [_fact(tensor) for tensor in self.captured]
