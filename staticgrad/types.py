@@ -358,4 +358,4 @@ def as_shape(shape: Any, *, unknown: bool = False) -> tuple[Any, ...]:
             continue
         if isinstance(extent, bool) or not isinstance(extent, (int, np.integer)) or extent < 0:
             raise ArgumentError(f"a shape is a tuple of integers >= 0{' or None' if unknown else ''}, got {extents!r}")
-    return tuple(None if extent is None else int(extent) for extent in extents)
+    return tuple([d if d is None or d.__class__ is int else int(d) for d in extents])

@@ -81,10 +81,10 @@ def specialized_plan(
                 moved = changed(template.shapes, [kind.shape for kind in types])
                 axes = moved if moved else axes
                 raise
+            decided, write = template.filled(prepared, filler, swapped)
         except Unsuitable as why:
             reason = reason if reason else f"decisions made anew, because {why}"
             continue
-        decided, write = template.filled(prepared, filler, swapped)
         return _scheduled(decided, prepared, known, write=write), "new shape, plan re-bound"
     try:
         template = Template(prepared, known, axes, _decided, written)

@@ -249,8 +249,8 @@ class Template:
         if [*map(move, made.fetches)] != prepared.fetches:
             raise Unsuitable("other results are wanted")
         for (cell, value), (other, wanted) in zip(made.assigns, prepared.assigns, strict=True):
-            if pair[value] is not wanted or swapped.setdefault(id(cell), other) is not other or cell.type != other.type:
-                raise Unsuitable("other results are wanted")
+            if pair[value] is not wanted or swapped.setdefault(id(cell), other) is not other:
+                raise Unsuitable(f"{cell} is assigned another value")
         return swapped, equal
 
     def values(self, types: Sequence[TensorType], equal: Sequence[tuple[Any, Any]]) -> Filler:
@@ -287,16 +287,21 @@ class Template:
                 attrs = {name: filler.attribute(value) for name, value in attrs.items()}
             elif not inputs and node.op.leaf in ("variable", "argument"):
                 attrs = {name: swapped.get(id(value), value) for name, value in attrs.items()}
-            new = Node(node.op, tuple([moved[i] for i in inputs]), attrs, filler.type(node.type), node.name, node.where)
+            kind = attrs["cell"].type if node.op.leaf == "variable" else filler.type(node.type)
+            new = Node(node.op, tuple([moved[i] for i in inputs]), attrs, kind, node.name, node.where)
             put(new, "uniform", node.uniform)
             moved[node] = new
         move = moved.__getitem__
+        assigns = [(swapped[id(cell)], moved[value]) for cell, value in found.assigns]
+        for cell, value in assigns:
+            if cell.type != value.type:
+                raise Unsuitable(f"{cell} is {cell.type} instead of {value.type}")
         groups = [_group(group, filler, moved) for group in found.groups]
         decided = Decided(
             found.graph.part(list(moved.values())),
             [moved[f] if f in moved else f for f in found.feeds],
             [*map(move, found.fetches)],
-            [(swapped.get(id(cell), cell), moved[value]) for cell, value in found.assigns],
+            assigns,
             _layouts(found.layouts, filler, moved),
             groups,
             [_sum(s, moved) for s in found.sums],
@@ -373,6 +378,9 @@ def _layouts(found: Layouts, filler: Filler, moved: Mapping[Node, Node]) -> Layo
     result = Layouts(Graph())
     result.base = {moved[n]: moved[base] for n, base in found.base.items()}
     result.at = {moved[n]: known[id(at)] if id(at) in known else layout(at) for n, at in found.at.items()}
+    for n, new in moved.items():
+        if n.op.leaf == "variable" and new.type.shape != n.type.shape:  # only assigned
+            result.at[new] = Layout.contiguous(new.type.shape)
     result.origin = {moved[n]: moved[source] for n, source in found.origin.items()}
     result.copies = {moved[n]: (moved[base], layout(at)) for n, (base, at) in found.copies.items()}
     result.part = {moved[n]: moved[whole] for n, whole in found.part.items()}
