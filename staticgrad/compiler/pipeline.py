@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.rewrites.algebra import ALGEBRA, STABILISING
 from ..types import TensorType
@@ -92,7 +92,7 @@ def specialized_plan(
         decided, write = template.filled(prepared, template.values(types, equal), swapped)
         plan = _scheduled(decided, prepared, known, write=write)
         template.values(types, equal)
-    except Unsuitable:
+    except (Unsuitable, StaticgradError):  # an error comes again, in numbers
         return compile_plan(prepared, known), reason
     template.complete = True
     templates[:] = [template, *templates[: KEPT - 1]]

@@ -172,12 +172,14 @@ def _extents(
     """(rows, columns, and the fields of a domain): fixed by partial reductions, else by how operands broadcast; columns
     None when all is flat."""
     facts = [facts_of(node, layouts) for node in members]
-    found = {f.partial for f in facts if f.partial is not None}
+    partial: tuple[int, int] | None = None
+    for f in facts:
+        if f.partial is not None and f.partial != partial:
+            if partial is not None:
+                raise _different([g.partial for g in facts if g.partial is not None])
+            partial = f.partial
     size, widths = max([f.size for f in facts]), dict[int, int]()
-    if len(found) > 1:
-        raise _different(found)
-    if found:
-        partial = found.pop()
+    if partial is not None:
         return *partial, partial, size, widths
     for node, f in zip(members, facts, strict=True):
         if f.size == size and (width := _width(node, f, inside, layouts)):
@@ -186,7 +188,11 @@ def _extents(
 
 
 def _different(spaces: Iterable[tuple[int, int]]) -> FusionFailure:
-    return FusionFailure("they reduce over different spaces: " + ", ".join(f"{real(r)} x {real(c)}" for r, c in sorted(spaces)))
+    found: list[tuple[int, int]] = []
+    for space in spaces:
+        if space not in found:
+            found.append(space)
+    return FusionFailure("they reduce over different spaces: " + ", ".join(f"{real(r)} x {real(c)}" for r, c in sorted(found)))
 
 
 def _split(size: int, widths: Iterable[int]) -> tuple[int, int | None]:

@@ -10,6 +10,7 @@ Python answers without asking.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,8 +20,9 @@ from ...types import StackType, TensorType, TupleType
 Terms = dict[tuple[int, ...], int]
 """A polynomial: by the numbers of the atoms that are multiplied, the coefficient."""
 
-BEGIN, END = "\ue000", "\ue001"
+BEGIN, END = "⟦extent ", "⟧"
 """Around the number of an extent in text, which is filled in later."""
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
 _PLACE = re.compile(f"{BEGIN}(\\d+){END}")
 
 
@@ -204,6 +206,8 @@ class SymbolicExtent:
 
     def _computed(self, kind: str, other: Any, compute: Callable[[SymbolicExtent, Any], Any]) -> Any:
         if type(other) is not SymbolicExtent:
+            if isinstance(other, float):
+                return OPERATORS[kind](self.__index__(), other)
             if not isinstance(other, int):
                 return NotImplemented
             other = int(other)
