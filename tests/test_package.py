@@ -154,6 +154,8 @@ COMPILER_ORDER = [
     "passes",
     "lower",
     "execute",
+    "templates",
+    "rebinding",
     "pipeline",
     "program",
 ]

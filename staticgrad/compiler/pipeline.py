@@ -38,9 +38,10 @@ from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.user_passes import Pass, UserPasses
-from .rebinding import KEPT, Decided, Template, Unsuitable, Writer, changed, leading
+from .rebinding import Decided, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
 from .schedule.order import schedule
+from .templates import VAIN, Templates
 
 Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
@@ -62,17 +63,17 @@ def compile_plan(
 def specialized_plan(
     prepared: FunctionalGraph,
     known: dict[Node, TensorType],
-    templates: list[Template],
+    templates: Templates,
     strict: bool = False,
     passes: Sequence[Pass] = (),
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
-    first trace. templates: of earlier traces, the latest first; it grows."""
+    first trace. templates: of earlier traces; it grows."""
     if strict or passes:
         return compile_plan(prepared, known, None, strict, passes), ""
     types = [known[feed] for feed in prepared.feeds]
     reason, axes = "", leading(prepared, known)
-    for template in templates:
+    for template in templates.kept:
         try:
             swapped, equal = template.same(prepared)
             try:
@@ -81,21 +82,22 @@ def specialized_plan(
                 moved = changed(template.shapes, [kind.shape for kind in types])
                 axes = moved if moved else axes
                 raise
-            decided, write = template.filled(prepared, filler, swapped)
+            decided, write = template.filled(filler, swapped)
         except Unsuitable as why:
             reason = reason if reason else f"decisions made anew, because {why}"
             continue
+        templates.keep(template)
         return _scheduled(decided, prepared, known, write=write), "new shape, plan re-bound"
+    if templates.vain >= VAIN:
+        return compile_plan(prepared, known), reason
     try:
         template = Template(prepared, known, axes, _decided, written)
-        swapped, equal = template.same(prepared)
-        decided, write = template.filled(prepared, template.values(types, equal), swapped)
+        decided, write = template.first()
         plan = _scheduled(decided, prepared, known, write=write)
-        template.values(types, equal)
     except (Unsuitable, StaticgradError):  # an error comes again, in numbers
+        templates.vain += 1
         return compile_plan(prepared, known), reason
-    template.complete = True
-    templates[:] = [template, *templates[: KEPT - 1]]
+    templates.add(template)
     return plan, reason
 
 

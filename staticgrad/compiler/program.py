@@ -13,11 +13,11 @@ from ..signals import module
 from ..types import TensorType
 from .passes.functionalize import functionalize
 from .passes.strict import check_numerics
+from .templates import Templates
 
 if TYPE_CHECKING:
     from .execute.plan import Plan
     from .passes.user_passes import Pass
-    from .rebinding import Template
 
 
 class Program:
@@ -36,10 +36,10 @@ class Program:
         draws: int | None = None,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
-        templates: list[Template] | None = None,
+        templates: Templates | None = None,
     ):
         """templates: of programs that may be the same but for extents."""
-        self.templates = [] if templates is None else templates
+        self.templates = Templates() if templates is None else templates
         self.outcome = ""
         """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
         self.strict = check_numerics(numerics) == "strict"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any
 
 from ..errors import Where
@@ -25,8 +26,6 @@ from .passes.symbolic_extents import BEGIN, Conditions, Filler, SymbolicExtent, 
 Writer = Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource]
 """(group, layouts, where values lie, numbers of nodes) -> the text of a kernel and what it is called with."""
 Types = Mapping[Node, TensorType]
-KEPT = 4
-"""Templates of one program, the latest first."""
 
 
 class Unsuitable(Exception):
@@ -113,10 +112,14 @@ class _Symbolic:
         if not self.symbols:
             raise Unsuitable("no extent of the arguments may change")
         self.moved: dict[Node, Node] = {}
+        self.dynamic: set[Node] = set()
+        """Nodes of the new graph whose shapes depend on symbols."""
         self.graph = Graph(intern=prepared.graph.intern)
         given = dict(zip(prepared.feeds, self.types, strict=True))
         for number, node in enumerate(prepared.graph.nodes):
-            self.moved[node] = self._node(number, node, given)
+            self.moved[node] = new = self._node(number, node, given)
+            if has_extents(new.type):
+                self.dynamic.add(new)
         move = self.moved.__getitem__
         feeds = [self.moved[f] if f in self.moved else f for f in prepared.feeds]
         self.known = dict(zip(feeds, self.types, strict=True))
@@ -132,8 +135,7 @@ class _Symbolic:
         return self.by_value[value]
 
     def _node(self, number: int, node: Node, given: Types) -> Node:
-        if isinstance(node.op.emit, Region) or node.op.emit is None:
-            raise Unsuitable(f"it holds a {node.op.name}, whose shapes are not followed")
+        _check_followed(node)
         if node in given:
             kind = given[node]
             attrs = {**node.attrs, "type": kind} if "type" in node.attrs else node.attrs
@@ -144,15 +146,15 @@ class _Symbolic:
         if inputs == node.inputs:
             return self.graph.append(node)
         attrs = node.attrs
-        if any(has_extents(i.type) for i in inputs):
-            found = {name: self._attribute(name, value, inputs) for name, value in attrs.items()}
+        if "shape" in attrs and inputs[0] in self.dynamic:
+            found = {**attrs, "shape": self._shape(attrs["shape"], inputs)}
             if symbolic_attrs(found):
                 attrs = self.attrs[number] = found
         return self.graph.add(node.op, inputs, attrs, node.op.infer(*[i.type for i in inputs], **attrs), node.name, node.where)
 
-    def _attribute(self, name: str, value: Any, inputs: Sequence[Node]) -> Any:
+    def _shape(self, value: Any, inputs: Sequence[Node]) -> Any:
         """A guess at what a shape was computed from, which every trace that follows has to confirm."""
-        if name != "shape" or not isinstance(value, tuple):
+        if not isinstance(value, tuple):
             return value
         shape = inputs[0].type.shape
         size: Any = 1
@@ -179,6 +181,12 @@ def _divided(size: SymbolicExtent, rest: int) -> Any:
     return None if any(factor % rest for _, factor in size._terms) else size // rest
 
 
+def _check_followed(node: Node) -> None:
+    kind = node.op.emit.__class__
+    if kind is Region or kind is NoneType:
+        raise Unsuitable(f"shapes are not followed into {node.op.name}")
+
+
 # templates ----------------------------------------------------------------------------------------------------------
 
 
@@ -202,14 +210,27 @@ class Template:
         self.conditions, self.symbols, self.attrs = symbolic.conditions, symbolic.symbols, symbolic.attrs
         self.types = symbolic.types
         self.decided = decide(symbolic.prepared, symbolic.known)
-        if any(isinstance(node.op.emit, Region) or node.op.emit is None for node in self.decided.graph.nodes):
-            raise Unsuitable("it holds a loop, a branch or a call of Python, whose shapes are not followed")
-        self.number = {node: i for i, node in enumerate(self.decided.graph.nodes)}
-        self.symbolic_attrs = {node for node in self.decided.graph.nodes if symbolic_attrs(node.attrs)}
+        self.number: dict[Node, int] = {}
+        self.symbolic_attrs: set[Node] = set()
+        for i, node in enumerate(self.decided.graph.nodes):
+            _check_followed(node)
+            self.number[node] = i
+            if node.attrs and symbolic_attrs(node.attrs):
+                self.symbolic_attrs.add(node)
         self.place: dict[Node, Node] | None = None
         """Where values lie for the kernels."""
         self.sources: list[KernelSource | None] = [None] * len(self.decided.groups)
         self.complete = False
+
+    def first(self) -> tuple[Decided, Writer]:
+        """The decisions with the numbers that they were made with, and what writes their kernels."""
+        filler = Filler([extent._value for extent in self.conditions.extents])
+        return self.filled(filler, {})
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the conditions leave no other value to a symbol: it would serve no other shape."""
+        return any(kind == "==" and answer and len(a._terms) == 1 for kind, a, _, answer in self.conditions.conditions)
 
     # matching -------------------------------------------------------------------------------------------------------
 
@@ -276,8 +297,8 @@ class Template:
 
     # filling in -----------------------------------------------------------------------------------------------------
 
-    def filled(self, prepared: FunctionalGraph, filler: Filler, swapped: Mapping[int, Any]) -> tuple[Decided, Writer]:
-        """The decisions with these numbers, and what writes their kernels."""
+    def filled(self, filler: Filler, swapped: Mapping[int, Any]) -> tuple[Decided, Writer]:
+        """The decisions with these numbers, and what writes their kernels. swapped: see `same`."""
         found = self.decided
         moved: dict[Node, Node] = {}
         put = object.__setattr__
@@ -285,14 +306,14 @@ class Template:
             attrs, inputs = node.attrs, node.inputs
             if node in self.symbolic_attrs:
                 attrs = {name: filler.attribute(value) for name, value in attrs.items()}
-            elif not inputs and node.op.leaf in ("variable", "argument"):
+            elif swapped and not inputs and node.op.leaf in ("variable", "argument"):
                 attrs = {name: swapped.get(id(value), value) for name, value in attrs.items()}
             kind = attrs["cell"].type if node.op.leaf == "variable" else filler.type(node.type)
             new = Node(node.op, tuple([moved[i] for i in inputs]), attrs, kind, node.name, node.where)
             put(new, "uniform", node.uniform)
             moved[node] = new
         move = moved.__getitem__
-        assigns = [(swapped[id(cell)], moved[value]) for cell, value in found.assigns]
+        assigns = [(swapped.get(id(cell), cell), moved[value]) for cell, value in found.assigns]
         for cell, value in assigns:
             if cell.type != value.type:
                 raise Unsuitable(f"{cell} is {cell.type} instead of {value.type}")

@@ -8,10 +8,11 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
+from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import TraceError
@@ -26,9 +27,6 @@ from .specialization import difference as entry_difference
 from .step_loop import loop
 from .tracer import Reached, Tracer
 from .watch import Watch
-
-if TYPE_CHECKING:
-    from ..compiler.rebinding import Template
 
 OFTEN = 64
 """Traces after which a function warns that something in its key changes with every call."""
@@ -52,7 +50,7 @@ class CompiledFunction:
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.entries: dict[tuple[Any, ...], list[Specialization]] = {}
         self.recompiles: list[str] = []
-        self.templates: list[Template] = []
+        self.templates = Templates()
         """Of the compiler: decisions that other extents may share."""
         self.moving = 0
         """Traces that were made because a run itself had changed what the trace before had read."""

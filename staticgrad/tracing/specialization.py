@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter, is_
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..compiler.execute.fastcall import Spec
 from ..compiler.execute.many_runs import Steps
 from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
+from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
@@ -27,9 +28,6 @@ from .sharing import bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding, recipe
 from .tracer import Tracer
 from .watch import Watch
-
-if TYPE_CHECKING:
-    from ..compiler.rebinding import Template
 
 ndarray = np.ndarray
 GRAD = attrgetter("_grad")
@@ -87,7 +85,7 @@ class Specialization:
         watch: Watch,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
-        templates: list[Template] | None = None,
+        templates: Templates | None = None,
     ):
         self.key = call.key
         self.grad_mode = modes.now.grad

@@ -15,7 +15,7 @@ from staticgrad import nn, optim
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.passes.functionalize import FunctionalGraph, functionalize
 from staticgrad.compiler.pipeline import compile_plan, specialized_plan
-from staticgrad.compiler.rebinding import Template
+from staticgrad.compiler.templates import Templates
 from staticgrad.types import TensorType
 from tests.compiler.helpers import without_machine_code
 
@@ -47,7 +47,7 @@ class Watched:
     """Plans of a program for one batch size after another."""
 
     def __init__(self) -> None:
-        self.templates: list[Template] = []
+        self.templates = Templates()
         self.outcomes: dict[int, str] = {}
 
     def compare(self, prepared: FunctionalGraph, batch: int, arrays: Sequence[np.ndarray] | None = None) -> None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...types import StackType, TensorType, TupleType
+from ...types import TensorType
 
 Terms = dict[tuple[int, ...], int]
 """A polynomial: by the numbers of the atoms that are multiplied, the coefficient."""
@@ -168,7 +168,11 @@ class SymbolicExtent:
         return known[key] if key in known else self._compared("==", other)
 
     def __ne__(self, other: object) -> bool:
-        return not self == other
+        if self is other:
+            return False
+        key = ("==", self, other)
+        known = self._record.known
+        return not (known[key] if key in known else self._compared("==", other))
 
     def __lt__(self, other: Any) -> bool:
         key = ("<", self, other)
@@ -391,14 +395,24 @@ class Filler:
 
 def has_extents(x: Any) -> bool:
     """Whether an attribute or a type depends on symbols."""
-    if type(x) is SymbolicExtent:
-        return True
-    if type(x) is tuple:
-        return any(map(has_extents, x))
-    if isinstance(x, (TupleType, StackType)):
+    kind = type(x)
+    if kind is TensorType:
+        x, kind = x.shape, tuple
+    if kind is tuple:
+        for d in x:
+            if type(d) is SymbolicExtent or (type(d) is tuple and has_extents(d)):
+                return True
         return False
-    return isinstance(x, TensorType) and has_extents(x.shape)
+    return kind is SymbolicExtent
 
 
 def symbolic_attrs(attrs: Mapping[str, Any]) -> bool:
-    return any(map(has_extents, attrs.values()))
+    """Whether an attribute depends on symbols."""
+    for value in attrs.values() if attrs else ():
+        if type(value) in MAY_HAVE and has_extents(value):
+            return True
+    return False
+
+
+MAY_HAVE = frozenset({tuple, TensorType, SymbolicExtent})
+"""Kinds of attributes that may depend on symbols."""
