@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node
@@ -91,7 +92,7 @@ def specialized_plan(
     if templates.vain >= VAIN:
         return compile_plan(prepared, known), reason
     try:
-        template = Template(prepared, known, axes, _decided, written)
+        template = Template(prepared, known, axes, partial(_decided, specialized=True), written)
         decided, write = template.first()
         plan = _scheduled(decided, prepared, known, write=write)
     except (Unsuitable, StaticgradError):  # an error comes again, in numbers
@@ -107,12 +108,15 @@ def _decided(
     inspect: Inspect = None,
     strict: bool = False,
     passes: Sequence[Pass] = (),
+    specialized: bool = False,
 ) -> Decided:
-    """All that comes before the schedule."""
+    """All that comes before the schedule. specialized: extents are bound."""
     laws: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
     given = [f for f in prepared.feeds if f in prepared.graph]
-    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user=user)
+    graph, found = reduced(
+        prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user=user, specialized=specialized
+    )
     graph.finish()
     results = found[: len(prepared.results)]
     moved = dict(zip(given, found[len(results) :], strict=True))
@@ -158,6 +162,7 @@ def reduced(
     strict: bool = False,
     inner: bool = False,
     user: UserPasses | None = None,
+    specialized: bool = False,
 ) -> tuple[Graph, list[Node]]:
     """The passes before layouts, for a program or (inner) the body of a loop or branch, into which passes of the user don't
     look."""
@@ -167,7 +172,7 @@ def reduced(
 
     loops = has_subgraphs(graph)
     stages: list[tuple[str, Stage]] = [
-        ("specialise", lambda g, r: specialize(g, r, known)),
+        *([] if specialized else [("specialise", lambda g, r: specialize(g, r, known))]),
         *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),

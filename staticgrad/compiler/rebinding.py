@@ -7,6 +7,7 @@ own numbers filled in. Order, memory and the calls of routines follow from those
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import NoneType
@@ -21,11 +22,18 @@ from .fusion.epilogue import Sum
 from .fusion.fuse import Decision, Group
 from .fusion.layout import Layouts
 from .passes.functionalize import FunctionalGraph
+from .passes.specialize import shape_leaf
 from .passes.symbolic_extents import BEGIN, Conditions, Filler, SymbolicExtent, has_extents, symbolic_attrs
 
 Writer = Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource]
 """(group, layouts, where values lie, numbers of nodes) -> the text of a kernel and what it is called with."""
 Types = Mapping[Node, TensorType]
+
+
+IN_CODE = re.compile(f"^[^#\\n]*{BEGIN}", re.MULTILINE)
+"""An extent in a line of code, not in its comment."""
+UNFOLLOWED = frozenset({Region, NoneType})
+"""Kinds of ops whose shapes are not followed: loops and branches, and what Python computes."""
 
 
 class Unsuitable(Exception):
@@ -92,7 +100,7 @@ def changed(before: Template | Sequence[tuple[int, ...]], shapes: Sequence[tuple
 
 
 class _Symbolic:
-    """A program over symbols, made of one over numbers."""
+    """A program over symbols, made of one over numbers, and checked like it (`passes/specialize.py`)."""
 
     def __init__(self, prepared: FunctionalGraph, known: Types, axes: Sequence[tuple[int, int]]):
         self.conditions = Conditions()
@@ -135,7 +143,8 @@ class _Symbolic:
         return self.by_value[value]
 
     def _node(self, number: int, node: Node, given: Types) -> Node:
-        _check_followed(node)
+        if node.op.emit.__class__ in UNFOLLOWED:
+            raise Unsuitable(f"shapes are not followed into {node.op.name}")
         if node in given:
             kind = given[node]
             attrs = {**node.attrs, "type": kind} if "type" in node.attrs else node.attrs
@@ -143,14 +152,18 @@ class _Symbolic:
         if not node.inputs:
             return self.graph.append(node)
         inputs = tuple([self.moved[i] for i in node.inputs])
-        if inputs == node.inputs:
-            return self.graph.append(node)
         attrs = node.attrs
         if "shape" in attrs and inputs[0] in self.dynamic:
             found = {**attrs, "shape": self._shape(attrs["shape"], inputs)}
             if symbolic_attrs(found):
                 attrs = self.attrs[number] = found
-        return self.graph.add(node.op, inputs, attrs, node.op.infer(*[i.type for i in inputs], **attrs), node.name, node.where)
+        only = node.op.shape_only
+        if only:
+            inputs = tuple([shape_leaf(self.graph, i.type) if p in only else i for p, i in enumerate(inputs)])
+        kind = node.op.typed([i.type for i in inputs], attrs)
+        return self.graph.append(node) if inputs == node.inputs else self.graph.add(
+            node.op, inputs, attrs, kind, node.name, node.where
+        )  # fmt: skip
 
     def _shape(self, value: Any, inputs: Sequence[Node]) -> Any:
         """A guess at what a shape was computed from, which every trace that follows has to confirm."""
@@ -181,12 +194,6 @@ def _divided(size: SymbolicExtent, rest: int) -> Any:
     return None if any(factor % rest for _, factor in size._terms) else size // rest
 
 
-def _check_followed(node: Node) -> None:
-    kind = node.op.emit.__class__
-    if kind is Region or kind is NoneType:
-        raise Unsuitable(f"shapes are not followed into {node.op.name}")
-
-
 # templates ----------------------------------------------------------------------------------------------------------
 
 
@@ -213,7 +220,8 @@ class Template:
         self.number: dict[Node, int] = {}
         self.symbolic_attrs: set[Node] = set()
         for i, node in enumerate(self.decided.graph.nodes):
-            _check_followed(node)
+            if node.op.emit.__class__ in UNFOLLOWED:
+                raise Unsuitable(f"shapes are not followed into {node.op.name}")
             self.number[node] = i
             if node.attrs and symbolic_attrs(node.attrs):
                 self.symbolic_attrs.add(node)
@@ -358,7 +366,7 @@ class Template:
     def _written(self, group: Group) -> KernelSource:
         assert self.place is not None
         source = self.write(group, self.decided.layouts, self.place, self.number)
-        if any(BEGIN in line.partition("#")[0] for line in source.body.splitlines()):
+        if IN_CODE.search(source.body):
             raise Unsuitable("the text of a kernel names an extent")
         return source
 
@@ -388,17 +396,17 @@ def _layouts(found: Layouts, filler: Filler, moved: Mapping[Node, Node]) -> Layo
     known: dict[int, Layout] = {}
 
     def layout(at: Layout) -> Layout:
-        new = known.get(id(at))
-        if new is None:
-            new = at
-            if has_extents(at.shape) or has_extents(at.strides) or type(at.offset) is SymbolicExtent:
-                new = Layout(filler.shape(at.shape), filler.shape(at.strides), filler.number(at.offset))
-            known[id(at)] = new
+        if (key := id(at)) in known:
+            return known[key]
+        new = at
+        if has_extents(at.shape) or has_extents(at.strides) or type(at.offset) is SymbolicExtent:
+            new = Layout(filler.shape(at.shape), filler.shape(at.strides), filler.number(at.offset))
+        known[key] = new
         return new
 
     result = Layouts(Graph())
     result.base = {moved[n]: moved[base] for n, base in found.base.items()}
-    result.at = {moved[n]: known[id(at)] if id(at) in known else layout(at) for n, at in found.at.items()}
+    result.at = {moved[n]: known[key] if (key := id(at)) in known else layout(at) for n, at in found.at.items()}
     for n, new in moved.items():
         if n.op.leaf == "variable" and new.type.shape != n.type.shape:  # only assigned
             result.at[new] = Layout.contiguous(new.type.shape)
@@ -417,6 +425,6 @@ def _source(source: KernelSource, filler: Filler, moved: Mapping[Node, Node]) ->
         for ref in source.buffers
     ]
     return replace(
-        source, body=filler.text(source.body), buffers=buffers, sizes=[number(n) for n in source.sizes],
+        source, body=filler.text(source.body), buffers=buffers, sizes=filler.numbers(source.sizes),
         rows=number(source.rows), work=number(source.work),
     )  # fmt: skip

@@ -183,16 +183,10 @@ class Graph:
     def reaching(self, targets: Iterable[Node], stop: frozenset[Node] | set[Node] = frozenset()) -> list[Node]:
         """The targets and all that they need, in order; not looking behind the nodes in `stop`."""
         wanted: set[Node] = set(targets)
-        found = []
         for node in reversed(self.nodes):
-            if node in wanted:
-                found.append(node)
-                if node not in stop:
-                    wanted.update(node.inputs)
-                    if node.after:
-                        wanted.update(node.after)
-        found.reverse()
-        return found
+            if node in wanted and node not in stop:
+                wanted |= {*node.inputs, *node.after}
+        return [node for node in self.nodes if node in wanted]
 
     def part(self, nodes: list[Node]) -> Graph:
         """A graph of some of these nodes, in their order: all that they read is among them."""

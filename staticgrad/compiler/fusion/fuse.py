@@ -371,16 +371,18 @@ class Fuser:
         """How many values the two read from outside, and how often each member of one is read by the other, as it is."""
         taken: dict[Node, int] = {}
         ours, theirs = small.shared.readers, large.shared.readers
+        read, known = ours.keys(), theirs.keys()
         inside, outside = small.shared.domain.rank.keys(), large.shared.domain.rank.keys()
-        for readers, sources in ((ours, ours.keys() & outside), (theirs, inside & theirs.keys())):
+        shared = inside & known
+        for readers, sources in ((ours, read & outside), (theirs, shared)):
             for source in sources:
                 positions = 0
                 for reader in readers[source]:
                     positions += reader.inputs.count(source)
                 if positions:
                     taken[source] = positions
-        new = len(ours.keys() - inside - outside - theirs.keys())
-        return large.operands + new - len(inside & theirs.keys()), taken
+        new = len(read - inside - outside - known)
+        return large.operands + new - len(shared), taken
 
     def _grow(self, trial: Trial) -> None:
         """Make the large group of a trial the union."""

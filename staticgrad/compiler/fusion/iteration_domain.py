@@ -160,7 +160,7 @@ def domain_of(members: Sequence[Node], layouts: Layouts) -> GroupDomain:
             continue
         shared = GroupDomain(domain, preferred, partial, size, widths)
         for node in members:
-            for source in facts_of(node, layouts).sources:
+            for source in layouts.facts[node].sources:
                 shared.readers.setdefault(source, []).append(node)
         return shared
     raise error
@@ -171,7 +171,8 @@ def _extents(
 ) -> tuple[int, int | None, tuple[int, int] | None, int, dict[int, int]]:
     """(rows, columns, and the fields of a domain): fixed by partial reductions, else by how operands broadcast; columns
     None when all is flat."""
-    facts = [facts_of(node, layouts) for node in members]
+    known = layouts.facts
+    facts = [known[node] if node in known else facts_of(node, layouts) for node in members]
     partial: tuple[int, int] | None = None
     for f in facts:
         if f.partial is not None and f.partial != partial:
@@ -395,7 +396,8 @@ def _mask_block(t: tuple[int, ...], shape: tuple[int, ...]) -> int:
 
 
 def _assign(node: Node, domain: IterationDomain, inside: Collection[Node], layouts: Layouts, preferred: str) -> None:
-    facts = facts_of(node, layouts)
+    known = layouts.facts
+    facts = known[node] if node in known else facts_of(node, layouts)
     rank, post = domain.rank, domain.post
     if facts.reduction:
         rank[node] = _reduced(node, facts, domain, inside, layouts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir import Graph, Node
-from ...operators import Symbol, lines_of
+from ...operators import Symbol, state
 from ...ops.rewrites.algebra import RewriteRule
 from .specialize import copy, rebuild
 
@@ -31,13 +31,18 @@ def simplify(
         if not candidates:
             return None
         operands = [Symbol(new, i) for i in node.inputs]
-        with lines_of(node.where):
+        saved = state.where  # as `lines_of` does, whose calls would take longer than most laws
+        if node.where is not None:
+            state.where = node.where
+        try:
             for law in candidates:
                 found = law.apply(node, *operands)
                 if found is not None and found.node is not node:
                     if log is not None:
                         log.append((law.name, node.op.name))
                     return found.node
+        finally:
+            state.where = saved
         return None
 
     def settled(node: Node, other: Node, new: Graph) -> Node:

@@ -367,6 +367,9 @@ class Filler:
     def number(self, x: Any) -> Any:
         return self.values[x._number] if type(x) is SymbolicExtent else x
 
+    def numbers(self, values: Sequence[Any]) -> list[Any]:
+        return [self.values[x._number] if type(x) is SymbolicExtent else x for x in values]
+
     def shape(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
         found = self.shapes.get(shape)
         if found is None:
