@@ -154,8 +154,8 @@ COMPILER_ORDER = [
     "passes",
     "lower",
     "execute",
-    "templates",
     "rebinding",
+    "templates",
     "pipeline",
     "program",
 ]

@@ -39,7 +39,7 @@ from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.user_passes import Pass, UserPasses
-from .rebinding import Decided, Template, Unsuitable, Writer, changed, leading
+from .rebinding import Another, Decided, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
 from .schedule.order import schedule
 from .templates import VAIN, Templates
@@ -69,7 +69,7 @@ def specialized_plan(
     passes: Sequence[Pass] = (),
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
-    first trace. templates: of earlier traces; it grows."""
+    first trace of a program. templates: of earlier traces; it grows."""
     if strict or passes:
         return compile_plan(prepared, known, None, strict, passes), ""
     types = [known[feed] for feed in prepared.feeds]
@@ -84,11 +84,14 @@ def specialized_plan(
                 axes = moved if moved else axes
                 raise
             decided, write = template.filled(filler, swapped)
+        except Another:
+            continue
         except Unsuitable as why:
             reason = reason if reason else f"decisions made anew, because {why}"
             continue
         templates.keep(template)
-        return _scheduled(decided, prepared, known, write=write), "new shape, plan re-bound"
+        same = template.shapes == [kind.shape for kind in types]
+        return _scheduled(decided, prepared, known, write=write), "" if same else "new shape, plan re-bound"
     if templates.vain >= VAIN:
         return compile_plan(prepared, known), reason
     try:

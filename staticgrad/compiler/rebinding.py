@@ -40,6 +40,10 @@ class Unsuitable(Exception):
     """Why a template can't be made, or does not serve."""
 
 
+class Another(Unsuitable):
+    """The template is of another program."""
+
+
 @dataclass
 class Decided:
     """A program before its schedule."""
@@ -244,28 +248,28 @@ class Template:
 
     def same(self, prepared: FunctionalGraph) -> tuple[dict[int, Any], list[tuple[Any, Any]]]:
         """Whether it is the same program, but for extents: by id of an attribute of a leaf here the one there, and which
-        attributes have to be equal once they are filled in. Raises Unsuitable."""
+        attributes have to be equal once they are filled in. Raises Another."""
         made = self.made_of
         theirs, nodes = prepared.graph.nodes, made.graph.nodes
         if len(nodes) != len(theirs) or made.draws != prepared.draws or len(made.feeds) != len(prepared.feeds):
-            raise Unsuitable("other operations were traced")
+            raise Another("other operations were traced")
         swapped: dict[int, Any] = {}
         equal: list[tuple[Any, Any]] = []
         pair: dict[Node, Node] = dict(zip(made.feeds, prepared.feeds, strict=True))
         fed = set(made.feeds)
         for number, (a, b) in enumerate(zip(nodes, theirs, strict=True)):
             if a.op is not b.op or a.where != b.where:
-                raise Unsuitable("other operations were traced")
+                raise Another("other operations were traced")
             if a in fed:
-                if pair[a] is not b:
-                    raise Unsuitable("other operations were traced")
+                if pair[a] is not b or len(a.type.shape) != len(b.type.shape) or a.type.dtype != b.type.dtype:
+                    raise Another("other operations were traced")
                 continue
             pair[a] = b
             if tuple([pair[i] for i in a.inputs]) != b.inputs:
-                raise Unsuitable("other operations were traced")
+                raise Another("other operations were traced")
             if not a.inputs:
                 if a.type is not b.type and a.type != b.type:
-                    raise Unsuitable(f"{a.name or a.op.name} is {b.type} instead of {a.type}")
+                    raise Another(f"{a.name or a.op.name} is {b.type} instead of {a.type}")
                 if a.op.leaf in ("variable", "argument"):
                     for name, value in a.attrs.items():
                         swapped[id(value)] = b.attrs[name]
@@ -273,13 +277,13 @@ class Template:
             if number in self.attrs:
                 equal.append((self.attrs[number], b.attrs))
             elif a.attrs != b.attrs:
-                raise Unsuitable(f"attributes of {a.op.name} are others")
+                raise Another(f"attributes of {a.op.name} are others")
         move = pair.__getitem__
         if [*map(move, made.fetches)] != prepared.fetches:
-            raise Unsuitable("other results are wanted")
+            raise Another("other results are wanted")
         for (cell, value), (other, wanted) in zip(made.assigns, prepared.assigns, strict=True):
             if pair[value] is not wanted or swapped.setdefault(id(cell), other) is not other:
-                raise Unsuitable(f"{cell} is assigned another value")
+                raise Another(f"{cell} is assigned another value")
         return swapped, equal
 
     def values(self, types: Sequence[TensorType], equal: Sequence[tuple[Any, Any]]) -> Filler:
@@ -296,11 +300,11 @@ class Template:
         filler = Filler(found)
         for mine, theirs in zip(self.types, types, strict=True):
             if filler.type(mine) != theirs:
-                raise Unsuitable(f"an argument is {theirs}, not {filler.type(mine)}")
+                raise Unsuitable(f"an argument is {theirs} instead of {filler.type(mine)}")
         for attrs, theirs_attrs in equal:
             for name, value in attrs.items():
                 if filler.attribute(value) != theirs_attrs[name]:
-                    raise Unsuitable(f"{name} is {theirs_attrs[name]}, not {filler.attribute(value)}")
+                    raise Unsuitable(f"a {name} is {theirs_attrs[name]} instead of {filler.attribute(value)}")
         return filler
 
     # filling in -----------------------------------------------------------------------------------------------------

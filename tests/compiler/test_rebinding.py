@@ -115,3 +115,76 @@ def test_random_programs(monkeypatch: pytest.MonkeyPatch, start: int):
         for batch in BATCHES:
             watched.compare(program(seed, batch), batch)
         assert list(watched.outcomes.values()).count(REBOUND) > len(BATCHES) // 3, watched.outcomes
+
+
+# compiled functions -------------------------------------------------------------------------------------------------
+
+
+def classifier() -> tuple[Callable[..., Any], Callable[[int], tuple[np.ndarray, ...]]]:
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.LayerNorm(16), nn.Linear(16, 3))
+    rng = np.random.default_rng(0)
+    for p in model.parameters():
+        p.data = sg.tensor(rng.normal(0, 0.3, p.shape).astype(np.float32))
+    optimizer = optim.Adam(model.parameters(), lr=1e-2)
+
+    def step(x: Any, y: Any) -> Any:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss, [p.grad for p in model.parameters()], list(model.parameters())
+
+    return step, lambda batch: (rng.standard_normal((batch, 8), np.float32), rng.integers(0, 3, batch))
+
+
+def test_a_rebound_training_step_has_the_bits_of_one_compiled_from_nothing():
+    (mine, data), (other, _) = classifier(), classifier()
+    rebound = sg.compile(mine)
+    for batch in (5, 9, 64, 700, 5, 33):
+        arguments = data(batch)
+        found, expected = rebound(*arguments), sg.compile(other)(*arguments)
+        for a, b in zip(flat(found), flat(expected), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert [why.rpartition("; ")[2] for why in rebound.recompiles] == ["first call", *[REBOUND] * 4]
+
+
+def flat(results: Any) -> list[np.ndarray]:
+    loss, *lists = results
+    return [x.detach().numpy() for x in (loss, *[x for found in lists for x in found])]
+
+
+def test_another_decision_is_told_with_the_condition_that_did_not_hold():
+    step = sg.compile(lambda x: sg.sum(x * np.arange(4.0, dtype=np.float32)[:, None], 0))
+    for n in (4, 1):
+        x = np.ones((n, 3), np.float32)
+        np.testing.assert_array_equal(step(x).numpy(), [6.0] * 3)
+    assert step.recompiles[1] == "x: shape (1, 3) instead of (4, 3); decisions made anew, because x.shape[0] == 4 is false now"
+
+
+def test_the_axis_that_changed_is_a_symbol_from_then_on():
+    step = sg.compile(lambda x: sg.tanh(x).sum())
+    outcomes = []
+    for n in (3, 4, 5):
+        assert step(np.ones((2, n), np.float32)).item() == pytest.approx(2 * n * np.tanh(1.0), rel=1e-6)
+        outcomes.append(step.recompiles[-1].rpartition("; ")[2])
+    assert outcomes[2] == REBOUND
+    assert outcomes[1].startswith("decisions made anew, because an argument is f32[2,4] instead of f32[2,3]")
+
+
+def test_sessions_rebind_what_placeholders_leave_open():
+    with sg.Graph().as_default() as graph:
+        x = sg.placeholder("float32", (None, 3))
+        y = sg.softmax(x, 1)
+        session = sg.Session(graph)
+        for n in (2, 5, 1, 40):
+            value = np.random.default_rng(n).standard_normal((n, 3), np.float32)
+            np.testing.assert_allclose(session.run(y, {x: value}).sum(1), np.ones(n), rtol=1e-6)
+
+
+def test_explain_of_a_rebound_plan_names_its_own_numbers():
+    step = sg.compile(lambda x: sg.tanh(x) * 2.0)
+    for n in (3, 17):
+        step(np.ones((n, 5), np.float32))
+    assert step.recompiles[-1].endswith(REBOUND)
+    assert "f32[17,5]" in step.source()
+    assert "extent" not in step.explain() + step.source() + str(step.graph())
