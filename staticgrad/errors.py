@@ -65,12 +65,18 @@ class _Caller(threading.local):
 caller = _Caller()
 
 
+_internal: dict[str, bool] = {}
+"""Whether a file belongs to this package: a program has few, and each line asks for all on its stack."""
+
+
 def user_line() -> Where | None:
     """The innermost frame outside this package, which is the line that the user wrote."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
-        if not filename.startswith(INTERNAL):
+        if filename not in _internal:
+            _internal[filename] = filename.startswith(INTERNAL)
+        if not _internal[filename]:
             return Where(filename, frame.f_lineno)
         frame = frame.f_back
     return caller.line

@@ -157,7 +157,8 @@ class TensorType:
         """
         if len(self.shape) > MOST_AXES:
             raise ShapeError(f"a tensor has at most {MOST_AXES} axes, got {len(self.shape)}")
-        nbytes = math.prod(d for d in self.shape if d) * self.dtype.itemsize
+        shape = self.shape
+        nbytes = math.prod([d for d in shape if d] if 0 in shape or None in shape else shape) * self.dtype.itemsize
         if nbytes >= ADDRESSES:
             raise ShapeError(
                 f"Storage size calculation overflowed with sizes={list(self.shape)}",
@@ -299,10 +300,15 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     for shape in shapes:
         if shape == result:
             continue
-        n = max(len(shape), len(result))
-        a, b = (1,) * (n - len(result)) + result, (1,) * (n - len(shape)) + shape
+        if not result:
+            result = shape
+            continue
+        a, b = result, shape
+        if len(a) != len(b):
+            n = max(len(a), len(b))
+            a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
         try:
-            result = tuple(broadcast_extent(p, q) for p, q in zip(a, b, strict=True))
+            result = tuple([p if p == q or q == 1 else broadcast_extent(p, q) for p, q in zip(a, b, strict=True)])
         except ShapeError:
             raise ShapeError(f"shapes don't broadcast, {' and '.join(map(shape_text, shapes))}") from None
     return result
@@ -352,4 +358,4 @@ def as_shape(shape: Any, *, unknown: bool = False) -> tuple[Any, ...]:
             continue
         if isinstance(extent, bool) or not isinstance(extent, (int, np.integer)) or extent < 0:
             raise ArgumentError(f"a shape is a tuple of integers >= 0{' or None' if unknown else ''}, got {extents!r}")
-    return tuple(None if extent is None else int(extent) for extent in extents)
+    return tuple([d if d is None or d.__class__ is int else int(d) for d in extents])

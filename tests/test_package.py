@@ -155,6 +155,8 @@ COMPILER_ORDER = [
     "passes",
     "lower",
     "execute",
+    "rebinding",
+    "templates",
     "pipeline",
     "program",
 ]

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.rewrites.algebra import ALGEBRA, STABILISING
 from ..types import TensorType
@@ -30,7 +31,7 @@ from .fusion.concat_elision import ConcatElision
 from .fusion.epilogue import fuse_epilogues
 from .fusion.fuse import Fuser
 from .fusion.layout import Layouts
-from .lower.instruction_builder import Builder
+from .lower.instruction_builder import Builder, written
 from .passes.functionalize import FunctionalGraph
 from .passes.index_ranges import check_indexes
 from .passes.rewrite import simplify
@@ -38,8 +39,10 @@ from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.user_passes import Pass, UserPasses
+from .rebinding import Another, Decided, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
 from .schedule.order import schedule
+from .templates import VAIN, Templates
 
 Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
@@ -54,10 +57,69 @@ def compile_plan(
 ) -> Plan:
     """A plan for feeds of the `known` types. `inspect(stage, graph, results)` sees every stage: tests verify there.
     strict: with eager mode's bits, see `strict.py`. passes: of the user, see `user_passes.py`."""
+    decided = _decided(prepared, known, inspect, strict, passes)
+    return _scheduled(decided, prepared, known, strict, passes)
+
+
+def specialized_plan(
+    prepared: FunctionalGraph,
+    known: dict[Node, TensorType],
+    templates: Templates,
+    strict: bool = False,
+    passes: Sequence[Pass] = (),
+) -> tuple[Plan, str]:
+    """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
+    first trace of a program. templates: of earlier traces; it grows."""
+    if strict or passes:
+        return compile_plan(prepared, known, None, strict, passes), ""
+    types = [known[feed] for feed in prepared.feeds]
+    reason, axes = "", leading(prepared, known)
+    for template in templates.kept:
+        try:
+            swapped, equal = template.same(prepared)
+            try:
+                filler = template.values(types, equal)
+            except Unsuitable:
+                moved = changed(template.shapes, [kind.shape for kind in types])
+                axes = moved if moved else axes
+                raise
+            decided, write = template.filled(filler, swapped)
+        except Another:
+            continue
+        except Unsuitable as why:
+            reason = reason if reason else f"decisions made anew, because {why}"
+            continue
+        templates.keep(template)
+        same = template.shapes == [kind.shape for kind in types]
+        return _scheduled(decided, prepared, known, write=write), "" if same else "new shape, plan re-bound"
+    if templates.vain >= VAIN:
+        return compile_plan(prepared, known), reason
+    try:
+        template = Template(prepared, known, axes, partial(_decided, specialized=True), written)
+        decided, write = template.first()
+        plan = _scheduled(decided, prepared, known, write=write)
+    except (Unsuitable, StaticgradError):  # an error comes again, in numbers
+        templates.vain += 1
+        return compile_plan(prepared, known), reason
+    templates.add(template)
+    return plan, reason
+
+
+def _decided(
+    prepared: FunctionalGraph,
+    known: dict[Node, TensorType],
+    inspect: Inspect = None,
+    strict: bool = False,
+    passes: Sequence[Pass] = (),
+    specialized: bool = False,
+) -> Decided:
+    """All that comes before the schedule. specialized: extents are bound."""
     laws: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
     given = [f for f in prepared.feeds if f in prepared.graph]
-    graph, found = reduced(prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user=user)
+    graph, found = reduced(
+        prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user=user, specialized=specialized
+    )
     graph.finish()
     results = found[: len(prepared.results)]
     moved = dict(zip(given, found[len(results) :], strict=True))
@@ -70,13 +132,27 @@ def compile_plan(
     groups = fuser.run()
     groups, sums, decisions = fuse_epilogues(graph, groups, layouts, results)
     parts = ConcatElision(graph, groups, sums, layouts, results).place([value for _, value in assigns])
-    order = schedule(graph, groups, sums, layouts, fetches, assigns)
+    found = fuser.decisions + decisions
+    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, found, laws, parts, user.notes)
+
+
+def _scheduled(
+    decided: Decided,
+    prepared: FunctionalGraph,
+    known: dict[Node, TensorType],
+    strict: bool = False,
+    passes: Sequence[Pass] = (),
+    write: Writer = written,
+) -> Plan:
+    """The schedule, and the plan."""
+    graph, layouts, fetches = decided.graph, decided.layouts, decided.fetches
+    order = schedule(graph, decided.groups, decided.sums, layouts, fetches, decided.assigns)
     donate_buffers(order, layouts, fetches)
-    builder = Builder(graph, layouts, order, feeds, fetches)
+    builder = Builder(graph, layouts, order, decided.feeds, fetches, write=write)
     return Plan(
-        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns],
-        fuser.decisions + decisions + builder.decisions, laws, order.notes + parts + builder.notes, feeds, prepared.draws,
-        strict, user.notes, Stages(prepared, known, strict, tuple(passes)),
+        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in decided.assigns],
+        decided.decisions + builder.decisions, decided.laws, order.notes + decided.notes + builder.notes, decided.feeds,
+        prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
 
 
@@ -89,6 +165,7 @@ def reduced(
     strict: bool = False,
     inner: bool = False,
     user: UserPasses | None = None,
+    specialized: bool = False,
 ) -> tuple[Graph, list[Node]]:
     """The passes before layouts, for a program or (inner) the body of a loop or branch, into which passes of the user don't
     look."""
@@ -98,7 +175,7 @@ def reduced(
 
     loops = has_subgraphs(graph)
     stages: list[tuple[str, Stage]] = [
-        ("specialise", lambda g, r: specialize(g, r, known)),
+        *([] if specialized else [("specialise", lambda g, r: specialize(g, r, known))]),
         *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
         ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),

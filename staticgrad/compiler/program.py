@@ -13,6 +13,7 @@ from ..signals import module
 from ..types import TensorType
 from .passes.functionalize import functionalize
 from .passes.strict import check_numerics
+from .templates import Templates
 
 if TYPE_CHECKING:
     from .execute.plan import Plan
@@ -35,7 +36,12 @@ class Program:
         draws: int | None = None,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
+        templates: Templates | None = None,
     ):
+        """templates: of programs that may be the same but for extents."""
+        self.templates = Templates() if templates is None else templates
+        self.outcome = ""
+        """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
         self.prepared = functionalize(graph, fetches, feeds, effects, draws, self.strict)
@@ -80,5 +86,7 @@ class Program:
                     node: TensorType(array.shape, node.type.dtype)
                     for node, array in zip(ready.feeds, arrays, strict=True)
                 }
-                self.plans[key] = pipeline.compile_plan(ready, known, strict=self.strict, passes=self.passes)
+                self.plans[key], self.outcome = pipeline.specialized_plan(
+                    ready, known, self.templates, self.strict, self.passes
+                )
             return self.plans[key]

@@ -181,17 +181,21 @@ class Graph:
         return self._dag
 
     def reaching(self, targets: Iterable[Node], stop: frozenset[Node] | set[Node] = frozenset()) -> list[Node]:
-        """The targets and their ancestors, in order. The search does not pass the nodes in `stop`."""
-        wanted: set[Node] = set()
-        stack = list(targets)
-        while stack:
-            node = stack.pop()
-            if node not in wanted:
-                wanted.add(node)
-                if node not in stop:
-                    stack += node.inputs
-                    stack += node.after
+        """The targets and all that they need, in order; not looking behind the nodes in `stop`."""
+        wanted: set[Node] = set(targets)
+        for node in reversed(self.nodes):
+            if node in wanted and node not in stop:
+                wanted |= {*node.inputs, *node.after}
         return [node for node in self.nodes if node in wanted]
+
+    def part(self, nodes: list[Node]) -> Graph:
+        """A graph of some of these nodes, in their order: all that they read is among them."""
+        part = Graph(intern=self.intern)
+        part.nodes, part._members, part._interned = nodes, set(nodes), None
+        for node in nodes:
+            if node.name:
+                part._by_name.setdefault(node.name, node)
+        return part
 
     def users(self) -> dict[Node, list[Node]]:
         """For each node, the nodes that read it (once per operand position)."""

@@ -40,14 +40,20 @@ class Literal:
         return str(self.array.item()) if self.array.size == 1 else f"<{self.array.dtype} {self.array.shape}>"
 
 
-class Node:
+class _Fields:
+    """The fields of a node, while they can be set."""
+
+    __slots__ = ("__weakref__", "_key", "after", "attrs", "inputs", "name", "op", "type", "uniform", "where")
+
+
+class Node(_Fields):
     """One operation of a graph.
 
     inputs: operands in order, repeats allowed; after: nodes that have to run first (control edges); attrs: hashable
     values; where: the user's line. Nodes never change and may be shared by graphs.
     """
 
-    __slots__ = ("__weakref__", "_key", "after", "attrs", "inputs", "name", "op", "type", "uniform", "where")
+    __slots__ = ()
 
     op: OpDef
     inputs: tuple[Node, ...]
@@ -60,8 +66,8 @@ class Node:
     """Whether it is one number made of constants and extents, once the compiler has found out."""
     _key: Hashable | None
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         op: OpDef,
         inputs: tuple[Node, ...],
         attrs: Mapping[str, Any],
@@ -69,18 +75,14 @@ class Node:
         name: str = "",
         where: Where | None = None,
         after: tuple[Node, ...] = (),
-    ):
-        put = object.__setattr__
-        put(self, "op", op)
-        put(self, "inputs", inputs)
+    ) -> Node:
+        new: Any = _Fields()
         shared = attrs.__class__ is MappingProxyType  # another node's
-        put(self, "attrs", attrs if shared else MappingProxyType(dict(attrs)) if attrs else NO_ATTRS)
-        put(self, "type", type)
-        put(self, "name", name)
-        put(self, "where", where)
-        put(self, "after", after)
-        put(self, "uniform", None)
-        put(self, "_key", None)
+        new.attrs = attrs if shared else MappingProxyType(dict(attrs)) if attrs else NO_ATTRS
+        new.op, new.inputs, new.type, new.name, new.where, new.after = op, inputs, type, name, where, after
+        new.uniform = new._key = None
+        new.__class__ = cls  # frozen from now on; a call for each field would take most of the time
+        return new
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"nodes are frozen: can't set {name!r}; build another node instead")
@@ -106,7 +108,10 @@ class Node:
         """The key of interning. The type is part of it: a cast-free op keeps its dtype through its inputs only."""
         key = self._key
         if key is None:
-            key = self.op.name, self.inputs, tuple(sorted(self.attrs.items())) if self.attrs else (), self.type, self.after
+            kind: Hashable = self.type
+            if kind.__class__ is TensorType:  # tuples are compared without a call
+                kind = self.type.shape, self.type.dtype
+            key = self.op.name, self.inputs, tuple(sorted(self.attrs.items())) if self.attrs else (), kind, self.after
             object.__setattr__(self, "_key", key)
         return key
 

@@ -7,8 +7,7 @@ itself here (`frontends`), so that op records can be written above both modes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -94,11 +93,18 @@ def default_graph() -> Graph:
 GLOBAL_GRAPH = Graph()
 
 
-@contextmanager
-def lines_of(where: Where | None) -> Iterator[None]:
+class lines_of:
     """Nodes built in this context lead home to `where`: gradients name the line of their forward op."""
-    saved, state.where = state.where, where if where is not None else state.where
-    try:
-        yield
-    finally:
-        state.where = saved
+
+    __slots__ = ("saved", "where")
+
+    def __init__(self, where: Where | None):
+        self.where = where
+
+    def __enter__(self) -> None:
+        self.saved = state.where
+        if self.where is not None:
+            state.where = self.where
+
+    def __exit__(self, *error: object) -> None:
+        state.where = self.saved

@@ -20,10 +20,10 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
     operands = [operand_of(graph, arg, where) for arg in args]
     try:
         targets = promotion(op, operands)
-        nodes = tuple(
+        nodes = tuple([
             as_node(graph, operand, dtype, where) for operand, dtype in zip(operands, targets, strict=True)
-        )
-        result = op.infer(*(node.type for node in nodes), **attrs)
+        ])  # fmt: skip
+        result = op.infer(*[node.type for node in nodes], **attrs)
         result.check_size()
     except StaticgradError as error:
         raise located(error, op, operands, where) from None

@@ -51,11 +51,11 @@ def first_boolean(operands: Sequence[Any]) -> list[np.dtype]:
 
 def elementwise(*types: TensorType) -> TensorType:
     """Broadcast shape, dtype of the last operand (they were promoted to one, but for a condition in front)."""
-    return TensorType(broadcast_shapes(*(t.shape for t in types)), types[-1].dtype)
+    return TensorType(broadcast_shapes(*[t.shape for t in types]), types[-1].dtype)
 
 
 def compared(*types: TensorType) -> TensorType:
-    return TensorType(broadcast_shapes(*(t.shape for t in types)), bool_)
+    return TensorType(broadcast_shapes(*[t.shape for t in types]), bool_)
 
 
 def joint(*ranges: Range) -> Range:

@@ -230,7 +230,7 @@ def reshape(x: Any, *shape: Any) -> Any:
     if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
         shape = shape[0]
     try:
-        shape = tuple(map(index, shape))
+        shape = tuple([d if d.__class__ is int else index(d) for d in shape])
     except TypeError:
         raise ArgumentError(
             f"reshape: a shape is a tuple of integers, got {shape!r}", "write -1 for an extent that is unknown"

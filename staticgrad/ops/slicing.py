@@ -57,6 +57,8 @@ def _place(s: Any, extent: int) -> tuple[int, int]:
     """First position and step along an axis."""
     if isinstance(s, int):
         return s % extent if extent else 0, 1
+    if s == WHOLE:
+        return 0, 1
     start, _, step = slice(*s).indices(extent)
     return (start if extent else 0), step
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
+from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import TraceError
@@ -49,6 +50,8 @@ class CompiledFunction:
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.entries: dict[tuple[Any, ...], list[Specialization]] = {}
         self.recompiles: list[str] = []
+        self.templates = Templates()
+        """Of the compiler: decisions that other extents may share."""
         self.moving = 0
         """Traces that were made because a run itself had changed what the trace before had read."""
         self.latest: Specialization | None = None
@@ -221,6 +224,8 @@ class CompiledFunction:
             for step in reversed(undo):
                 step()
             raise
+        if entry.program.outcome:
+            why += f"; {entry.program.outcome}"
         self.recompiles.append(why)
         if moved:
             self.moving += 1
@@ -245,7 +250,7 @@ class CompiledFunction:
             return self.fn(*args, **kwargs)
 
         try:
-            return Specialization(call, tracer, watch.active(traced), watch, self.numerics, self.passes)
+            return Specialization(call, tracer, watch.active(traced), watch, self.numerics, self.passes, self.templates)
         except BaseException:
             watch.rewind()
             raise

@@ -13,6 +13,7 @@ from ..compiler.execute.fastcall import Spec
 from ..compiler.execute.many_runs import Steps
 from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
+from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
 from ..eager.tape import tick, touch
 from ..eager.tensor import Structure, Tensor, wrap
@@ -84,6 +85,7 @@ class Specialization:
         watch: Watch,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
+        templates: Templates | None = None,
     ):
         self.key = call.key
         self.grad_mode = modes.now.grad
@@ -126,8 +128,9 @@ class Specialization:
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
         fetches = [fetch.node for fetch in self.fetches]
         self.program = Program(
-            tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes
-        )
+            tracer.graph, fetches, feeds, effects, draws=tracer.graph.draws, numerics=numerics, passes=passes,
+            templates=templates,
+        )  # fmt: skip
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))
         self.facts = [_fact(tensor) for tensor in self.captured]

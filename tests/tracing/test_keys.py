@@ -41,7 +41,7 @@ ARGUMENTS = {
     "slice of columns": (scaled, [X[:, :2].copy()], [X[:, :2]], None),
     "big-endian": (scaled, [X], [X.astype(">f4")], None),
     "dtype": (scaled, [X], [X.astype(np.float64)], "x: dtype float64 instead of float32"),
-    "shape": (scaled, [X], [X[:2]], "x: shape (2, 4) instead of (3, 4)"),
+    "shape": (scaled, [X], [X[:2]], "x: shape (2, 4) instead of (3, 4); new shape, plan re-bound"),
     "both": (scaled, [X], [X[0].astype(int)], "x: dtype int64 instead of float32; x: shape (4,) instead of (3, 4)"),
     "requires_grad": (scaled, [sg.tensor(X)], [leaf(X)], "x: requires_grad True instead of False"),
     "number": (scaled, [X, 2], [X, 3], "by: 3 instead of 2"),

@@ -193,12 +193,17 @@ def _reordered(seen: Layout, shape: Sequence[int], target: Layout) -> Layout | N
     """The same where what is seen has the value's axes in another order."""
     if seen.shape != target.shape:
         return None
-    goes = {(d, s): to for d, s, to in zip(seen.shape, seen.strides, target.strides, strict=True) if d != 1}
+    goes = [(d, s, to) for d, s, to in zip(seen.shape, seen.strides, target.strides, strict=True) if d != 1]
     own = Layout.contiguous(tuple(shape)).strides
-    axes = [(d, s) for d, s in zip(shape, own, strict=True) if d != 1]
-    if sorted(axes) != sorted(goes):
+    strides = []
+    for d, s in zip(shape, own, strict=True):
+        to = next((to for e, t, to in goes if d == e and s == t), None) if d != 1 else 1
+        if to is None:
+            return None
+        strides.append(to)
+    if sum([d != 1 for d in shape]) != len(goes):
         return None
-    return _in_runs(Layout(tuple(shape), tuple(goes.get((d, s), 1) for d, s in zip(shape, own, strict=True)), target.offset))
+    return _in_runs(Layout(tuple(shape), tuple(strides), target.offset))
 
 
 def _in_runs(layout: Layout) -> Layout | None:

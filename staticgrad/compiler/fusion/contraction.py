@@ -77,7 +77,7 @@ class Contraction:
             if len(way) > FAR:
                 raise TooFar
         del way[last]
-        return sorted(way, key=_label)
+        return sorted(way, key=_label) if way else []
 
     def join(self, a: Node, b: Node, between: Sequence[ScheduleNode]) -> None:
         """Make one unit of those of two nodes. between: what lies between them."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import add
 
-from ...ir import Graph, Node, Pointwise, Reduction, View
+from ...ir import Graph, Native, Node, Pointwise, Reduction, View
 from ..backend.abi import MAX_BUFFERS
 from .contraction import Contraction, ScheduleNode, TooFar
 from .gather_fusion import gather_of
@@ -127,13 +127,18 @@ class Fuser:
         """One member of each group of scalar arithmetic, in the order in which they began."""
         self.decisions: list[Decision] = []
         for node in graph.nodes:
-            uniform(node)  # operands first: no recursion is deep
+            if node.uniform is None:
+                uniform(node)  # operands first: no recursion is deep
 
     def run(self) -> list[Group]:
+        natives = []
         for node in self.graph.nodes:
-            if isinstance(node.op.emit, Reduction):
+            kind = node.op.emit.__class__
+            if kind is Reduction:
                 self._walkable(node)
-        chosen = {n for choose in CHOICES for n in choose(self.graph.nodes, self.users, self.results, fusible)}
+            elif kind is Native:
+                natives.append(node)
+        chosen = {n for choose in CHOICES for n in choose(natives, self.users, self.results, fusible)}
         in_place = set(filter(self._readable, chosen))
         for node in self.graph.nodes:
             if node in in_place or (fusible(node) and not inlined(node)):
@@ -142,7 +147,12 @@ class Fuser:
         self._part_scatters()
         groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
         for group in groups:
-            group.outputs = [n for n in group.members if n in self.results or self._leaves(n, group)]
+            waiting = None if group.growth is None else group.growth.waiting
+            group.outputs = [
+                n
+                for n in group.members
+                if n in self.results or ((waiting is None or waiting[n]) and self._leaves(n, group))
+            ]
         for group in groups:
             for node in list(group.outputs):
                 self._recompute(node, group)
@@ -185,7 +195,7 @@ class Fuser:
             alone = domain_of([node], self.layouts)
             union = united(alone, growth.shared, self.layouts, self.position)
             before, early = group.domain, growth.tally[EARLY]
-            for n in {node, *union.kind}:
+            for n in {node, *union.changed}:
                 was = n is not node and before.rank[n] == SCALAR and n not in before.post
                 early += (union.kind[n] == SCALAR and n not in union.post) - was
             _check_scalars(early, len(group.members) + 1)
@@ -210,7 +220,9 @@ class Fuser:
         """A group of its own, then merged with its producers' groups, the latest first."""
         group = self.group_of[node] = self._alone(node)
         producers = [source for source in facts_of(node, self.layouts).sources if source in self.group_of]
-        for producer in sorted(producers, key=self.position.__getitem__, reverse=True):
+        if len(producers) > 1:
+            producers.sort(key=self.position.__getitem__, reverse=True)
+        for producer in producers:
             self._merge(producer, node)
         if is_scalar_work(node) and self.group_of[node] is group and len(group.members) == 1:
             self._join_scalars(node)
@@ -261,13 +273,14 @@ class Fuser:
         """Kernels over one space that read the same operand, element by element, read it once."""
         readers: dict[Node, dict[Group, Node]] = {}
         for node in self.graph.nodes:
-            group = self.group_of.get(node)
-            if group is None:
+            if node not in self.group_of:
                 continue
-            for seen, source in facts_of(node, self.layouts).operands:
-                if self.group_of.get(source) is not group and not inlined(source):
-                    whole = count(seen.type.shape) == group.domain.rows * (group.domain.columns or 1)
-                    if whole and seen.type.shape and self.layouts.at[seen].is_contiguous:
+            group = self.group_of[node]
+            size = group.domain.rows * (group.domain.columns or 1)
+            for seen, source in facts_of(node, self.layouts).members:
+                if source not in group.domain.rank:
+                    whole = seen.type.shape and count(seen.type.shape) == size
+                    if whole and self.layouts.at[seen].is_contiguous:
                         readers.setdefault(self.layouts.base[seen], {})[group] = group.members[-1]
         for groups in readers.values():
             first, *others = groups.values()
@@ -337,10 +350,8 @@ class Fuser:
         assert b is not None
         union = united(a.shared, b.shared, self.layouts, self.position)
         tally = list(map(add, a.tally, b.tally))
-        for node, kind in union.kind.items():
-            domain = a.shared.domain if node in a.shared.domain.rank else b.shared.domain
-            before, after = domain.rank[node], kind
-            old, new = _counts(node, before, node in domain.post), _counts(node, after, node in union.post)
+        for node, (kind, post) in union.changed.items():
+            old, new = _counts(node, kind, post), _counts(node, union.kind[node], node in union.post)
             tally = [t - x + y for t, x, y in zip(tally, old, new, strict=True)]
         members = len(small.members) + len(large.members)
         _check_scalars(tally[EARLY], members)
@@ -357,25 +368,20 @@ class Fuser:
 
     def _operands(self, small: Growth, large: Growth) -> tuple[int, dict[Node, int]]:
         """How many values the two read from outside, and how often each member of one is read by the other, as it is."""
-        count = large.operands
         taken: dict[Node, int] = {}
-
-        def read(source: Node, readers: Iterable[Node]) -> None:
-            positions = sum(reader.inputs.count(source) for reader in readers)
-            if positions:
-                taken[source] = positions
-
-        ours, theirs = small.shared, large.shared
-        for source, readers in ours.readers.items():
-            if source in theirs.domain.rank:
-                read(source, readers)
-            elif source not in ours.domain.rank and source not in theirs.readers:
-                count += 1
-        for source in ours.domain.rank:
-            if source in theirs.readers:
-                read(source, theirs.readers[source])
-                count -= 1
-        return count, taken
+        ours, theirs = small.shared.readers, large.shared.readers
+        read, known = ours.keys(), theirs.keys()
+        inside, outside = small.shared.domain.rank.keys(), large.shared.domain.rank.keys()
+        shared = inside & known
+        for readers, sources in ((ours, read & outside), (theirs, shared)):
+            for source in sources:
+                positions = 0
+                for reader in readers[source]:
+                    positions += reader.inputs.count(source)
+                if positions:
+                    taken[source] = positions
+        new = len(read - inside - outside - known)
+        return large.operands + new - len(shared), taken
 
     def _grow(self, trial: Trial) -> None:
         """Make the large group of a trial the union."""

@@ -7,11 +7,9 @@ the space of a set of nodes, or raises Misfit with the reason why they have none
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 
-from ...ir import Extent, Index, Layout, Node, Pointwise, Reduction
+from ...ir import Extent, Index, Layout, Native, Node, Pointwise, Reduction
 from .broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, FusionFailure, IterationDomain, fused_as, origin
 from .gather_fusion import assign_gather, choose_gathers, gather_of, rows_begin
 from .layout import Layouts, block_start, broadcast_strides, count, merged, real
@@ -49,9 +47,9 @@ CHOICES = (choose_paddings, choose_gathers, choose_scatters, choose_scans)
 
 def fusible(node: Node) -> bool:
     emit = node.op.emit
-    if isinstance(emit, Pointwise):
+    if emit.__class__ is Pointwise:
         return node.type.static
-    return isinstance(emit, Reduction)
+    return emit.__class__ is Reduction
 
 
 def uniform(node: Node) -> bool:
@@ -64,16 +62,21 @@ def uniform(node: Node) -> bool:
 
 
 def _uniform(node: Node) -> bool:
-    if node.type.size != 1:
-        return False
-    if isinstance(node.op.emit, Extent) or node.op.leaf == "constant":
+    for d in node.type.shape:
+        if d != 1:
+            return False
+    if node.op.emit.__class__ is Extent or node.op.leaf == "constant":
         return True
-    return isinstance(node.op.emit, Pointwise) and fusible(node) and all(uniform(origin(i)) for i in node.inputs)
+    return node.op.emit.__class__ is Pointwise and fusible(node) and all([uniform(origin(i)) for i in node.inputs])
 
 
 def inlined(node: Node) -> bool:
     """Has no storage: positions, extents, numbers, operands that are read for their shape."""
-    return isinstance(node.op.emit, (Index, Extent)) or node.op.leaf == "shape" or uniform(node)
+    known = node.uniform
+    if known or (known is None and uniform(node)):
+        return True
+    kind = node.op.emit.__class__
+    return kind is Index or kind is Extent or node.op.leaf == "shape"
 
 
 def classify(members: Sequence[Node], layouts: Layouts) -> IterationDomain:
@@ -84,15 +87,21 @@ def classify(members: Sequence[Node], layouts: Layouts) -> IterationDomain:
 class Facts:
     """What classification asks of a node whatever group it is in: found once a graph."""
 
-    __slots__ = ("lookup", "members", "operands", "partial", "scan", "scatter", "shape", "size", "sources", "walked", "window")
+    __slots__ = (
+        "accesses", "lookup", "members", "operands", "partial", "plain", "reduction", "runs", "scan", "scatter", "shape", "size",
+        "sources", "walked", "window",
+    )  # fmt: skip
 
-    def __init__(self, node: Node):
+    def __init__(self, node: Node, origins: Mapping[Node, Node]):
         emit = node.op.emit
-        reduction = isinstance(emit, Reduction)
-        self.operands = [(i, origin(i)) for i in node.inputs]
-        self.sources = list(dict.fromkeys(source for _, source in self.operands))
-        self.window, self.lookup, self.scatter = padding_of(node), gather_of(node), scatter_of(node)
-        self.scan = scan_of(node)
+        self.reduction = reduction = emit.__class__ is Reduction
+        self.operands = [(i, origins[i]) for i in node.inputs]
+        self.sources = list({source: None for _, source in self.operands})
+        self.window = self.lookup = self.scatter = self.scan = None
+        if emit.__class__ is Native:
+            self.window, self.lookup, self.scatter = padding_of(node), gather_of(node), scatter_of(node)
+            self.scan = scan_of(node)
+        self.plain = self.window is None and self.lookup is None and self.scatter is None and self.scan is None
         self.shape = node.inputs[0].type.shape if reduction else node.type.shape
         """Of what is walked."""
         self.size = count(self.shape)
@@ -108,9 +117,9 @@ class Facts:
         if self.scatter is not None:
             self.partial = spread_domain(node, self.scatter)
         self.walked = [
-            (seen, source, _mask_block(seen.type.shape, self.shape))
+            (seen, source, 0 if seen.type.shape == self.shape else _mask_block(seen.type.shape, self.shape))
             for seen, source in self.operands
-            if seen.type.size != 1 and not isinstance(seen.op.emit, Index) and seen.op.leaf != "generator"
+            if count(seen.type.shape) != 1 and seen.op.emit.__class__ is not Index and seen.op.leaf != "generator"
         ]
         """(operand as it is seen, its origin, from which axis on it is present throughout or absent throughout)"""
         self.members = [
@@ -119,13 +128,18 @@ class Facts:
             if not (source.op.leaf == "generator" or inlined(source))
         ]
         """Operands that lie in memory or are values of the group."""
+        self.runs: dict[Node, tuple[Layout, int | None]] = {}
+        """By operand, the first axis from which on its memory is walked by one stride, and the layout for which that holds."""
+        self.accesses: dict[tuple[Node, str, int, int | None], Layout] = {}
+        """Kinds and spaces in which an operand in memory can be walked, and the layout for which that holds."""
 
 
 def facts_of(node: Node, layouts: Layouts) -> Facts:
-    found = layouts.facts.get(node)
-    if found is None:
-        found = layouts.facts[node] = Facts(node)
-    return found
+    try:
+        return layouts.facts[node]
+    except KeyError:
+        found = layouts.facts[node] = Facts(node, layouts.origin)
+        return found
 
 
 # domains ------------------------------------------------------------------------------------------------------------
@@ -138,7 +152,7 @@ class GroupDomain:
     __slots__ = ("domain", "partial", "preferred", "readers", "scatters", "size", "widths")
 
     def __init__(
-        self, domain: IterationDomain, preferred: str, partial: tuple[int, int] | None, size: int, widths: Counter[int]
+        self, domain: IterationDomain, preferred: str, partial: tuple[int, int] | None, size: int, widths: dict[int, int]
     ):
         self.domain = domain
         self.preferred = preferred
@@ -171,7 +185,7 @@ def domain_of(members: Sequence[Node], layouts: Layouts) -> GroupDomain:
             continue
         shared = GroupDomain(domain, preferred, partial, size, widths)
         for node in members:
-            for source in facts_of(node, layouts).sources:
+            for source in layouts.facts[node].sources:
                 shared.readers.setdefault(source, []).append(node)
         return shared
     raise error
@@ -179,30 +193,39 @@ def domain_of(members: Sequence[Node], layouts: Layouts) -> GroupDomain:
 
 def _extents(
     members: Sequence[Node], inside: Container[Node], layouts: Layouts
-) -> tuple[int, int | None, tuple[int, int] | None, int, Counter[int]]:
+) -> tuple[int, int | None, tuple[int, int] | None, int, dict[int, int]]:
     """(rows, columns, and the fields of a domain): fixed by partial reductions, else by how operands broadcast; columns
     None when all is flat."""
-    facts = [facts_of(node, layouts) for node in members]
-    found = {f.partial for f in facts if f.partial is not None}
-    size, widths = max(f.size for f in facts), Counter[int]()
-    if len(found) > 1:
-        raise _different(found)
-    if found:
-        partial = found.pop()
+    known = layouts.facts
+    facts = [known[node] if node in known else facts_of(node, layouts) for node in members]
+    partial: tuple[int, int] | None = None
+    for f in facts:
+        if f.partial is not None and f.partial != partial:
+            if partial is not None:
+                raise _different([g.partial for g in facts if g.partial is not None])
+            partial = f.partial
+    size, widths = max([f.size for f in facts]), dict[int, int]()
+    if partial is not None:
         return *partial, partial, size, widths
     for node, f in zip(members, facts, strict=True):
         if f.size == size and (width := _width(node, f, inside, layouts)):
-            widths[width] += 1
+            widths[width] = widths.get(width, 0) + 1
     return *_split(size, widths), None, size, widths
 
 
 def _different(spaces: Iterable[tuple[int, int]]) -> FusionFailure:
-    return FusionFailure("they reduce over different spaces: " + ", ".join(f"{real(r)} x {real(c)}" for r, c in sorted(spaces)))
+    found: list[tuple[int, int]] = []
+    for space in spaces:
+        if space not in found:
+            found.append(space)
+    return FusionFailure("they reduce over different spaces: " + ", ".join(f"{real(r)} x {real(c)}" for r, c in sorted(found)))
 
 
 def _split(size: int, widths: Iterable[int]) -> tuple[int, int | None]:
-    columns = min(widths, default=None)
-    return (size, None) if columns is None else (size // columns, columns)
+    if not widths:
+        return size, None
+    columns = min(widths)
+    return size // columns, columns
 
 
 def _width(node: Node, facts: Facts, inside: Container[Node], layouts: Layouts) -> int:
@@ -212,28 +235,23 @@ def _width(node: Node, facts: Facts, inside: Container[Node], layouts: Layouts) 
 
 
 class Union:
-    """What becomes of two domains together. Nothing has changed before `commit`."""
+    """What becomes of two domains together. Nothing has changed before `commit`.
+
+    Kinds are copied: a group has few members, and a copy takes less than a question to either of two tables each time.
+    """
 
     def __init__(self, small: GroupDomain, large: GroupDomain):
         self.small, self.large = small, large
-        self.kind = _Kinds(small.domain.rank, large.domain.rank)
-        self.post = _Post(small.domain.post, large.domain.post)
+        self.kind: dict[Node, str] = {**large.domain.rank, **small.domain.rank}
+        self.post: set[Node] = {*large.domain.post, *small.domain.post}
+        self.changed: dict[Node, tuple[str, bool]] = {}
+        """Of nodes that are of another kind than before, or accumulated now and not before: both, as they were."""
         self.whole: GroupDomain | None = None
         """The union from nothing, where that is how it was found."""
         self.extents: tuple[int, int | None] = (0, None)
         self.partial: tuple[int, int] | None = None
         self.size = 0
-        self.widths: Counter[int] = Counter()
-
-    def __contains__(self, node: object) -> bool:
-        return node in self.small.domain.rank or node in self.large.domain.rank
-
-    def __len__(self) -> int:
-        return len(self.small.domain.rank) + len(self.large.domain.rank)
-
-    def __iter__(self) -> Iterator[Node]:
-        yield from self.small.domain.rank
-        yield from self.large.domain.rank
+        self.widths: dict[int, int] = {}
 
     def commit(self) -> None:
         """Make the large domain that of all nodes."""
@@ -244,50 +262,22 @@ class Union:
             return
         domain = large.domain
         domain.rows, domain.columns = self.extents
-        domain.rank.update(small.domain.rank)
-        domain.rank.update(self.kind)
-        domain.post.difference_update(self.kind)
-        domain.post.update(small.domain.post.difference(self.kind), self.post.added)
+        domain.rank, domain.post = self.kind, self.post
         large.partial, large.size, large.widths = self.partial, self.size, self.widths
         large.scatters = large.scatters or small.scatters
         for source, readers in small.readers.items():
-            large.readers.setdefault(source, []).extend(readers)
-
-
-class _Kinds(dict[Node, str]):
-    """Kinds that a union assigns anew, in front of those that two domains have."""
-
-    def __init__(self, small: dict[Node, str], large: dict[Node, str]):
-        super().__init__()
-        self.small, self.large = small, large
-
-    def __missing__(self, node: Node) -> str:
-        return self.small[node] if node in self.small else self.large[node]
-
-
-class _Post(set[Node]):
-    """The same for the accumulated values: `done` are the nodes that were assigned anew."""
-
-    def __init__(self, small: set[Node], large: set[Node]):
-        super().__init__()
-        self.small, self.large = small, large
-        self.done: set[Node] = set()
-        self.added: set[Node] = set()
-
-    def __contains__(self, node: object) -> bool:
-        return node in self.added if node in self.done else node in self.small or node in self.large
-
-    def add(self, node: Node) -> None:
-        self.added.add(node)
+            if source in large.readers:
+                large.readers[source] += readers
+            else:
+                large.readers[source] = readers
 
 
 def united(small: GroupDomain, large: GroupDomain, layouts: Layouts, position: Mapping[Node, int]) -> Union:
     """The union of two domains: that of all their nodes from nothing, without looking at all of them. Raises Misfit."""
     union = Union(small, large)
     meeting = [
-        (node, shared)
-        for shared, other in ((small, large), (large, small))
-        for node in _meeting(shared, other, small)
+        *((node, small) for node in _meeting(small, large)),
+        *((node, large) for node in _meeting(large, small)),
     ]
     _extents_together(union, meeting, layouts)
     rows, columns = union.extents
@@ -296,7 +286,7 @@ def united(small: GroupDomain, large: GroupDomain, layouts: Layouts, position: M
     dirty = {node for node, _ in meeting}
     for shared in (small, large):
         if (shared.domain.rows, shared.domain.columns) != (rows, columns):
-            dirty.update(shared.domain.rank)
+            dirty |= shared.domain.rank.keys()
     try:
         _assign_anew(union, dirty, layouts, position)
     except FusionFailure:
@@ -306,12 +296,10 @@ def united(small: GroupDomain, large: GroupDomain, layouts: Layouts, position: M
     return union
 
 
-def _meeting(shared: GroupDomain, other: GroupDomain, small: GroupDomain) -> list[Node]:
+def _meeting(shared: GroupDomain, other: GroupDomain) -> set[Node]:
     """The nodes of one domain that read those of the other."""
-    if shared is small:
-        read = [nodes for source, nodes in shared.readers.items() if source in other.domain.rank]
-        return list(dict.fromkeys(n for nodes in read for n in nodes))
-    return list(dict.fromkeys(n for source in other.domain.rank for n in shared.readers.get(source, ())))
+    readers = shared.readers
+    return {node for source in readers.keys() & other.domain.rank.keys() for node in readers[source]}
 
 
 def _extents_together(union: Union, meeting: Sequence[tuple[Node, GroupDomain]], layouts: Layouts) -> None:
@@ -319,52 +307,59 @@ def _extents_together(union: Union, meeting: Sequence[tuple[Node, GroupDomain]],
     if small.partial is not None and large.partial is not None and small.partial != large.partial:
         raise _different((small.partial, large.partial))
     union.partial = large.partial if small.partial is None else small.partial
-    union.size = max(small.size, large.size)
+    union.size = small.size if small.size > large.size else large.size
     if union.partial is not None:
         union.extents = union.partial
         return
-    for shared in (small, large):
-        if shared.size == union.size:
-            union.widths.update(shared.widths)
+    widths = dict(large.widths) if large.size == union.size else {}
+    if small.size == union.size:
+        for width, n in small.widths.items():
+            widths[width] = widths.get(width, 0) + n
     for node, shared in meeting:
         facts = facts_of(node, layouts)
         if facts.size == union.size:
             before = _width(node, facts, shared.domain.rank, layouts)
-            after = _width(node, facts, union, layouts)
+            after = _width(node, facts, union.kind, layouts)
             if before != after:
-                union.widths[before] -= 1
-                union.widths[after] += 1
-    union.widths = +union.widths
-    union.widths.pop(0, None)
+                widths[before] = widths.get(before, 0) - 1
+                widths[after] = widths.get(after, 0) + 1
+    union.widths = {width: n for width, n in widths.items() if width and n > 0}
     union.extents = _split(union.size, union.widths)
 
 
 def _assign_anew(union: Union, dirty: set[Node], layouts: Layouts, position: Mapping[Node, int]) -> None:
     """Kinds of these nodes, and of those that read one whose kind has changed, in the order of the graph."""
     rows, columns = union.extents
-    domain = IterationDomain(rows, columns, union.kind, union.post)
+    kind, post, changed = union.kind, union.post, union.changed
+    domain = IterationDomain(rows, columns, kind, post)
     waiting = [(position[node], node) for node in dirty]
     heapq.heapify(waiting)
     while waiting:
         node = heapq.heappop(waiting)[1]
-        before = union.kind[node], node in union.post
-        union.post.done.add(node)
-        _assign(node, domain, union, layouts, ROW)
-        if (union.kind[node], node in union.post) != before:
+        before = kind[node], node in post
+        post.discard(node)
+        _assign(node, domain, kind, layouts, ROW)
+        if kind[node] != before[0] or (node in post) is not before[1]:
+            changed[node] = before
             for shared in (union.small, union.large):
-                for reader in shared.readers.get(node, ()):
-                    if reader not in dirty:
-                        dirty.add(reader)
-                        heapq.heappush(waiting, (position[reader], reader))
+                if node in shared.readers:
+                    for reader in shared.readers[node]:
+                        if reader not in dirty:
+                            dirty.add(reader)
+                            heapq.heappush(waiting, (position[reader], reader))
 
 
 def _from_nothing(union: Union, layouts: Layouts, position: Mapping[Node, int]) -> Union:
-    union.whole = domain_of(sorted(union, key=position.__getitem__), layouts)
-    union.kind.clear()
-    union.kind.update(union.whole.domain.rank)
-    union.post.done.update(union.kind)
-    union.post.added = union.whole.domain.post
-    union.extents = union.whole.domain.rows, union.whole.domain.columns
+    small, large = union.small.domain, union.large.domain
+    union.whole = domain_of(sorted(union.kind, key=position.__getitem__), layouts)
+    domain = union.whole.domain
+    union.kind, union.post, union.extents = domain.rank, domain.post, (domain.rows, domain.columns)
+    union.changed = {}
+    for node, kind in domain.rank.items():
+        before = small if node in small.rank else large
+        was = before.rank[node], node in before.post
+        if was != (kind, node in domain.post):
+            union.changed[node] = was
     return union
 
 
@@ -381,21 +376,29 @@ def _block(node: Node, facts: Facts, inside: Container[Node], layouts: Layouts) 
     k = 0
     for seen, source, mask in facts.walked:
         if source not in inside:
-            run = _run(layouts.at[seen], shape)
+            run = _run(seen, facts, layouts)
             if run is None:
                 raise FusionFailure("an operand does not broadcast to the result")
-            k = max(k, run)
-        k = max(k, mask)
+            if run > k:
+                k = run
+        if mask > k:
+            k = mask
     if layouts.base[node] is not node and shape == node.type.shape:  # a part, whose rows may lie apart
         k = max(k, block_start(shape, layouts.at[node].strides))
     return k
 
 
-@lru_cache(maxsize=4096)
-def _run(at: Layout, shape: tuple[int, ...]) -> int | None:
+def _run(seen: Node, facts: Facts, layouts: Layouts) -> int | None:
     """The first axis from which on memory is walked by one stride; None where it does not broadcast to the shape."""
-    strides = broadcast_strides(at, shape)
-    return None if strides is None else block_start(shape, strides)
+    at = layouts.at[seen]
+    if seen in facts.runs:
+        known, run = facts.runs[seen]
+        if known is at:
+            return run
+    strides = broadcast_strides(at, facts.shape)
+    run = None if strides is None else block_start(facts.shape, strides)
+    facts.runs[seen] = at, run
+    return run
 
 
 def _mask_block(t: tuple[int, ...], shape: tuple[int, ...]) -> int:
@@ -418,39 +421,48 @@ def _mask_block(t: tuple[int, ...], shape: tuple[int, ...]) -> int:
 
 
 def _assign(node: Node, domain: IterationDomain, inside: Collection[Node], layouts: Layouts, preferred: str) -> None:
-    facts = facts_of(node, layouts)
-    operands = facts.operands
-    if isinstance(node.op.emit, Reduction):
-        domain.rank[node] = _reduced(node, operands[0], domain, inside, layouts)
+    known = layouts.facts
+    facts = known[node] if node in known else facts_of(node, layouts)
+    rank, post = domain.rank, domain.post
+    if facts.reduction:
+        rank[node] = _reduced(node, facts, domain, inside, layouts)
         return
-    if facts.window is not None:
-        assign_padding(node, facts.window, domain, inside, layouts)
+    if not facts.plain:
+        _assign_indirect(node, facts, domain, inside, layouts)
         return
-    if facts.lookup is not None:
-        assign_gather(node, facts.lookup, domain, inside, layouts)
-        return
-    if facts.scan is not None:
-        _assign_scan(node, operands[0], domain, inside, layouts)
-        return
-    scatter = facts.scatter
-    if scatter is not None:
-        values = node.inputs[scatter.values]
-        assign_scatter(node, scatter, domain, inside)
-        if origin(values) not in inside:
-            access_check(values, values.type.shape, FULL, domain, layouts)
-        return
-    kind = _pointwise_kind(node, operands, domain, inside, preferred)
-    domain.rank[node] = kind
-    late = [o for _, o in operands if o in domain.post]
-    if late:
-        if kind != SCALAR:
-            raise FusionFailure(f"it needs the finished {late[0].op.name} of all rows")
-        domain.post.add(node)
+    rank[node] = kind = _pointwise_kind(node, facts, domain, inside, preferred)
+    if post:
+        for _, source in facts.operands:
+            if source in post:
+                if kind != SCALAR:
+                    raise FusionFailure(f"it needs the finished {source.op.name} of all rows")
+                post.add(node)
+                break
     for seen, source in facts.members:
         if source in inside:
-            _check_member(seen, domain.rank[source], node.type.shape, kind, domain)
-        else:
-            access_check(seen, node.type.shape, kind, domain, layouts)
+            other = rank[source]
+            if other != SCALAR and (other != kind or seen.type.shape != node.type.shape):
+                _check_member(seen, other, node.type.shape, kind, domain)
+        elif kind != SCALAR or seen.type.shape:
+            _check_access(seen, node.type.shape, kind, facts, domain, layouts)
+
+
+def _assign_indirect(
+    node: Node, facts: Facts, domain: IterationDomain, inside: Collection[Node], layouts: Layouts
+) -> None:
+    """Where elements of operands are read, or added to those of the result, at other positions."""
+    if facts.window is not None:
+        assign_padding(node, facts.window, domain, inside, layouts)
+    elif facts.lookup is not None:
+        assign_gather(node, facts.lookup, domain, inside, layouts)
+    elif facts.scan is not None:
+        _assign_scan(node, facts.operands[0], domain, inside, layouts)
+    else:
+        assert facts.scatter is not None
+        values = node.inputs[facts.scatter.values]
+        assign_scatter(node, facts.scatter, domain, inside)
+        if origin(values) not in inside:
+            access_check(values, values.type.shape, FULL, domain, layouts)
 
 
 def _assign_scan(
@@ -465,43 +477,42 @@ def _assign_scan(
     domain.rank[node] = FULL
 
 
-def _pointwise_kind(
-    node: Node, operands: list[tuple[Node, Node]], domain: IterationDomain, inside: Container[Node], preferred: str
-) -> str:
+def _pointwise_kind(node: Node, facts: Facts, domain: IterationDomain, inside: Container[Node], preferred: str) -> str:
     shape = node.type.shape
     if not shape:
         return SCALAR
-    for seen, source in operands:
+    for seen, source in facts.operands:
         if source in inside and seen.type.shape == shape and source not in domain.post:
             return domain.rank[source]
-    kinds = _kinds_of(count(shape), domain)
+    kinds = _kinds_of(facts.size, domain)
     if not kinds:
         raise FusionFailure(f"its shape {shape} is not of the space {domain}")
     return preferred if preferred in kinds and FULL not in kinds else kinds[0]
 
 
 def _kinds_of(size: int, domain: IterationDomain) -> list[str]:
-    if domain.columns is None:
-        return [ROW] if size == domain.rows else [SCALAR] if size == 1 else []
-    sizes = ((FULL, domain.rows * domain.columns), (ROW, domain.rows), (COL, domain.columns), (SCALAR, 1))
+    rows, columns = domain.rows, domain.columns
+    if columns is None:
+        return [ROW] if size == rows else [SCALAR] if size == 1 else []
+    sizes = ((FULL, rows * columns), (ROW, rows), (COL, columns), (SCALAR, 1))
     return [kind for kind, n in sizes if size == n]
 
 
-def _reduced(node: Node, operand: tuple[Node, Node], domain: IterationDomain, inside: Container[Node], layouts: Layouts) -> str:
-    seen, source = operand
-    shape, axis = seen.type.shape, node.attrs["axis"]
+def _reduced(node: Node, facts: Facts, domain: IterationDomain, inside: Container[Node], layouts: Layouts) -> str:
+    seen, source = facts.operands[0]
+    shape, axis = facts.shape, node.attrs["axis"]
     if source in domain.post:
         raise FusionFailure(f"it needs the finished {source.op.name} of all rows")
     everything = len(axis) == len(shape)
     if source in inside:
         kind = domain.rank[source]
     else:
-        kinds = _kinds_of(count(shape), domain)
+        kinds = _kinds_of(facts.size, domain)
         kind = kinds[0] if kinds else ""
         if kind not in (FULL, ROW):
             raise FusionFailure(f"its operand {shape} is not of the space {domain}")
-        if not inlined(source):
-            access_check(seen, shape, kind, domain, layouts)
+        if facts.members:
+            _check_access(seen, shape, kind, facts, domain, layouts)
     if everything:
         if kind not in (FULL, ROW):
             raise FusionFailure("it reduces a value that is not one per row")
@@ -539,6 +550,16 @@ def _check_member(seen: Node, kind: str, shape: tuple[int, ...], user: str, doma
         if (kind == ROW and row) or (kind == COL and col):
             return
     raise FusionFailure(f"a {kind} value of shape {t} does not lie along the {kind}s of {shape}")
+
+
+def _check_access(
+    seen: Node, shape: Sequence[int], kind: str, facts: Facts, domain: IterationDomain, layouts: Layouts
+) -> None:
+    """The same for an operand, which is asked for once in a space."""
+    key, at = (seen, kind, domain.rows, domain.columns), layouts.at[seen]
+    if key not in facts.accesses or facts.accesses[key] is not at:
+        access_check(seen, shape, kind, domain, layouts)
+        facts.accesses[key] = at
 
 
 def access_check(seen: Node, shape: Sequence[int], kind: str, domain: IterationDomain, layouts: Layouts) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...ir import Graph, Layout, Node, View
+from ...ir import Graph, Index, Layout, Node, View
 
 ZERO = 2**61 - 1
 """Stands for an extent of 0 when spaces are compared: a prime, so products keep telling them apart, and larger than any
@@ -18,7 +18,7 @@ def extent(d: int) -> int:
 
 
 def count(shape: Sequence[int]) -> int:
-    return math.prod(map(extent, shape))
+    return math.prod(map(extent, shape)) if 0 in shape else math.prod(shape)
 
 
 def real(n: int) -> int:
@@ -38,13 +38,19 @@ class Layouts:
         self.at: dict[Node, Layout] = {}
         self.copies: dict[Node, tuple[Node, Layout]] = {}
         """For each copied view, the base and the layout of the elements that it takes."""
+        self.origin: dict[Node, Node] = {}
+        """For each node, the one whose elements it has in the same order: see `broadcast_rank.origin`."""
         self.facts: dict[Node, Any] = {}
         """What `iteration_domain.py` knows of single nodes."""
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
         for node in graph.nodes:
-            if isinstance(node.op.emit, View):
-                layout = node.op.emit.rule(node, self.at[node.inputs[0]])
+            emit = node.op.emit
+            self.origin[node] = node
+            if isinstance(emit, View):
+                if emit.keeps_order and not isinstance(node.inputs[0].op.emit, Index):
+                    self.origin[node] = self.origin[node.inputs[0]]
+                layout = emit.rule(node, self.at[node.inputs[0]])
                 if layout is not None:
                     self.base[node], self.at[node] = self.base[node.inputs[0]], layout
                     continue
@@ -63,7 +69,10 @@ class Layouts:
 
 def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides over `shape`, 0 where the operand is repeated; None when it does not broadcast to it."""
-    if len(layout.shape) > len(shape):
+    if layout.shape == shape:
+        if 1 not in shape:
+            return layout.strides
+    elif len(layout.shape) > len(shape):
         return None
     lead = len(shape) - len(layout.shape)
     extents, strides = (1,) * lead + layout.shape, (0,) * lead + layout.strides

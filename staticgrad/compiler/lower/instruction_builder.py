@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..backend import kernel_cache
 from ..backend.abi import STATUS_WORDS
 from ..codegen.parameters import BufferRef, KernelSource
 from ..codegen.row_tiling import writer_for
+from ..fusion.fuse import Group
 from ..fusion.iteration_domain import inlined
 from ..fusion.layout import Layouts, collapse
 from ..runtime import thread_pool
@@ -31,6 +32,11 @@ PARALLEL_WORK = 150_000
 CALLS = {**indexed_moves.CALLS, **matmul.CALLS}
 
 
+def written(group: Group, layouts: Layouts, place: dict[Node, Node], number: dict[Node, int]) -> KernelSource:
+    """The kernel of a group."""
+    return writer_for(group, layouts)(group, layouts, place, number).write("kernel")
+
+
 class Builder(ControlFlowLowering):
     """Makes rows and slots for a schedule."""
 
@@ -44,9 +50,11 @@ class Builder(ControlFlowLowering):
         outer: Builder | None = None,
         given: Mapping[Node, Buffer] = MappingProxyType({}),
         lanes: int = 0,
+        write: Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource] | None = None,
     ):
         """outer: for the body of a loop or branch, the builder around it; given: the memory of the body's leaves; lanes:
-        how many threads share the batch of a loop, if any do."""
+        how many threads share the batch of a loop, if any do; write: writes the kernel of a group."""
+        self.write = written if write is None else write
         self.graph, self.layouts, self.schedule = graph, layouts, plan
         self.number = {node: i for i, node in enumerate(graph.nodes)}
         self.feed_index = {node: i for i, node in enumerate(feeds)}
@@ -244,8 +252,7 @@ class Builder(ControlFlowLowering):
 
     def _kernel(self, unit: ScheduleNode) -> None:
         assert unit.group is not None
-        body = writer_for(unit.group, self.layouts)
-        kernel = body(unit.group, self.layouts, self.schedule.place, self.number).write("kernel")
+        kernel = self.write(unit.group, self.layouts, self.schedule.place, self.number)
         chunks = self._chunks(kernel.work, kernel.rows)
         sizes = list(kernel.sizes)
         if kernel.chunked:

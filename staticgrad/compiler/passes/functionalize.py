@@ -65,7 +65,7 @@ def functionalize(
         if node.op.equals is not None and not strict:
             copies[node] = copies[node.inputs[node.op.equals]]
             continue
-        attrs, inputs = node.attrs, tuple(copies[i] for i in node.inputs)
+        attrs, inputs = node.attrs, tuple([copies[i] for i in node.inputs])
         if node.op.effect == "read":
             copies[node] = _visible(node, copies, position, fed)
         elif node.op.effect == "assign":
@@ -101,13 +101,8 @@ def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool
 
 
 def _cut(graph: Graph, results: Sequence[Node]) -> Graph:
-    """The nodes that the results read: a variable that is only assigned needs no value, nor does a node that ran for its order
-    alone."""
-    live = Graph(intern=graph.intern)
-    for node in graph.reaching(results):
-        live.append(node)
-    live.finish()
-    return live
+    """What the results read: a variable that is only assigned needs no value, nor does what ran for its order alone."""
+    return graph.part(graph.reaching(results))
 
 
 def _true() -> dict[str, Any]:

@@ -24,11 +24,16 @@ def check_indexes(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[No
     order = graph.reaching(results)
     if not _trusting(order):
         return graph, {node: node for node in order}
-    checks = _Checks()
-    new = Graph(intern=True)
-    moved: dict[Node, Node] = {}
-    checks.copy(order, {node: node.type for node in order}, new, moved, {})
-    return (new, moved) if checks.added else (graph, {node: node for node in order})
+    types = {node: node.type for node in order}
+    same = {node: node for node in order}
+    try:
+        _Checks().copy(order, types, None, same, {})
+    except _Unproven:
+        new = Graph(intern=True)
+        moved: dict[Node, Node] = {}
+        _Checks().copy(order, types, new, moved, {})
+        return new, moved
+    return graph, same
 
 
 def _trusting(nodes: Iterable[Node]) -> bool:
@@ -44,36 +49,51 @@ def _bodies(node: Node) -> dict[str, Subgraph]:
     return {key: value for key, value in node.attrs.items() if isinstance(value, Subgraph)}
 
 
+class _Unproven(Exception):
+    """An index may be out of range."""
+
+
 class _Checks:
-    """One walk over a graph and its bodies."""
+    """One walk over a graph and its bodies. Without a graph to add nodes to, it looks whether a check is needed."""
 
     def __init__(self) -> None:
         self.added = 0
         self.done: dict[tuple[Subgraph, tuple[TensorType, ...], tuple[Range, ...]], tuple[Subgraph, list[Range]]] = {}
 
     def copy(
-        self, order: Sequence[Node], types: Types, new: Graph, moved: dict[Node, Node], ranges: dict[Node, Range]
+        self, order: Sequence[Node], types: Types, new: Graph | None, moved: dict[Node, Node], ranges: dict[Node, Range]
     ) -> None:
-        """Add the nodes to `new`. `moved` and `ranges` begin with parameters, and grow."""
+        """Add the nodes to `new`. `moved` and `ranges` begin with parameters, and grow. Raises _Unproven without `new`."""
         made: dict[Node, list[Range]] = {}
         for node in order:
-            inputs, attrs = [moved[i] for i in node.inputs], dict(node.attrs)
             given = [ranges.get(i) for i in node.inputs]
             kinds = [types[i] for i in node.inputs]
+            attrs = node.attrs
             if isinstance(node.op.emit, Region):
-                found = {key: self.body(body, node, key, kinds, given) for key, body in _bodies(node).items()}
-                attrs.update({key: body for key, (body, _) in found.items()})
+                found = {key: self.body(body, node, key, kinds, given, new is None) for key, body in _bodies(node).items()}
+                attrs = {**attrs, **{key: body for key, (body, _) in found.items()}}
                 made[node] = _results(node, kinds, found)
             elif isinstance(node.op.emit, Result):
                 numbers = made[node.inputs[0]]
                 index = node.attrs["index"]
                 ranges[node] = numbers[index] if index < len(numbers) else None
             else:
-                ranges[node] = _range(node, kinds, given)
+                numbers_of = _range(node, kinds, given)
+                if numbers_of is not None:
+                    ranges[node] = numbers_of
+            unproven = []
             if node.op.indexes is not None:
-                for number, table, axis in node.op.indexes(kinds, node.attrs):
-                    if not _within(given[number], kinds[number], kinds[table].shape[axis]):
-                        inputs[number] = self.check(new, inputs[number], inputs[table], axis, node)
+                unproven = [
+                    index for index in node.op.indexes(kinds, node.attrs)
+                    if not _within(given[index[0]], kinds[index[0]], kinds[index[1]].shape[index[2]])
+                ]  # fmt: skip
+            if new is None:
+                if unproven:
+                    raise _Unproven
+                continue
+            inputs = [moved[i] for i in node.inputs]
+            for number, table, axis in unproven:
+                inputs[number] = self.check(new, inputs[number], inputs[table], axis, node)
             moved[node] = new.add(node.op, tuple(inputs), attrs, node.type, node.name, node.where)
 
     def check(self, new: Graph, index: Node, table: Node, axis: int, reader: Node) -> Node:
@@ -82,7 +102,7 @@ class _Checks:
         return new.add(REGISTRY["bounded"], (index, table), {"axis": axis, "low": -1}, kind, "", reader.where)
 
     def body(
-        self, body: Subgraph, node: Node, key: str, types: Sequence[TensorType], given: Sequence[Range]
+        self, body: Subgraph, node: Node, key: str, types: Sequence[TensorType], given: Sequence[Range], dry: bool
     ) -> tuple[Subgraph, list[Range]]:
         """A body with its checks, and the ranges of its results."""
         kinds, known = _operands(node, key, types), _operands(node, key, given)
@@ -96,14 +116,15 @@ class _Checks:
         name = body, tuple(kinds), tuple(known)
         if name not in self.done:
             before = self.added
-            new, ranges = Graph(intern=True), dict(zip(body.params, known, strict=True))
-            moved = {p: new.add(p.op, (), p.attrs, p.type, p.name, p.where) for p in body.params}
+            new, ranges = None if dry else Graph(intern=True), dict(zip(body.params, known, strict=True))
+            moved = {}
+            if new is not None:
+                moved = {p: new.add(p.op, (), p.attrs, p.type, p.name, p.where) for p in body.params}
             self.copy(body.nodes, body.types(kinds), new, moved, ranges)
             found = [ranges.get(result) for result in body.results]
-            same = self.added == before
-            self.done[name] = (
-                body if same else Subgraph(new, [moved[p] for p in body.params], [moved[r] for r in body.results]), found
-            )  # fmt: skip
+            if new is not None and self.added > before:
+                body = Subgraph(new, [moved[p] for p in body.params], [moved[r] for r in body.results])
+            self.done[name] = body, found
         return self.done[name]
 
 

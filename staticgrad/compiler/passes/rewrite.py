@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir import Graph, Node
-from ...operators import Symbol, lines_of
+from ...operators import Symbol, state
 from ...ops.rewrites.algebra import RewriteRule
 from .specialize import copy, rebuild
 
@@ -31,19 +31,24 @@ def simplify(
         if not candidates:
             return None
         operands = [Symbol(new, i) for i in node.inputs]
-        with lines_of(node.where):
+        saved = state.where  # as `lines_of` does, whose calls would take longer than most laws
+        if node.where is not None:
+            state.where = node.where
+        try:
             for law in candidates:
                 found = law.apply(node, *operands)
                 if found is not None and found.node is not node:
                     if log is not None:
                         log.append((law.name, node.op.name))
                     return found.node
+        finally:
+            state.where = saved
         return None
 
-    def settled(node: Node, new: Graph) -> Node:
+    def settled(node: Node, other: Node, new: Graph) -> Node:
         """A law may build several nodes: those below the top are settled too, operands first. No call for each of them:
         they may be deeper than Python's stack."""
-        waiting = [(node, node, 0)]  # the requested node, its present form, rules applied
+        waiting = [(node, other, 1)]  # the requested node, its present form, rules applied
         while waiting:
             asked, now, applied = waiting.pop()
             if asked in seen:
@@ -65,9 +70,27 @@ def simplify(
         return seen[node]
 
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
-        return settled(copy(new, node, inputs), new)
+        now = copy(new, node, inputs)
+        if now in seen:
+            return seen[now]
+        other = better(now, new) if now.op.name in by_op or everywhere else None
+        if other is None:  # its operands are settled
+            seen[now] = now
+            return now
+        return settled(now, other, new)
 
     graph, first = rebuild(graph, results, rewrite)
     seen.clear()  # the functions refer to one another, and would keep all nodes until Python looks for cycles
-    live, second = rebuild(graph, [first[r] for r in results], copy)  # without nodes that rules made unused
-    return live, {old: second[new] for old, new in first.items() if new in second}
+    order = graph.reaching([first[r] for r in results])  # without what the laws left behind
+    if any([node.op.shape_only and _takes_values(node) for node in order]):
+        live, second = rebuild(graph, [first[r] for r in results], copy)
+        return live, {old: second[new] for old, new in first.items() if new in second}
+    if len(order) == len(graph.nodes):
+        return graph, first
+    wanted = set(order)
+    return graph.part(order), {old: new for old, new in first.items() if new in wanted}
+
+
+def _takes_values(node: Node) -> bool:
+    """Whether an operand that is read for its shape is a value."""
+    return any(node.inputs[p].op.leaf != "shape" for p in node.op.shape_only if p < len(node.inputs))

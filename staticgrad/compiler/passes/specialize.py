@@ -6,7 +6,6 @@ Inputs of which an op reads only the shape become `shape` leaves: no value is co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import is_
 from typing import Any
 
 from ...errors import StaticgradError
@@ -20,10 +19,14 @@ Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
 def rebuild(graph: Graph, results: Sequence[Node], rewrite: Rewrite) -> tuple[Graph, dict[Node, Node]]:
     """A copy of the ancestors of `results`: the new graph, and the copy of each node. Each node is
     placed as `rewrite(new graph, old node, new inputs)` says. It interns if the other does."""
-    new = Graph(intern=graph.intern)
+    return _rebuilt(graph.reaching(results), graph.intern, rewrite)
+
+
+def _rebuilt(order: Sequence[Node], intern: bool, rewrite: Rewrite) -> tuple[Graph, dict[Node, Node]]:
+    new = Graph(intern=intern)
     copies: dict[Node, Node] = {}
-    for node in graph.reaching(results):
-        copies[node] = rewrite(new, node, tuple(map(copies.__getitem__, node.inputs)))
+    for node in order:
+        copies[node] = rewrite(new, node, tuple([copies[i] for i in node.inputs]))
     return new, copies
 
 
@@ -35,14 +38,17 @@ def copy(new: Graph, node: Node, inputs: tuple[Node, ...], *, check: bool = Fals
     only = node.op.shape_only
     if only:
         inputs = tuple(shape_leaf(new, i.type) if p in only else i for p, i in enumerate(inputs))
-    if check:
-        _typed(node, inputs)
-    known = node.type.static  # a body's nodes may be typed before its parameters are known
-    if known and not node.after and all(map(is_, inputs, node.inputs)):
-        return new.append(node)
-    if known and all(a is b or a.type == b.type for a, b in zip(inputs, node.inputs, strict=True)):
-        return new.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
-    return new.add(node.op, inputs, node.attrs, _typed(node, inputs), node.name, node.where)
+    found = _typed(node, inputs) if check else None
+    if node.type.static:  # a body's nodes may be typed before its parameters are known
+        if inputs == node.inputs and not node.after:
+            return new.append(node)
+        for a, b in zip(inputs, node.inputs, strict=True):
+            if a.type is not b.type and a.type != b.type:
+                break
+        else:
+            return new.add(node.op, inputs, node.attrs, node.type, node.name, node.where)
+    kind = _typed(node, inputs) if found is None else found
+    return new.add(node.op, inputs, node.attrs, kind, node.name, node.where)
 
 
 def _typed(node: Node, inputs: tuple[Node, ...]) -> TensorType:
@@ -79,15 +85,22 @@ def expand(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Nod
     moved = {node: node for node in graph.nodes}
 
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
-        if not _expandable(node):
+        if node not in waiting:
             return copy(new, node, inputs)
         with lines_of(node.where):
             return _definition(node, [Symbol(new, i) for i in inputs]).node
 
-    while any(map(_expandable, graph.reaching([moved[r] for r in results]))):
-        graph, step = rebuild(graph, [moved[r] for r in results], rewrite)
+    while True:
+        order = graph.reaching([moved[r] for r in results])
+        waiting = {node for node in order if node.op.emit.__class__ in DEFINED and _expandable(node)}
+        if not waiting:
+            return graph, moved
+        graph, step = _rebuilt(order, graph.intern, rewrite)
         moved = {old: step[new] for old, new in moved.items() if new in step}
-    return graph, moved
+
+
+DEFINED = frozenset({Expand, Reduction, View})
+"""Kinds of ops that may be written in other ops."""
 
 
 def _expandable(node: Node) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from ...ir import REGISTRY, Native, Node, Pointwise, Region, View
 from ...operators import F, Symbol, append
 from ...operators import apply as apply_op
+from ...types import broadcast_shapes
 from ..leaves import constant, constant_of
 from ..softmax import safe_top
 from .loop_rules import parts_of_a_whole, slice_of_elements
@@ -86,7 +87,7 @@ def _inside_broadcast(node: Node, *inputs: Any) -> Any:
     if not isinstance(node.op.emit, Pointwise) or node.op.shape_only:
         return None
     sources = [_source(i) for i in inputs]
-    smaller = np.broadcast_shapes(*(s.shape for s in sources))
+    smaller = broadcast_shapes(*[s.shape for s in sources])
     result = apply_op(node.op, *sources, **node.attrs)
     return result if smaller == node.type.shape else F.broadcast_to(result, node.type.shape)
 

@@ -150,6 +150,8 @@ def _interval(node: Node) -> tuple[int, int, int] | None:
     """(axis, start, stop) of a slice that is whole along all other axes; None for others."""
     found = None
     for axis, (s, extent) in enumerate(zip(node.attrs["slices"], node.type.shape, strict=False)):
+        if not isinstance(s, int) and s[0] in (None, 0) and s[1] in (None, extent) and s[2] in (None, 1):
+            continue
         start, stop, step = (s % extent, s % extent + 1, 1) if isinstance(s, int) else slice(*s).indices(extent)
         if step != 1:
             return None

@@ -49,8 +49,10 @@ def test_unions_of_random_programs(monkeypatch: pytest.MonkeyPatch, start: int):
             assert str(caught.value) == expected
             raise caught.value
         union = united(small, large, layouts, position)
-        kind = {node: union.kind[node] for node in union}
-        assert (*union.extents, kind, {node for node in union if node in union.post}) == expected
+        assert (*union.extents, union.kind, union.post) == expected
+        for node, (kind, post) in union.changed.items():
+            domain = small.domain if node in small.domain.rank else large.domain
+            assert (kind, post) == (domain.rank[node], node in domain.post) != (union.kind[node], node in union.post)
         commit = union.commit
 
         def committed() -> None:

@@ -1,0 +1,421 @@
+"""Extents as symbols: what is computed from them becomes an expression, and each comparison a condition on record.
+
+Decisions that were made with such extents hold for all others that meet the same conditions. An extent is no `int` for code
+in C, which has to ask for its value: then the value itself becomes a condition. So no decision depends on an extent without
+a condition that says so.
+
+Sums and products are kept as polynomials, equal ones as one object. So most comparisons are of an extent with itself, which
+Python answers without asking.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...types import TensorType
+
+Terms = dict[tuple[int, ...], int]
+"""A polynomial: by the numbers of the atoms that are multiplied, the coefficient."""
+
+BEGIN, END = "⟦extent ", "⟧"
+"""Around the number of an extent in text, which is filled in later."""
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+_PLACE = re.compile(f"{BEGIN}(\\d+){END}")
+
+
+class Conditions:
+    """The expressions over some symbols, and what decisions relied on."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        """Of the symbols."""
+        self.atoms: list[tuple[str, Any, Any]] = []
+        """("symbol", its number, None), or what is no polynomial: ("//" or "%", extent, extent)."""
+        self.values: list[int] = []
+        """Of the atoms, while decisions are made."""
+        self.extents: list[SymbolicExtent] = []
+        self.interned: dict[tuple[Any, ...], SymbolicExtent] = {}
+        self.known: dict[tuple[str, Any, Any], Any] = {}
+        """Results of operators."""
+        self.conditions: list[tuple[str, SymbolicExtent, Any, bool]] = []
+
+    def symbol(self, name: str, value: int) -> SymbolicExtent:
+        """A new symbol, which has this value for now."""
+        self.names.append(name)
+        found = self._atom("symbol", len(self.names) - 1, None, value)
+        assert not isinstance(found, int) or type(found) is SymbolicExtent
+        return found
+
+    def _atom(self, kind: str, a: Any, b: Any, value: int) -> Any:
+        self.atoms.append((kind, a, b))
+        self.values.append(value)
+        return self.extent({(len(self.atoms) - 1,): 1})
+
+    def extent(self, terms: Terms) -> Any:
+        """The extent of this polynomial; a number where it is one."""
+        if not terms:
+            return 0
+        if len(terms) == 1 and () in terms:
+            return terms[()]
+        key = tuple(sorted(terms.items()))
+        found = self.interned.get(key)
+        if found is None:
+            found = self.interned[key] = SymbolicExtent(self, key, _evaluated(key, self.values), len(self.extents))
+            self.extents.append(found)
+        return found
+
+    def ask(self, kind: str, a: SymbolicExtent, b: Any, answer: bool) -> bool:
+        """Put a comparison on record."""
+        self.conditions.append((kind, a, b, answer))
+        self.known[kind, a, b] = answer
+        return answer
+
+    def fill(self, symbols: Sequence[int]) -> list[int] | str:
+        """The values of all extents for these values of the symbols; or the condition that does not hold, in words."""
+        atoms: list[int] = []
+        values: list[int] = []
+        for kind, a, b in self.atoms:
+            if kind == "symbol":
+                atoms.append(symbols[a])
+                continue
+            x, y = self._value(a, atoms), self._value(b, atoms)
+            if not y:
+                return f"{self.text(b)} is 0"
+            atoms.append(x // y if kind == "//" else x % y)
+        for extent in self.extents:
+            values.append(_evaluated(extent._terms, atoms))
+        for condition in self.conditions:
+            kind, first, other, answer = condition
+            x = values[first._number]
+            y = values[other._number] if type(other) is SymbolicExtent else other
+            if (x == y if kind == "==" else x < y) is not answer:
+                return f"{self.text(first)} {kind} {self.text(other)} is {'true' if not answer else 'false'} now"
+        return values
+
+    def _value(self, extent: Any, atoms: Sequence[int]) -> int:
+        return _evaluated(extent._terms, atoms) if type(extent) is SymbolicExtent else extent
+
+    def text(self, extent: Any) -> str:
+        """An expression for readers."""
+        if type(extent) is not SymbolicExtent:
+            return str(extent)
+        parts = []
+        for atoms, factor in extent._terms:
+            factors = [self._atom_text(atom) for atom in atoms]
+            parts.append(" * ".join([*([] if factor == 1 and factors else [str(factor)]), *factors]))
+        return " + ".join(parts)
+
+    def _atom_text(self, number: int) -> str:
+        kind, a, b = self.atoms[number]
+        return self.names[a] if kind == "symbol" else f"(({self.text(a)}) {kind} ({self.text(b)}))"
+
+
+def _evaluated(terms: tuple[tuple[tuple[int, ...], int], ...], atoms: Sequence[int]) -> int:
+    total = 0
+    for numbers, factor in terms:
+        for number in numbers:
+            factor *= atoms[number]
+        total += factor
+    return total
+
+
+class SymbolicExtent:
+    """An extent whose value may be another one next time. See the module."""
+
+    __slots__ = ("_number", "_record", "_terms", "_value")
+
+    def __init__(self, record: Conditions, terms: tuple[tuple[tuple[int, ...], int], ...], value: int, number: int):
+        self._record, self._terms, self._value, self._number = record, terms, value, number
+
+    __hash__ = object.__hash__
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return int
+
+    # its value, which becomes a condition
+
+    def __index__(self) -> int:
+        record = self._record
+        if ("==", self, self._value) not in record.known:
+            record.ask("==", self, self._value, True)
+        return self._value
+
+    __int__ = __trunc__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.__index__())
+
+    def __bool__(self) -> bool:
+        return not self == 0
+
+    def __repr__(self) -> str:
+        return f"{BEGIN}{self._number}{END}"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.__index__(), spec) if spec else repr(self)
+
+    # comparisons
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        key = ("==", self, other)
+        known = self._record.known
+        return known[key] if key in known else self._compared("==", other)
+
+    def __ne__(self, other: object) -> bool:
+        if self is other:
+            return False
+        key = ("==", self, other)
+        known = self._record.known
+        return not (known[key] if key in known else self._compared("==", other))
+
+    def __lt__(self, other: Any) -> bool:
+        key = ("<", self, other)
+        known = self._record.known
+        return known[key] if key in known else self._compared("<", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return not self < other
+
+    def __gt__(self, other: Any) -> bool:
+        return self != other and not self < other
+
+    def __le__(self, other: Any) -> bool:
+        return self == other or self < other
+
+    def _compared(self, kind: str, other: Any) -> bool:
+        record = self._record
+        if type(other) is SymbolicExtent:
+            difference = self - other
+            if type(difference) is not SymbolicExtent:  # the same for all values
+                answer = difference == 0 if kind == "==" else difference < 0
+                record.known[kind, self, other] = answer
+                return answer
+            return record.ask(kind, self, other, self._value == other._value if kind == "==" else self._value < other._value)
+        if isinstance(other, int):
+            other = int(other)
+            return record.ask(kind, self, other, self._value == other if kind == "==" else self._value < other)
+        if kind == "==":
+            answer = other is not None and self.__index__() == other
+        else:
+            answer = self.__index__() < other
+        return answer
+
+    # arithmetic
+
+    def _computed(self, kind: str, other: Any, compute: Callable[[SymbolicExtent, Any], Any]) -> Any:
+        if type(other) is not SymbolicExtent:
+            if isinstance(other, float):
+                return OPERATORS[kind](self.__index__(), other)
+            if not isinstance(other, int):
+                return NotImplemented
+            other = int(other)
+        result = self._record.known[kind, self, other] = compute(self, other)
+        return result
+
+    def __add__(self, other: Any) -> Any:
+        key = ("+", self, other)
+        known = self._record.known
+        return known[key] if key in known else self._computed("+", other, _sum)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> Any:
+        key = ("*", self, other)
+        known = self._record.known
+        return known[key] if key in known else self._computed("*", other, _product)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __floordiv__(self, other: Any) -> Any:
+        key = ("//", self, other)
+        known = self._record.known
+        return known[key] if key in known else self._computed("//", other, _quotient)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _quotient_of(self._record, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        key = ("%", self, other)
+        known = self._record.known
+        return known[key] if key in known else self._computed("%", other, _remainder)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _remainder_of(self._record, other, self)
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.__index__() / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.__index__()
+
+    def __pow__(self, other: Any) -> Any:
+        return self.__index__() ** other
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** self.__index__()
+
+    def __rshift__(self, other: Any) -> Any:
+        return self // (1 << other)
+
+    def bit_length(self) -> int:
+        return self.__index__().bit_length()
+
+
+def _terms(x: Any) -> Sequence[tuple[tuple[int, ...], int]]:
+    return x._terms if type(x) is SymbolicExtent else (((), x),) if x else ()
+
+
+def _sum(a: SymbolicExtent, b: Any) -> Any:
+    terms = dict(a._terms)
+    for atoms, factor in _terms(b):
+        terms[atoms] = terms.get(atoms, 0) + factor
+    return a._record.extent({atoms: factor for atoms, factor in terms.items() if factor})
+
+
+def _product(a: SymbolicExtent, b: Any) -> Any:
+    terms: Terms = {}
+    for atoms, factor in a._terms:
+        for others, other in _terms(b):
+            key = tuple(sorted(atoms + others))
+            terms[key] = terms.get(key, 0) + factor * other
+    return a._record.extent({atoms: factor for atoms, factor in terms.items() if factor})
+
+
+def _exact(a: Any, b: Any) -> Terms | None:
+    """The polynomial that a is b times, for b of a single term; None where there is none."""
+    [(divisor, factor), *more] = _terms(b)
+    if more:
+        return None
+    result: Terms = {}
+    for atoms, n in _terms(a):
+        left = list(atoms)
+        for atom in divisor:
+            if atom not in left:
+                return None
+            left.remove(atom)
+        if n % factor:
+            return None
+        result[tuple(left)] = n // factor
+    return result
+
+
+def _quotient(a: SymbolicExtent, b: Any) -> Any:
+    return _quotient_of(a._record, a, b)
+
+
+def _quotient_of(record: Conditions, a: Any, b: Any) -> Any:
+    if b == 0:
+        raise ZeroDivisionError("an extent divided by 0")
+    exact = _exact(a, b)
+    if exact is not None:
+        return record.extent(exact)
+    return record._atom("//", a, b, _now(a) // _now(b))
+
+
+def _remainder(a: SymbolicExtent, b: Any) -> Any:
+    return _remainder_of(a._record, a, b)
+
+
+def _remainder_of(record: Conditions, a: Any, b: Any) -> Any:
+    if b == 0:
+        raise ZeroDivisionError("an extent divided by 0")
+    if _exact(a, b) is not None:
+        return 0
+    return record._atom("%", a, b, _now(a) % _now(b))
+
+
+def _now(x: Any) -> int:
+    return x._value if type(x) is SymbolicExtent else x
+
+
+class Filler:
+    """Puts values in the place of extents. What has none is returned as it is; equal shapes become one."""
+
+    def __init__(self, values: list[int]):
+        self.values = values
+        self.shapes: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self.types: dict[TensorType, TensorType] = {}
+
+    def grow(self, conditions: Conditions) -> None:
+        """Take the values of extents that were added since, as they are while decisions are made."""
+        self.values += [extent._value for extent in conditions.extents[len(self.values) :]]
+
+    def number(self, x: Any) -> Any:
+        return self.values[x._number] if type(x) is SymbolicExtent else x
+
+    def numbers(self, values: Sequence[Any]) -> list[Any]:
+        return [self.values[x._number] if type(x) is SymbolicExtent else x for x in values]
+
+    def shape(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+        found = self.shapes.get(shape)
+        if found is None:
+            found = self.shapes[shape] = tuple([self.values[d._number] if type(d) is SymbolicExtent else d for d in shape])
+        return found
+
+    def type(self, kind: TensorType) -> TensorType:
+        for d in kind.shape:
+            if type(d) is SymbolicExtent:
+                found = self.types.get(kind)
+                if found is None:
+                    found = self.types[kind] = TensorType(self.shape(kind.shape), kind.dtype)
+                return found
+        return kind
+
+    def attribute(self, x: Any) -> Any:
+        if isinstance(x, tuple):
+            return self.shape(x) if type(x) is tuple and has_extents(x) else x
+        if isinstance(x, TensorType):
+            return self.type(x)
+        return self.number(x)
+
+    def text(self, text: str) -> str:
+        return _PLACE.sub(lambda found: str(self.values[int(found[1])]), text) if BEGIN in text else text
+
+
+def has_extents(x: Any) -> bool:
+    """Whether an attribute or a type depends on symbols."""
+    kind = type(x)
+    if kind is TensorType:
+        x, kind = x.shape, tuple
+    if kind is tuple:
+        for d in x:
+            if type(d) is SymbolicExtent or (type(d) is tuple and has_extents(d)):
+                return True
+        return False
+    return kind is SymbolicExtent
+
+
+def symbolic_attrs(attrs: Mapping[str, Any]) -> bool:
+    """Whether an attribute depends on symbols."""
+    for value in attrs.values() if attrs else ():
+        if type(value) in MAY_HAVE and has_extents(value):
+            return True
+    return False
+
+
+MAY_HAVE = frozenset({tuple, TensorType, SymbolicExtent})
+"""Kinds of attributes that may depend on symbols."""
