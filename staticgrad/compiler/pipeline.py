@@ -72,10 +72,11 @@ def compile_plan(
     parts = ConcatElision(graph, groups, sums, layouts, results).place([value for _, value in assigns])
     order = schedule(graph, groups, sums, layouts, fetches, assigns)
     donate_buffers(order, layouts, fetches)
-    builder = Builder(graph, layouts, order, feeds, fetches)
+    builder = Builder(graph, layouts, order, feeds, fetches).build()
+    stream = builder.stream
     return Plan(
-        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in assigns],
-        fuser.decisions + decisions + builder.decisions, laws, order.notes + parts + builder.notes, feeds, prepared.draws,
+        graph, stream.instructions, builder, builder.fetches, [cell for cell, _ in assigns],
+        fuser.decisions + decisions + stream.decisions, laws, order.notes + parts + stream.notes, feeds, prepared.draws,
         strict, user.notes, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
 

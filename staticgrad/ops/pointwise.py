@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import DivisionError, DTypeError
-from ..ir import Expand, Native, Node, OpDef, Pointwise, Range, define
+from ..ir import Call, Expand, Layout, Native, Node, OpDef, Pointwise, Range, Routine, define
 from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
 from ..signals import module
 from ..types import (
@@ -30,6 +30,7 @@ from ..types import (
     to_float,
 )
 from . import attributes as at
+from .gathering import index_check
 from .rules import arithmetic, binary, boolean, compared, elementwise, floating, keep, numeric, unary, unbroadcast
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
@@ -135,7 +136,7 @@ exponent_op = define(
         infer=lambda y: y.with_dtype(int64),
         eval=_exponent_eval,
         vjp=None,
-        emit=Native(lambda node, layouts: [("bounded", (0, MOST))], check=_negative_power),
+        emit=Native(lambda node, layouts: [index_check(node, 0, MOST)], check=_negative_power),
         promote=keep,
         doc="Exponents of integers: int64, checked not to be negative.",
     )
@@ -315,13 +316,18 @@ def _divisor_eval(y: np.ndarray) -> np.ndarray:
     return y
 
 
+def _divisor_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    n, kernel = node.type.size, f"nonzero_{SHORT[node.type.dtype]}"
+    return [Routine("index_checks", kernel, n, (0, 0, 0), n, name="nonzero", chunked=False)]
+
+
 divisor_op = define(
     OpDef(
         name="divisor",
         infer=lambda y: y,
         eval=_divisor_eval,
         vjp=None,
-        emit=Native(lambda node, layouts: [("nonzero", ())], check=_zero_divisor),
+        emit=Native(_divisor_plan, check=_zero_divisor),
         promote=keep,
         doc="Divisors of integers, checked not to be 0.",
     )

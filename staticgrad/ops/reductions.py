@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..ir import Expand, Extent, Native, Node, OpDef, Reduction, define
+from ..ir import Call, Expand, Extent, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
 from ..operators import F, Operators, apply, numpy_twin, public
 from ..types import (
+    SHORT,
     TensorType,
     as_dtype,
     bool_,
@@ -459,6 +460,15 @@ def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return F.flip(apply(cumsum_op, F.flip(g, axis), axis=axis), axis)
 
 
+def _cumsum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    axis, shape, dtype, work = node.attrs["axis"], node.type.shape, node.type.dtype, node.type.size
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    carried = CARRIED.get(dtype)
+    scratch = () if carried is None else (Scratch(outer * inner, carried),)
+    kernel, span = f"{'running' if carried is None else 'carried'}_{SHORT[dtype]}", outer if work else 0
+    return [Routine("running_sums", kernel, span, (shape[axis], inner), work, scratch, name="cumsum", chunked=False)]
+
+
 cumsum_op = define(
     OpDef(
         name="cumsum",
@@ -466,7 +476,7 @@ cumsum_op = define(
         infer=lambda x, axis: x,
         eval=_cumsum_eval,
         vjp=(_cumsum_vjp,),
-        emit=Native(lambda node, layouts: [("running_sum", ())]),
+        emit=Native(_cumsum_plan),
         promote=_widened,
     )
 )

@@ -133,8 +133,8 @@ def depth_of_rows(rows: Sequence[Instruction]) -> list[int]:
     ends: list[int] = []
     for i, row in enumerate(rows):
         ends = [end for end in ends if end > i]
-        depths.append(max(len(ends) - (row.turn in (REPEAT, GO)), 0))
-        if row.turn == ENTER:
+        depths.append(max(len(ends) - (row.control in (REPEAT, GO)), 0))
+        if row.control == ENTER:
             ends.append(int(row.size_array[BEHIND // 8]))
         elif row.kind == "branch":
             ends.append(int(rows[int(row.size_array[0]) - 1].size_array[0]))
@@ -146,9 +146,9 @@ def trips(plan: Plan) -> list[int]:
     counts: list[int] = []
     inside: list[int] = []
     for row in plan.rows:
-        if row.turn == ENTER:
+        if row.control == ENTER:
             inside.append(int(row.size_array[T // 8]))
-        elif row.turn == REPEAT:
+        elif row.control == REPEAT:
             inside.pop()
         counts.append(math.prod(inside))
     return counts
@@ -234,7 +234,7 @@ def _rounds(plan: Plan, repeats: int) -> tuple[list[tuple[int, int]], np.ndarray
 
 def _timed(plan: Plan) -> list[int]:
     """Native rows that compute something."""
-    return [i for i, row in enumerate(plan.rows) if row.kind not in ("host", "lanes") and not row.turn]
+    return [i for i, row in enumerate(plan.rows) if row.kind not in ("host", "shards") and not row.control]
 
 
 def _repeated(plan: Plan, i: int, count: int) -> float:

@@ -17,7 +17,7 @@ from ...ops.random import generator
 from ...types import StackType, TupleType
 from ..backend import abi as t
 from ..backend import kernel_cache
-from ..lower.control_flow import free_stacks
+from ..lower.control_flow import free_stacks, lacks
 from ..lower.instruction_builder import Builder
 from ..lower.instructions import Buffer, Instruction
 from ..lower.memory import Memory
@@ -80,16 +80,16 @@ class Plan:
 
     def __post_init__(self) -> None:
         b = self.builder
-        self.table = np.array([row.entry() for row in self.rows], np.int64).reshape(-1, t.ROW)
+        self.table = np.array([row.words() for row in self.rows], np.int64).reshape(-1, t.ROW)
         for row in self.rows:
-            if row.kind == "lanes":
+            if row.kind == "shards":
                 row.size_array[0] = self.table.ctypes.data
         self.status = np.zeros(t.STATUS_WORDS, np.int64)
-        b.bind_fixed("status", self.status)
+        b.bind_status(self.status)
         self.kept: dict[Node, np.ndarray] = {}
         """Values of a strict run, as they are."""
-        if b.homes:
-            weakref.finalize(self, free_stacks, list(b.homes.values()))
+        if b.stream.stacks:
+            weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
         self.objects = np.zeros(len(self.feeds) + len(b.outputs), np.int64)
         self.bound: dict[Cell, np.ndarray] = {}
@@ -101,7 +101,7 @@ class Plan:
         self.drawn = 0
         """Where the generator was left when numbers were last taken."""
         self.parallel = any(row.chunks > 1 for row in self.rows)
-        short = not self.builder.loops and sum(row.work for row in self.rows) < SHORT
+        short = not self.builder.stream.loops and sum(row.work for row in self.rows) < SHORT
         self.status[t.SHARES // 8] = self.parallel and short
         self.blas = any(row.large_gemm for row in self.rows)
         hold = threads.blas_hold() if self.blas else None
@@ -128,7 +128,7 @@ class Plan:
         control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, count, objects
         control[t.TABLE], control[t.ROWS], control[t.STATUS], control[t.HOLD] = table, rows, status, hold
         control[t.RUNS], control[t.FAILED] = self.simple, -1
-        loops = bool(self.builder.loops)
+        loops = bool(self.builder.stream.loops)
         control[t.RELEASES] = loops or self.parallel or sum(row.work for row in self.native) >= LONG
         control[t.RESULTS], control[t.FETCHED] = address(results.block), len(self.fetches)
         return control
@@ -299,7 +299,7 @@ class Plan:
     def paused(self, number: int) -> bool:
         """Whether the driver stopped at a row because its loop takes long: Python looks at its signals, and goes on there."""
         row = self.rows[number]
-        return row.turn == t.REPEAT and row.size_array[t.PAUSED // 8] != 0
+        return row.control == t.REPEAT and row.size_array[t.PAUSED // 8] != 0
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
         """`run` with the generated kernels as plain Python, for debuggers and tests; every other row runs natively."""
@@ -314,10 +314,10 @@ class Plan:
         at, source = 0, ""
         while at < len(self.rows):
             row = self.rows[at]
-            if row.kind == "lanes":  # one after the other: they lie behind the row that goes around them
+            if row.kind == "shards":  # one after the other: they lie behind the row that goes around them
                 at += 2
                 continue
-            if row.turn:
+            if row.control:
                 at = turned(row, at)
                 continue
             if row.kind == "host":
@@ -334,7 +334,7 @@ class Plan:
         """An op without native code: its NumPy meaning, on views of the plan's buffers."""
         node = row.node
         assert node is not None
-        frame, kept = self.builder if row.frame is None else row.frame, self.kept
+        frame, kept = self.builder if row.operands is None else row.operands, self.kept
         operands = [kept[i] if i in kept else frame.array(i, arrays) for i in node.inputs]
         try:
             with np.errstate(all="ignore"):
@@ -354,7 +354,7 @@ class Plan:
 
     def fail(self, row: int) -> NoReturn:
         """Raises the error that a row reported."""
-        if self.rows[row].turn:
+        if self.rows[row].control:
             self._no_room(self.rows[row])
         number = int(self.status[1])
         self.status[0] = 0
@@ -365,13 +365,13 @@ class Plan:
 
     def _no_room(self, row: Instruction) -> NoReturn:
         """A loop could not let its stacks grow, or shall read more places of a stack than another one filled."""
-        if (places := self.builder.lacks(row)) is not None:
+        if (places := lacks(self.builder.stream, row)) is not None:
             raise ArgumentError(
                 f"{row.name}: {places[0]} iterations, and a stack of {places[1]} places",
                 "the number of iterations has to be that of the loop which made the stack",
                 where=None if row.node is None else row.node.where,
             )
-        stacks = [*self.builder.homes.values()]
+        stacks = [*self.builder.stream.stacks.values()]
         size = sum(int(home[1]) for home in stacks)
         free_stacks(stacks)
         node = row.node
@@ -397,7 +397,7 @@ class Plan:
     @property
     def native(self) -> list[Instruction]:
         """The rows that call native code."""
-        return [row for row in self.rows if row.kind not in ("host", "lanes") and not row.turn]
+        return [row for row in self.rows if row.kind not in ("host", "shards") and not row.control]
 
     @property
     def host_calls(self) -> int:

@@ -69,13 +69,13 @@ def pointers(buffers: Sequence[tuple[Any, int]], arrays: Sequence[np.ndarray]) -
 def turned(row: Instruction, at: int) -> int:
     """What a row of a loop or branch does, in Python (see `runtime/control_instructions.py`); the row to go on with."""
     words = row.size_array
-    if row.turn == GO:
+    if row.control == GO:
         return int(words[0])
-    if row.turn == UNLESS:
+    if row.control == UNLESS:
         return at + 1 if ctypes.c_uint8.from_address(int(row.pointers[0])).value else int(words[0])
-    if row.turn == ENTER and words[COUNT // 8] >= 0:
+    if row.control == ENTER and words[COUNT // 8] >= 0:
         words[N // 8] = ctypes.c_int64.from_address(int(row.pointers[words[COUNT // 8]])).value
-    t, n = 0 if row.turn == ENTER else int(words[T // 8]) + 1, int(words[N // 8])
+    t, n = 0 if row.control == ENTER else int(words[T // 8]) + 1, int(words[N // 8])
     words[T // 8] = t
     _room(row, t + 1 if n < 0 else n)
     if t == n:

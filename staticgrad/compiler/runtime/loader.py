@@ -14,8 +14,8 @@ ENTRIES = {
     "steps": run_loop.steps,
     "hold_calls": instruction_loop.hold_calls,
     "call": fastcall_body.call,
-    "turn": control_instructions.turn,
-    "lanes": batch_shards.lanes,
+    "control": control_instructions.turn,
+    "shards": batch_shards.lanes,
     "worker": worker.worker,
 }
 MADE_BY = ("abi", "llvm", "object_code", "runtime_builtins", "runtime_compiler")

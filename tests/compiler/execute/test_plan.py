@@ -370,7 +370,7 @@ def test_profile_stays_in_range():
     assert any("written over cumsum" in note for note in plan.notes)
     [check] = [row for row in plan.rows if row.check]
     numbers = check.buffers[1][0]
-    others = [slot for slot in plan.builder.made if slot.kind == "arena" and slot.dtype == np.float32]
+    others = [slot for slot in plan.builder.stream.temporaries if slot.kind == "arena" and slot.dtype == np.float32]
     assert any(slot.offset < numbers.offset + numbers.nbytes <= slot.offset + slot.nbytes for slot in others)
     expected = plan.run(b.arrays, b.store)
     for _ in range(5):
