@@ -32,10 +32,10 @@ class Pointwise:
 
     template: str | Callable[[Node], str]
     cost: int = 1
-    product: bool = False
-    """It is the product of its two operands: sums of products have routines of their own."""
-    sum_of: tuple[int, ...] = ()
-    """It is the sum of its operands times these."""
+    bilinear: bool = False
+    """It is the product of its two operands, linear in each of them."""
+    linear: tuple[int, ...] = ()
+    """The coefficients of the linear combination of its operands that it is; none where it is no such combination."""
     memory: str = "as computed"
     """Of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the operand."""
 
@@ -51,8 +51,8 @@ class Reduction:
     combine: str
     fold: Callable[..., np.ndarray]
     """The NumPy ufunc's reduce over axis 0, which joins the partial results of several threads."""
-    sums: bool = False
-    """It is the sum."""
+    monoid: str = ""
+    """The name of the monoid that is folded, for passes that use its laws: "add" is the sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,12 @@ class View:
     """Moves no data: the result is the operand under another layout.
 
     `rule(node, layout)` returns the new layout, or None when this operand has to be copied first. `keeps_order`: the
-    elements stay in row-major order, so that a fused loop can look through the op.
+    elements stay in row-major order, so that a fused loop can look through the op. Such a view is a reshape: the compiler writes
+    it as one.
     """
 
     rule: Callable[[Node, Layout], Layout | None]
     keeps_order: bool = False
-    as_reshape: bool = False
-    """The compiler writes it as a reshape, the one order-keeping view that later passes know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,10 @@ MOST = int(np.iinfo(np.int64).max)
 
 
 def _pointwise(name: str, arity: int, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int, promote: Any,
-               infer: Any = elementwise, symbol: str = "", doc: str = "", product: bool = False,
-               sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
+               infer: Any = elementwise, symbol: str = "", doc: str = "", bilinear: bool = False,
+               linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    emit = None if template is None else Pointwise(template, cost, product, sum_of)
+    emit = None if template is None else Pointwise(template, cost, bilinear, linear)
     op = define(OpDef(name, infer, numpy, vjp, emit, promote, symbol, doc))
     function = unary(op) if arity == 1 else binary(op)
     setattr(F, name, function)
@@ -53,16 +53,16 @@ def _pointwise(name: str, arity: int, numpy: Callable[..., Any], template: Any, 
 
 
 def _unary(name: str, numpy: Callable[..., Any], template: Any, vjp: Callable[..., Any] | None, *, cost: int = CHEAP,
-           promote: Any = floating, doc: str = "", sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
+           promote: Any = floating, doc: str = "", linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     vjps = None if vjp is None else (vjp,)
-    return _pointwise(name, 1, numpy, template, vjps, cost=cost, promote=promote, doc=doc, sum_of=sum_of)
+    return _pointwise(name, 1, numpy, template, vjps, cost=cost, promote=promote, doc=doc, linear=linear)
 
 
 def _binary(name: str, numpy: Callable[..., Any], template: Any, vjp: Any, *, cost: int = CHEAP,
             promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "",
-            product: bool = False, sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
+            bilinear: bool = False, linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     return _pointwise(name, 2, numpy, template, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc,
-                      product=product, sum_of=sum_of)  # fmt: skip
+                      bilinear=bilinear, linear=linear)  # fmt: skip
 
 
 def _unless_float(numpy: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
@@ -83,17 +83,17 @@ def _unless_bool(template: str, on_bool: str) -> Callable[[Node], str]:
 add = _binary("add", np.add, _unless_bool("({0} + {1})", "({0} | {1})"), (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(g, y),
-), promote=arithmetic, symbol="+", doc="x + y, broadcast. Booleans: logical or.", sum_of=(1, 1))  # fmt: skip
+), promote=arithmetic, symbol="+", doc="x + y, broadcast. Booleans: logical or.", linear=(1, 1))  # fmt: skip
 
 sub = _binary("sub", np.subtract, "({0} - {1})", (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g, y),
-), symbol="-", doc="x - y, broadcast. Raises DTypeError for booleans.", sum_of=(1, -1))  # fmt: skip
+), symbol="-", doc="x - y, broadcast. Raises DTypeError for booleans.", linear=(1, -1))  # fmt: skip
 
 mul = _binary("mul", np.multiply, _unless_bool("({0} * {1})", "({0} & {1})"), (
     lambda g, node, out, x, y: unbroadcast(g * y, x),
     lambda g, node, out, x, y: unbroadcast(g * x, y),
-), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", product=True)  # fmt: skip
+), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", bilinear=True)  # fmt: skip
 
 div = _binary("div", np.true_divide, "({0} / {1})", (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
@@ -149,7 +149,7 @@ def _sign_eval(x: np.ndarray) -> np.ndarray:
 
 
 neg = _unary("neg", np.negative, "(-{0})", lambda g, node, out, x: -g, promote=numeric, doc="-x.",
-             sum_of=(-1,))  # fmt: skip
+             linear=(-1,))  # fmt: skip
 absolute = _unary("abs", np.abs, "abs({0})", lambda g, node, out, x: g * F.sign(x), promote=numeric,
                   doc="|x|; its derivative at 0 is 0.")  # fmt: skip
 sign = _unary("sign", _sign_eval, "sign_{s}({0})", lambda g, node, out, x: F.zeros_like(x), promote=numeric,

@@ -116,7 +116,7 @@ sum_op = define(
         infer=reduced,
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
-        emit=Reduction(lambda dtype: 0, "plus_{s}({acc}, {x})", ADD.reduce, sums=True),
+        emit=Reduction(lambda dtype: 0, "plus_{s}({acc}, {x})", ADD.reduce, "add"),
         promote=_widened,
     )
 )
@@ -148,7 +148,7 @@ max_op = define(
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(lowest, "maximum_{s}({acc}, {x})", MAXIMUM.reduce),
+        emit=Reduction(lowest, "maximum_{s}({acc}, {x})", MAXIMUM.reduce, "max"),
         promote=keep,
     )
 )
@@ -159,7 +159,7 @@ min_op = define(
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(highest, "minimum_{s}({acc}, {x})", MINIMUM.reduce),
+        emit=Reduction(highest, "minimum_{s}({acc}, {x})", MINIMUM.reduce, "min"),
         promote=keep,
     )
 )
@@ -200,7 +200,7 @@ all_op = define(
         attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ALL.reduce(x, axis, None, None, keepdims),
-        emit=Reduction(lambda dtype: True, "minimum_{s}({acc}, {x})", ALL.reduce),
+        emit=Reduction(lambda dtype: True, "minimum_{s}({acc}, {x})", ALL.reduce, "and"),
         promote=boolean,
         doc="Whether every element is true; so over no elements.",
     )
@@ -211,7 +211,7 @@ any_op = define(
         attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ANY.reduce(x, axis, None, None, keepdims),
-        emit=Reduction(lambda dtype: False, "maximum_{s}({acc}, {x})", ANY.reduce),
+        emit=Reduction(lambda dtype: False, "maximum_{s}({acc}, {x})", ANY.reduce, "or"),
         promote=boolean,
         doc="Whether some element is true; none of no elements is.",
     )

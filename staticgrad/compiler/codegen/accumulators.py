@@ -35,7 +35,7 @@ class Accumulators(Arguments):
 
     def sums_up(self, node: Node) -> bool:
         """Whether it is a sum of rounded numbers."""
-        return isinstance(node.op.emit, Reduction) and node.op.emit.sums and node.type.dtype.kind == "f"
+        return isinstance(node.op.emit, Reduction) and node.op.emit.monoid == "add" and node.type.dtype.kind == "f"
 
     def start(self, node: Node) -> str:
         return self.literal(node.op.emit.start(node.type.dtype), node.type.dtype)  # type: ignore[union-attr]
