@@ -106,8 +106,8 @@ class View:
     """Moves no data: the result is the operand under another layout.
 
     `rule(node, layout)` returns the new layout, or None when this operand has to be copied first. `keeps_order`: the
-    elements stay in row-major order, so that a fused loop can look through the op. Such a view is a reshape: the compiler writes
-    it as one.
+    elements stay in row-major order, so that a fused loop can look through the op. The compiler writes such views
+    as reshapes.
     """
 
     rule: Callable[[Node, Layout], Layout | None]
