@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..compiler.execute.fast_path import declined, direct
-from ..compiler.execute.fastcall import Spec
+from ..compiler.execute.fastcall import Spec, address
 from ..compiler.execute.many_runs import Steps, numbered, places
 from ..compiler.program import Program
 from ..compiler.runtime.allocation import room
@@ -246,8 +246,8 @@ class Step:
 
     def listed(self, batches: Sequence[list[np.ndarray]], before: int) -> list[Any]:
         """One run per batch, all of the same shapes; the list of the results."""
-        ids = np.array([[id(array) for array in batch] for batch in batches], np.int64).reshape(len(batches), -1)
-        results = self._runner.together(batches[0], ids, True, before)
+        feeds = np.array([[address(array) for array in batch] for batch in batches], np.int64).reshape(len(batches), -1)
+        results = self._runner.together(batches[0], feeds, False, before)
         if results is None:
             return [self._built(self._one(batch, before + k)) for k, batch in enumerate(batches)]
         return [self._built([np.array(result[k]) for result in results]) for k in range(len(batches))]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..compiler.backend.abi import HEADER
+from ..compiler.backend.abi import FASTCALL, HEADER
 from ..compiler.execute.fast_path import direct
 from ..compiler.execute.fastcall import Box
 from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
@@ -55,7 +55,7 @@ def make_fast_call(entry: Specialization) -> Callable[[tuple[Any, ...]], Any]:
     Its text is that of the guards, and what the entry needs of the rest: nothing is called or looped over in vain.
     """
     plan, specs = entry.plan, entry.specs
-    if specs is None:
+    if specs is None or not FASTCALL:
         return fallback
     single, plain = entry.results.single, entry.results.single or entry.results.flat
     call = direct(

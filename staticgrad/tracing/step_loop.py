@@ -111,6 +111,8 @@ def _kept(batch: Any) -> tuple[tuple[Any, ...], int]:
 
 def _probed(group: Sequence[tuple[Any, ...]], entry: Specialization) -> Feeds | None:
     """Of the batches, those at the start that fit the trace as they are; None for none."""
+    if not t.FASTCALL:
+        return None
     plan, specs = entry.plan, entry.specs
     assert specs is not None
     objects = np.zeros(max(len(plan.feeds), 1), np.int64)

@@ -4,6 +4,7 @@ where Python and NumPy keep the fields of their objects."""
 from __future__ import annotations
 
 import ctypes
+import os
 from itertools import product
 
 import numpy as np
@@ -82,7 +83,9 @@ def check_headers() -> None:
         whole = np.empty((2, *shape), dtype)
         for array in (whole, whole[1:], whole.T):
             if not (_fields_fit(array) and _extents_fit(array)):
-                raise ImportError("this NumPy keeps the fields of its arrays elsewhere")
+                raise ImportError(
+                    "this NumPy keeps the fields of its arrays elsewhere; STATICGRAD_FASTCALL=0 does without reading them"
+                )
 
 
 def _word(array: np.ndarray, place: int) -> int:
@@ -104,7 +107,13 @@ def _extents_fit(array: np.ndarray) -> bool:
     return tuple(shape) == array.shape and tuple(strides) == array.strides
 
 
-check_headers()
+FASTCALL = os.environ.get("STATICGRAD_FASTCALL", "1") != "0"
+"""Whether native code may read the headers of Python's and NumPy's objects: dtypes, extents, addresses, reference counts. With
+`STATICGRAD_FASTCALL=0` Python checks arguments, makes results and hands addresses over, for an interpreter or a NumPy that keeps
+these fields elsewhere, and to find out whether a fault lies there."""
+
+if FASTCALL:
+    check_headers()
 
 TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, STOP, CALLS = (64 * line for line in range(8))
 """Places in a pool, in bytes: each on a cache line of its own; `runtime/work_sharing.py` says what they are."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..backend.abi import FASTCALL
 from .fastcall import Spec, gate
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def direct(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[..., A
 
     options: of `gate`.
     """
-    if not plan.simple or plan.results.late:
+    if not FASTCALL or not plan.simple or plan.results.late:
         return declined
     call = gate(plan.control, specs, **options)
     if not plan.reads_numbers:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..backend import abi as t
 
-FASTCALL = 0x80
+METH_FASTCALL = 0x80
 NEW_FROM_DESCR, COPY_INTO = 94, 50  # positions in NumPy's table of functions, which are part of its ABI
 TP_NEW = 65  # Python's number of the slot, part of its stable ABI
 
@@ -113,7 +113,7 @@ class _Method(ctypes.Structure):
 def _method() -> _Method:
     from ..runtime import loader  # makes the runtime
 
-    return _Method(b"gate", loader.address["call"], FASTCALL, None)
+    return _Method(b"gate", loader.address["call"], METH_FASTCALL, None)
 
 
 def gate(

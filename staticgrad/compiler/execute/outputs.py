@@ -63,6 +63,10 @@ class Results:
         for i, view in self.copies:
             self.words(i)[t.SOURCE] = id(view)
 
+    def made(self) -> list[np.ndarray | None]:
+        """New arrays for a run, None for those that Python fills in. Raises MemoryError."""
+        return [None if slot.root.kind == "feed" else np.empty(slot.shape, slot.dtype) for slot in self.fetches]
+
     def fill(self, values: Sequence[np.ndarray | None]) -> None:
         """Copy what rows don't write to the arrays that were made for it."""
         for i, view in self.copies:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
@@ -107,7 +108,7 @@ class Plan:
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data
         self.call = (
-            self.patches.ctypes.data, len(self.patches), self.objects.ctypes.data, self.table.ctypes.data, 0,
+            self.patches.ctypes.data, len(self.patches) if t.FASTCALL else 0, self.objects.ctypes.data, self.table.ctypes.data, 0,
             len(self.rows), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.ran = False
@@ -118,14 +119,16 @@ class Plan:
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
         _plans[id(self)] = self
-        self.start = gate(self.control, [Spec(None, ())] * len(self.feeds), trusted=True)
-        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results."""
+        specs = [Spec(None, ())] * len(self.feeds)
+        self.start = gate(self.control, specs, trusted=True) if t.FASTCALL else None
+        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results. None:
+        `_started` does it."""
 
     def _control(self) -> Block:
-        patches, count, objects, table, _, rows, status, hold = self.call
+        patches, _, objects, table, _, rows, status, hold = self.call
         results = self.results
         control = block(t.PLAN_BLOCK, self.patches, self.objects, self.table, self.status, results, self.builder)
-        control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, count, objects
+        control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, len(self.patches), objects
         control[t.TABLE], control[t.ROWS], control[t.STATUS], control[t.HOLD] = table, rows, status, hold
         control[t.RUNS], control[t.FAILED] = self.simple, -1
         loops = bool(self.builder.stream.loops)
@@ -212,12 +215,41 @@ class Plan:
         for _ in range(2):
             self.control[t.FAILED] = -1
             try:
-                return self.start(*arrays)
+                return self._started(arrays) if self.start is None else self.start(*arrays)
             except MemoryError:
                 if self.control[t.FAILED] != t.NO_ROOM:
                     raise
             give_up_spare()
         raise OutOfMemoryError(*self._no_memory())
+
+    def _started(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray | None] | None:
+        """`start` in Python."""
+        try:
+            results = self.results.made()
+        except MemoryError:
+            self.control[t.FAILED] = t.NO_ROOM
+            raise
+        self.place([*arrays, *self.results.outputs(results)])
+        if not self.simple:
+            return results
+        *_, table, at, last, status, hold = self.call
+        while (stopped := loader.step(0, 0, 0, table, at, last, status, hold)) >= 0:
+            if not self.paused(stopped):
+                self.control[t.FAILED] = stopped
+                return None
+            at = stopped
+        self.results.fill(results)
+        return results
+
+    def place(self, arrays: Sequence[np.ndarray]) -> None:
+        """Point the rows at the arrays of a run."""
+        if t.FASTCALL:
+            self.objects[:] = [id(array) for array in arrays]
+            loader.step(*self.call[:4], 0, 0, *self.call[6:])
+            return
+        addresses = [address(array) for array in arrays]
+        for which, to, add in self.patches.tolist():
+            ctypes.c_int64.from_address(to).value = addresses[which] + add
 
     def _no_memory(self) -> tuple[str, ...]:
         size = sum(slot.nbytes for slot in self.fetches)
@@ -261,8 +293,7 @@ class Plan:
         while rows run."""
         outputs = [np.zeros(slot.shape, slot.dtype) for slot in self.builder.outputs]
         kept = [*arrays, *outputs]
-        self.objects[:] = [id(array) for array in kept]
-        loader.step(*self.call[:4], 0, 0, *self.call[6:])
+        self.place(kept)
         return kept
 
     def _read_arguments(self) -> None:
