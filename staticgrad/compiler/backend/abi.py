@@ -109,7 +109,7 @@ def _extents_fit(array: np.ndarray) -> bool:
 
 FASTCALL = os.environ.get("STATICGRAD_FASTCALL", "1") != "0"
 """Whether native code may read the headers of Python's and NumPy's objects: dtypes, extents, addresses, reference counts. With
-`STATICGRAD_FASTCALL=0` Python checks arguments, makes results and hands addresses over, for an interpreter or a NumPy that keeps
+`STATICGRAD_FASTCALL=0` Python checks arguments, makes results and passes addresses: for an interpreter or a NumPy that keeps
 these fields elsewhere, and to find out whether a fault lies there."""
 
 if FASTCALL:

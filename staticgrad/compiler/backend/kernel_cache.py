@@ -21,7 +21,7 @@ from ...errors import CompileError
 from ...locks import rlock, unforked
 from ...signals import uninterrupted
 from . import disk_cache as disk
-from . import object_code
+from . import object_code, source_key
 
 HEADER = """\
 import math
@@ -39,12 +39,6 @@ SPECIAL = {
     "philox": ("uniform_", "normal_"),
 }
 """Modules that few kernels need, by what their text has when it needs them."""
-
-IMPORTED = (
-    "blas_symbols", "dialect", "disk_cache", "kernel_cache", "llvm", "object_code",
-    *(f"intrinsics/{name}" for name in ("row_spans", "vector_tiles", *SPECIAL)),
-)  # fmt: skip
-"""The modules beside `elementary` that machine code depends on."""
 
 _lock = rlock()
 _loaded: dict[str, dict[str, Kernel]] = {}
@@ -66,11 +60,9 @@ class Kernel(NamedTuple):
 
 @cache
 def toolchain() -> str:
-    """Hash of what machine code depends on besides the kernel's own source."""
+    """The tools that make machine code, as a hash; `source_key.py` adds the modules."""
     digest = hashlib.sha256(object_code.cpu().encode())
-    folder = Path(__file__).parent
-    for file in sorted([*(folder / f"{name}.py" for name in IMPORTED), *(folder / "elementary").glob("*.py")]):
-        digest.update(file.read_bytes())
+    digest.update(source_key.digest(Path(__file__)))
     numba = importlib.util.find_spec("numba")  # finds it without loading it
     assert numba is not None
     assert numba.origin is not None
@@ -100,8 +92,10 @@ def without_comments(source: str) -> str:
 
 
 def key_of(source: str) -> str:
-    """What the machine code of a source depends on, as a hash."""
-    return hashlib.sha256((toolchain() + without_comments(source)).encode()).hexdigest()
+    """Everything that the machine code of a source depends on, as a hash."""
+    digest = hashlib.sha256((toolchain() + without_comments(source)).encode())
+    digest.update(source_key.digest_of_imports(source))
+    return digest.hexdigest()
 
 
 def name_of(key: str) -> str:

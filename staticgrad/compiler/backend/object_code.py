@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 
 from ...locks import unforked
 from ...signals import uninterrupted
-from . import blas_symbols
+from . import blas_symbols, source_key
 from . import disk_cache as disk
 
 _engines: list[Any] = []
@@ -76,10 +76,10 @@ def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
 
 
 def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], names: Iterable[str]) -> Made:
-    """The functions that the library's own files make: object code of one kind, which depends on what is in them."""
+    """Functions that the package's own modules make: object code of one kind. files: the modules that make it; those that they
+    import belong to its key too."""
     digest = hashlib.sha256((cpu() + kind).encode())
-    for file in files:
-        digest.update(file.read_bytes())
+    digest.update(source_key.digest(*files))
     key = digest.hexdigest()
 
     def whole() -> Made:

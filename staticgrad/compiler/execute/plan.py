@@ -108,8 +108,8 @@ class Plan:
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data
         self.call = (
-            self.patches.ctypes.data, len(self.patches) if t.FASTCALL else 0, self.objects.ctypes.data, self.table.ctypes.data, 0,
-            len(self.rows), self.status.ctypes.data, self.hold,
+            self.patches.ctypes.data, len(self.patches) if t.FASTCALL else 0, self.objects.ctypes.data,
+            self.table.ctypes.data, 0, len(self.rows), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.ran = False
         """A run has come to its end: there is memory for the plan."""
@@ -121,8 +121,8 @@ class Plan:
         _plans[id(self)] = self
         specs = [Spec(None, ())] * len(self.feeds)
         self.start = gate(self.control, specs, trusted=True) if t.FASTCALL else None
-        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results. None:
-        `_started` does it."""
+        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results. None
+        where `_started` does it."""
 
     def _control(self) -> Block:
         patches, _, objects, table, _, rows, status, hold = self.call

@@ -18,13 +18,10 @@ ENTRIES = {
     "shards": batch_shards.lanes,
     "worker": worker.worker,
 }
-MADE_BY = ("abi", "llvm", "object_code", "runtime_builtins", "runtime_compiler")
 
 
 def _addresses() -> dict[str, int]:
-    folder = Path(__file__).parent
-    files = (*sorted(folder.glob("*.py")), *(folder.parent / "backend" / f"{name}.py" for name in MADE_BY))
-    return object_code.made_or_kept("runtime", files, _compiled, ENTRIES).addresses
+    return object_code.made_or_kept("runtime", [Path(__file__)], _compiled, ENTRIES).addresses
 
 
 def _compiled() -> bytes:
