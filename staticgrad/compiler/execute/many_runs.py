@@ -1,9 +1,13 @@
-"""Many runs of a plan in one native call, each on arrays of its own; the results are stacked."""
+"""Many runs of a plan: `listed` for batches one by one, `stacked` for batches along a first axis.
+
+Many runs are one native call where the caller's `together` can have `Steps` do them. Elsewhere `one` does each run by itself.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,10 +19,77 @@ from .fastcall import address, numbers
 if TYPE_CHECKING:
     from .plan import Plan
 
+Batch = TypeVar("Batch")
+AHEAD, BYTES = 256, 1 << 26
+"""The number of batches, and bytes, that are taken from an iterable before they are run."""
 SECONDS = 0.1
 """How long one native call may take: then Python looks at its signals."""
 GROWTH = 16
 """By how much the number of runs in one call may grow: the first are slow, and not the measure."""
+
+
+def listed(
+    batches: Iterable[Any],
+    prepare: Callable[[Any], tuple[Batch, int]],
+    together: Callable[[Sequence[Batch], int], list[Any] | None],
+    one: Callable[[Batch, int], Any],
+) -> list[Any]:
+    """The results of one run per batch.
+
+    prepare(batch): the batch to run, and its bytes. together(batches, before): the results of the first of these batches in
+    one native call, or None; before: the number of runs that are over. one(batch, before): the result of a run by itself.
+    """
+    results: list[Any] = []
+    for group in _groups(batches, prepare):
+        at = 0
+        while at < len(group):
+            found = together(group[at:], len(results))
+            if found is None:
+                found = [one(group[at], len(results))]
+            results += found
+            at += len(found)
+    return results
+
+
+def stacked(
+    count: int,
+    together: Callable[[int], Any],
+    one: Callable[[int], Any],
+    joined: Callable[[list[Any], Any], Any],
+) -> Any:
+    """The joined results of `count` runs.
+
+    together(before): the stacked results of all runs from number `before` on, in one native call, or None. one(before): the
+    result of that run by itself. joined(ones, rest): the results of single runs and the stacked results, if any, as one.
+    """
+    ones: list[Any] = []
+    rest = None
+    while rest is None and len(ones) < max(count, 1):
+        rest = together(len(ones))
+        if rest is None:
+            ones.append(one(len(ones)))
+    return joined(ones, rest)
+
+
+def _groups(batches: Iterable[Any], prepare: Callable[[Any], tuple[Batch, int]]) -> Iterator[list[Batch]]:
+    """Prepared batches, some at a time. An exception of the iterable is raised when the batches before it are done."""
+    source = iter(batches)
+    failed: BaseException | None = None
+    while failed is None:
+        group: list[Batch] = []
+        size = 0
+        while len(group) < AHEAD and size < BYTES:
+            try:
+                batch, more = prepare(next(source))
+            except BaseException as error:
+                failed = error
+                break
+            group.append(batch)
+            size += more
+        if group:
+            yield group
+    if not isinstance(failed, StopIteration):
+        raise failed
 
 
 class Steps:
