@@ -23,7 +23,7 @@ class Container(NamedTuple):
 
 
 Rule = Callable[[Any], Container | None]
-Structure = Any
+Structure = Any  # str | Container, whose items are structures
 """A tree without its leaves: LEAF, or a `Container` whose items are structures. Equal for trees of one form."""
 
 LEAF = "*"
@@ -45,7 +45,7 @@ def dict_like(like: Any, keys: Any, items: list[Any]) -> dict[Any, Any]:
     """A dict, or a copy of an object of a subclass."""
     if like is dict:
         return dict(zip(keys, items, strict=True))
-    made = copy.copy(like)
+    made: dict[Any, Any] = copy.copy(like)
     made.update(zip(keys, items, strict=True))
     return made
 
@@ -112,7 +112,7 @@ def text(structure: Structure) -> str:
     if structure.make is nothing:
         return "None"
     if structure.keys is not None:
-        inner = ", ".join(f"{key!r}: {text(part)}" for key, part in zip(structure.keys, structure.items, strict=True))
+        inner: str = ", ".join(f"{key!r}: {text(part)}" for key, part in zip(structure.keys, structure.items, strict=True))
         return "{" + inner + "}"
     inner = ", ".join(map(text, structure.items))
     if issubclass(structure.like, list):

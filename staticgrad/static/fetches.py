@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from ..operators import Symbol
 from ..ops import pytree
-from ..ops.pytree import LEAF, Container, unflatten
+from ..ops.pytree import LEAF, Container, Structure, unflatten
 
 
-def flatten(fetches: Any, leaves: list[Any]) -> Hashable:
+def flatten(fetches: Any, leaves: list[Any]) -> Structure:
     """Append the leaves of `fetches` to `leaves`, in order; return the structure around them.
 
     As in TensorFlow 1, tuples, named tuples, attrs classes and mappings come back as what they are, subclasses of list as

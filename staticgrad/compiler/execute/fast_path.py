@@ -24,7 +24,7 @@ def direct(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[..., A
     """
     if not FASTCALL or not plan.simple or plan.results.late:
         return declined
-    call = gate(plan.control, specs, **options)
+    call: Callable[..., Any] = gate(plan.control, specs, **options)
     if not plan.reads_numbers:
         return call
     read_numbers, give_back, busy = plan.read_numbers, plan.give_back, plan.busy

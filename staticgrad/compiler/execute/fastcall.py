@@ -57,7 +57,8 @@ def numbers(values: Iterable[int]) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
+    found: int = array.__array_interface__["data"][0]
+    return found
 
 
 @cache

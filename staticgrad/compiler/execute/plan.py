@@ -210,7 +210,7 @@ class Plan:
         copies = room(lambda: [slot.array(arrays).copy() for _, slot in late], *self._no_memory()) if late else []
         return [(i, copy) for (i, _), copy in zip(late, copies, strict=True)]
 
-    def _start(self, arrays: Sequence[np.ndarray]) -> Any:
+    def _start(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
         """`start`, once more without spare arrays where there is no memory for the results. Raises OutOfMemoryError."""
         for _ in range(2):
             self.control[t.FAILED] = -1
@@ -222,7 +222,7 @@ class Plan:
             give_up_spare()
         raise OutOfMemoryError(*self._no_memory())
 
-    def _started(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray | None] | None:
+    def _started(self, arrays: Sequence[np.ndarray]) -> Any:
         """`start` in Python."""
         try:
             results = self.results.made()

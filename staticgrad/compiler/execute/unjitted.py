@@ -148,7 +148,7 @@ def _draws(op: Any, dtype: np.dtype) -> Callable[[int, int, int], Any]:
 
     @cache
     def first(seed: int, draw: int, n: int) -> np.ndarray:
-        return op.eval(np.array([seed, draw]), shape=(n,), dtype=dtype, index=0)
+        return np.asarray(op.eval(np.array([seed, draw]), shape=(n,), dtype=dtype, index=0))
 
     return lambda seed, draw, element: first(int(seed), int(draw), 1 << int(element).bit_length())[int(element)]
 

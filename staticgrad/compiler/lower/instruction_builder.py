@@ -95,9 +95,9 @@ class GraphLowering:
     def _constant(self, node: Node) -> np.ndarray:
         """A number, position or extent that an instruction reads from memory."""
         if node.op.leaf == "shape":
-            return node.op.eval(**node.attrs)
+            return np.asarray(node.op.eval(**node.attrs))
         if node.op.leaf == "constant":
-            return node.attrs["value"].array
+            return np.asarray(node.attrs["value"].array)
         with np.errstate(all="ignore"):
             return np.asarray(node.op.eval(*(self._constant(i) for i in node.inputs), **node.attrs))
 

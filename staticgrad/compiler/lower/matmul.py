@@ -116,7 +116,7 @@ def _begin(b: GraphLowering, node: Node, product: Node, addend: Node) -> tuple[P
 
 def _bits(number: float) -> int:
     """A real number as one of the integer sizes."""
-    return struct.unpack("q", struct.pack("d", number))[0]
+    return int.from_bytes(struct.pack("<d", number), "little", signed=True)
 
 
 def _matrix(b: GraphLowering, node: Node) -> tuple[tuple[Buffer, int, Layout], int, int]:
