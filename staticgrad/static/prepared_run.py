@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..compiler.execute.fast_path import declined, direct
+from ..compiler.execute.fast_path import declined, fast_path
 from ..compiler.execute.fastcall import Spec, address
 from ..compiler.execute.many_runs import Steps, numbered, places, stacked
 from ..compiler.program import Program
@@ -104,7 +104,7 @@ class Runner:
     def _way(self, plan: Plan) -> Way:
         """For a plan that is bound."""
         specs = [Spec(feed.dtype, node.type.shape) for feed, node in zip(self.feeds, plan.feeds, strict=True)]
-        return Way(direct(plan, specs), plan.atomic and not plan.builder.cells)
+        return Way(fast_path(plan, specs), plan.atomic and not plan.builder.cells)
 
     def plan(self, arrays: list[np.ndarray]) -> Plan:
         """The plan for arrays of these shapes, bound to the variables once all of them have values."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compiler.backend import abi as t
 from ..compiler.execute import many_runs
-from ..compiler.execute.fastcall import address, block, gate
+from ..compiler.execute.fastcall import address, block, fast_call
 from ..compiler.execute.many_runs import numbered, places
 from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, StaticgradError
@@ -128,7 +128,7 @@ def _probed(group: Sequence[tuple[Any, ...]], entry: Specialization) -> Feeds | 
     objects = np.zeros(max(len(plan.feeds), 1), np.int64)
     nothing = block(t.PLAN_BLOCK)  # a plan that only looks at its arguments
     nothing[t.OBJECTS] = address(objects)
-    look = gate(nothing, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(), container=tuple)
+    look = fast_call(nothing, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(), container=tuple)
     table = np.empty((len(group), len(plan.feeds)), np.int64)
     count = 0
     for args in group:

@@ -54,8 +54,7 @@ def compiled(code: str) -> bytes:
     module.verify()
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     passes.getModulePassManager().run(module, passes)
-    code: bytes = machine.emit_object(module)
-    return code
+    return bytes(machine.emit_object(module))
 
 
 def known(name: str) -> bool:

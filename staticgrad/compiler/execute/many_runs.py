@@ -23,9 +23,9 @@ Batch = TypeVar("Batch")
 AHEAD, BYTES = 256, 1 << 26
 """The number of batches, and bytes, that are taken from an iterable before they are run."""
 SECONDS = 0.1
-"""How long one native call may take: then Python looks at its signals."""
+"""How long one native call may take, before Python handles signals."""
 GROWTH = 16
-"""By how much the number of runs in one call may grow: the first are slow, and not the measure."""
+"""The factor by which the number of runs in one call may grow: the first runs are slow, and not representative."""
 
 
 def listed(
@@ -93,38 +93,38 @@ def _groups(batches: Iterable[Any], prepare: Callable[[Any], tuple[Batch, int]])
 
 
 class Steps:
-    """`count` runs of a plan.
+    """Many runs of a plan in native calls.
 
-    feeds: int64 (count, feeds); the addresses of the arrays' memory, or with `ids` the ids of the ndarrays, which the caller
-    keeps alive. done: how many runs are over. results: per fetch an array (count, *shape), right for the runs that are over.
+    feeds: int64 (count, feeds), the addresses of the arrays' memory, or with `ids` the ids of the ndarrays, which the caller
+    keeps alive. done: the number of runs that are over. results: per fetch an array (count, *shape), valid for these runs.
     """
 
     def __init__(self, plan: Plan, feeds: np.ndarray, ids: bool):
         self.plan, self.count, self.done = plan, len(feeds), 0
         self.ids = feeds.shape[1] if ids else 0
-        size = self.count * sum(slot.nbytes for slot in plan.fetches)
+        size = self.count * sum(buffer.nbytes for buffer in plan.fetches)
         self.results = room(
-            lambda: [np.empty((self.count, *slot.shape), slot.dtype) for slot in plan.fetches],
+            lambda: [np.empty((self.count, *buffer.shape), buffer.dtype) for buffer in plan.fetches],
             f"the results of {self.count} steps need {size:.1e} bytes, and there is no memory for that",
             "no step was run; give fewer of them at once",
         )
         self.table = np.empty((self.count, feeds.shape[1] + len(plan.builder.outputs)), np.int64)
         self.table[:, : feeds.shape[1]] = feeds
-        for slot, whole in zip(plan.fetches, self.results, strict=True):
-            if slot.root.kind == "output":
-                self.table[:, slot.root.index] = places(whole)
+        for buffer, whole in zip(plan.fetches, self.results, strict=True):
+            if buffer.root.kind == "output":
+                self.table[:, buffer.root.index] = places(whole)
 
     @staticmethod
     def suit(plan: Plan) -> bool:
-        """Whether the driver can run this plan many times: all of it is native, and results are copied as they lie."""
+        """Whether the driver can run this plan many times: all of it is native, and results are contiguous."""
         copied = all(view.flags.c_contiguous for _, view in plan.results.copies)
         return plan.simple and not plan.results.late and copied
 
     def run(self, before: int = 0) -> None:
-        """All runs. The plan is bound, and the caller is alone with it. Hyper-parameters are read once, at the start.
+        """Run all. The plan is bound, and no other thread runs it. Hyperparameters are read once, at the start.
 
-        Raises what a run raises, with its number, counted from `before`; the runs before it are done then, as they are
-        after a KeyboardInterrupt.
+        Raises the error of a run, with its number, counted from `before`. The runs before it are done, as after a
+        KeyboardInterrupt.
         """
         plan, size = self.plan, 1
         plan.read_hyperparameters()
@@ -138,30 +138,30 @@ class Steps:
             size = max(1, int(size * min(pace, GROWTH)))
 
     def _chunk(self, size: int, copies: np.ndarray, before: int) -> None:
-        """The next `size` runs."""
+        """Do the next `size` runs."""
         from ..runtime import loader  # makes the runtime
 
         plan, last = self.plan, self.done + size
         plan.take_draws(size)
         state = address(plan.builder.generator_state)
-        row = 0
+        resume = 0
         while self.done < last:
             self.done = loader.steps(
                 address(plan.control), address(self.table), self.table.shape[1], self.ids, self.done, last,
-                address(copies), len(plan.results.copies), state, plan.draws, row,
+                address(copies), len(plan.results.copies), state, plan.draws, resume,
             )  # fmt: skip
             plan.ran = plan.ran or self.done > 0
-            row = int(plan.control[t.FAILED])
-            if self.done < last and not plan.paused(row):
+            resume = int(plan.control[t.FAILED])
+            if self.done < last and not plan.paused(resume):
                 plan.give_back()
                 try:
-                    plan.fail(row)
+                    plan.fail(resume)
                 except StaticgradError as error:
                     raise numbered(error, before + self.done) from None
 
 
 def numbered(error: StaticgradError, step: int) -> StaticgradError:
-    """The error of one run, as one of many."""
+    """The error of one run among many."""
     line = f"in step {step}, counted from 0: the steps before it are done"
     return type(error)(error.summary, line, *error.details, where=error.where)
 
