@@ -1,4 +1,5 @@
-"""The kernels of matrix products: compiled from what `gemm_tiles.py` writes, or loaded from the kernel cache, without Numba."""
+"""The kernels of matrix products: compiled from the code of `gemm_tiles.py`, or loaded from the kernel cache, without
+Numba."""
 
 from __future__ import annotations
 

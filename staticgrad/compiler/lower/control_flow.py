@@ -192,8 +192,8 @@ def _grow(stream: InstructionStream, state: LoopInstruction, roots: Sequence[Pla
 
 
 def lacks(stream: InstructionStream, instruction: Instruction) -> tuple[int, int] | None:
-    """(iterations, items) of a loop whose number of iterations exceeds the items of a stack that it reads, or is negative; else
-    None."""
+    """(iterations, items) of a loop whose number of iterations exceeds the items of a stack that it reads, or is negative;
+    else None."""
     state = next((loop for loop in stream.loops if loop.instruction is instruction), None)
     if state is None or state.words[COUNT // 8] < 0:
         return None
