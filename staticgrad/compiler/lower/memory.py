@@ -106,8 +106,8 @@ def _by_instruction(buffers: Sequence[Buffer], backwards: bool = False) -> Layou
     ending: list[tuple[int, int, Buffer]] = []
     gaps = Gaps()
     for number, buffer in enumerate(order):
-        row = sign * begins(buffer)
-        while ending and ending[0][0] < row:
+        at = sign * begins(buffer)
+        while ending and ending[0][0] < at:
             over = heappop(ending)[2]
             gaps.leave(over.offset, over.offset + size_of(over))
         buffer.offset = gaps.take(size_of(buffer))
@@ -160,7 +160,7 @@ class Gaps:
 
 
 def _place(order: Sequence[Buffer]) -> Layout:
-    """Place each buffer in sign at the lowest offset that is free in all instructions of its lifetime."""
+    """Place each buffer in turn at the lowest offset that is free in all instructions of its lifetime."""
     placed: list[tuple[int, int, int, int]] = []
     peak = 0
     for buffer in order:
