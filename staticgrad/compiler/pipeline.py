@@ -148,10 +148,11 @@ def _scheduled(
     graph, layouts, fetches = decided.graph, decided.layouts, decided.fetches
     order = schedule(graph, decided.groups, decided.sums, layouts, fetches, decided.assigns)
     donate_buffers(order, layouts, fetches)
-    builder = Builder(graph, layouts, order, decided.feeds, fetches, write=write)
+    builder = Builder(graph, layouts, order, decided.feeds, fetches, write).build()
+    stream = builder.stream
     return Plan(
-        graph, builder.rows, builder, builder.fetches, [cell for cell, _ in decided.assigns],
-        decided.decisions + builder.decisions, decided.laws, order.notes + decided.notes + builder.notes, decided.feeds,
+        graph, stream.instructions, builder, builder.fetches, [cell for cell, _ in decided.assigns],
+        decided.decisions + stream.decisions, decided.laws, order.notes + decided.notes + stream.notes, decided.feeds,
         prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
 

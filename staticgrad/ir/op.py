@@ -31,10 +31,10 @@ class Pointwise:
 
     scalar: str | Callable[..., Any]
     cost: int = 1
-    product: bool = False
-    """It is the product of its two operands: sums of products have routines of their own."""
-    sum_of: tuple[int, ...] = ()
-    """It is the sum of its operands times these."""
+    bilinear: bool = False
+    """It is the product of its two operands, linear in each of them."""
+    linear: tuple[int, ...] = ()
+    """The coefficients of the linear combination of its operands that it is; none where it is no such combination."""
     memory: str = "as computed"
     """Of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the operand."""
 
@@ -48,8 +48,8 @@ class Reduction:
     combine: str
     fold: Callable[..., np.ndarray]
     """The NumPy ufunc's reduce over axis 0, which joins the partial results of several threads."""
-    sums: bool = False
-    """It is the sum."""
+    monoid: str = ""
+    """The name of the monoid that is folded, for passes that use its laws: "add" is the sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +85,30 @@ class Layout:
             step *= extent
         return True
 
+    def joined(self, first: int, last: int) -> list[tuple[int, int]]:
+        """(extent, stride) of axes [first, last), those that one stride walks as one; at least one."""
+        found: list[tuple[int, int]] = []
+        for extent, stride in zip(self.shape[first:last], self.strides[first:last], strict=True):
+            if extent == 1:
+                continue
+            if found and found[-1][1] == stride * extent:
+                found[-1] = found[-1][0] * extent, stride
+            else:
+                found.append((extent, stride))
+        return found if found else [(1, 1)]
+
 
 @dataclass(frozen=True, slots=True)
 class View:
     """Moves no data: the result is the operand under another layout.
 
     `rule(node, layout)` returns the new layout, or None when this operand has to be copied first. `keeps_order`: the
-    elements stay in row-major order, so that a fused loop can look through the op.
+    elements stay in row-major order, so that a fused loop can look through the op. The compiler writes such views
+    as reshapes.
     """
 
     rule: Callable[[Node, Layout], Layout | None]
     keeps_order: bool = False
-    as_reshape: bool = False
-    """The compiler writes it as a reshape, the one order-keeping view that later passes know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,29 +158,23 @@ class Scatter:
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
-    """A routine of `compiler/library` does it. `plan(node, layouts)` returns calls, or None to take the host.
+class Scratch:
+    """Memory that a routine works in: so many elements for each chunk, or, where its range is not cut into numbered chunks,
+    in all. dtype: the result's where there is none. zeros: the elements are 0 before the first run, and the routine leaves
+    them so."""
 
-    inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
-    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. fused(node): how
-    kernels can make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or whatever else a kind of fusion
-    in `compiler/fusion/` knows by its type, or None. scales: the call takes
-    (node, addend, factor) too, and computes factor * node + addend; see `compiler/fusion/epilogue.py`.
-    """
-
-    plan: Callable[..., Any]
-    inplace: int | None = None
-    check: Callable[..., StaticgradError] | None = None
-    fused: Callable[[Node], Any] | None = None
-    scales: bool = False
+    elements: int
+    dtype: np.dtype | None = None
+    zeros: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """A call `("routine", (Routine(...),))` in a native plan: a kernel of `compiler/library/`, run over chunks of `span`.
+    """A native call of a kernel of `compiler/kernels/`.
 
-    Its buffers are the operands (row-major, without those of which only the shape is read), the result and the scratch;
-    its sizes are span, number of chunks, then `sizes`.
+    Its buffers are operands in row-major order, the result and the scratch, then, for a check, the status of the run. A
+    `chunked` kernel gets the sizes `(span, number of chunks, *sizes)`, and its range is over chunks; another one gets `sizes`,
+    and its range is over [0, span).
     """
 
     module: str
@@ -178,12 +183,62 @@ class Routine:
     sizes: tuple[int, ...]
     work: int
     """In units of one addition, for all of `span`."""
-    scratch: int = 0
-    """Elements per chunk, of the result's dtype."""
+    scratch: tuple[Scratch, ...] = ()
     join: str = ""
     """The kernel that runs once when all chunks are done."""
     why: str = ""
-    """Why this kernel and not another; `explain()` says it."""
+    """The reason for this kernel and not another, for `explain()`."""
+    name: str = ""
+    """For `explain()`; the kernel's name where there is none."""
+    chunked: bool = True
+    operands: tuple[int, ...] | None = None
+    """The operands that it reads; None for all but those of which only the shape is read."""
+    strided: tuple[int, ...] = ()
+    """Of the operands, those whose layout is described by `sizes`: they are not copied to row-major order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """A native call: factor * product + addend, where `product` (the node itself for None) is a product of two matrices, or
+    of many."""
+
+    product: Node | None = None
+    addend: Node | None = None
+    factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A native call: an operand is copied to where `layout` says in the result."""
+
+    operand: int
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """A native call: the result is 0."""
+
+
+Call = Routine | Gemm | Copy | Clear
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """Native code of its own: `plan(node, layouts of the operands)` returns calls, or None to take the host.
+
+    inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
+    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. fused(node): how
+    kernels can make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or another type that a kind of fusion
+    in `compiler/fusion/` takes, or None. scales: the plan is one `Gemm`, which can be given a factor and an addend; see
+    `compiler/fusion/epilogue.py`.
+    """
+
+    plan: Callable[[Node, Sequence[Layout]], Sequence[Call] | None]
+    inplace: int | None = None
+    check: Callable[..., StaticgradError] | None = None
+    fused: Callable[[Node], Any] | None = None
+    scales: bool = False
 
 
 @dataclass(frozen=True, slots=True)

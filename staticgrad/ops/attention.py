@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Native, Node, OpDef, Routine, define
+from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, apply
 from ..types import SHORT, TensorType
 from . import attributes as at
@@ -35,15 +36,15 @@ def _eval(x: np.ndarray, scale: float, causal: bool) -> np.ndarray:
     return scores
 
 
-def _plan(node: Node, layouts: Any) -> Any:
+def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     shape, scale = node.type.shape, node.attrs["scale"]
     if not node.type.size:
-        return [("zero", ())]
+        return [Clear()]
     (bits,) = struct.unpack("<q", struct.pack("<d", scale))
     rows, cost = math.prod(shape[:-1]), 6 if node.attrs["causal"] else 12
     sizes = (*shape[-2:], int(node.attrs["causal"]), bits)
     kernel = f"softmax_{SHORT[node.type.dtype]}"
-    return [("routine", (Routine("attention_weights", kernel, rows, sizes, node.type.size * cost),))]
+    return [Routine("attention_weights", kernel, rows, sizes, node.type.size * cost)]
 
 
 attention_softmax_op = define(

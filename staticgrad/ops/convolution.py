@@ -7,13 +7,13 @@ For weights w, y = conv(x, w) is bilinear, so with any g the three contractions 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..ir import Native, Node, OpDef, Routine, define
+from ..ir import Call, Clear, Native, Node, OpDef, Routine, define
 from ..operators import F, apply
 from ..types import ADDRESSES, Shape, TensorType
 from . import attributes as at
@@ -226,17 +226,17 @@ def _weights(spec: convolution_tables.Spec, dtype: np.dtype) -> Routine:
 
 def _native(
     node: Node, describe: Callable[[], convolution_tables.Spec], routine: Callable[[convolution_tables.Spec], Routine]
-) -> Any:
+) -> Sequence[Call] | None:
     """The call; zeros where there is nothing to sum; the host for integers."""
     if node.type.dtype.kind != "f":
         return None
     if not node.type.size or any(not i.type.size for i in node.inputs[:2]):
-        return [("zero", ())]
+        return [Clear()]
     spec = describe()
     padded = spec.c * math.prod(d + sum(p) for d, p in zip(spec.source, spec.padding, strict=True))
     if padded * node.type.dtype.itemsize >= ADDRESSES:
         raise OutOfMemoryError(f"{node.op.name}: there is no memory for its padded input", where=node.where)
-    return [("routine", (routine(spec),))]
+    return [routine(spec)]
 
 
 # records --------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..ir import Routine
+from ..ir import Routine, Scratch
 from ..types import SHORT
 
 Pair = tuple[int, int]
@@ -152,7 +152,7 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
         taps_in_all, spec.n if by_part else 0, *tables,
     )  # fmt: skip
     kernel, span = f"gather{'_deep' * deep}_{SHORT[dtype]}_{lanes}", spec.n * parts
-    return Routine("direct_convolution", kernel, span, sizes, spec.n * spec.work, scratch, why=_why(channels))
+    return Routine("direct_convolution", kernel, span, sizes, spec.n * spec.work, (Scratch(scratch),), why=_why(channels))
 
 
 @lru_cache(maxsize=256)
@@ -182,9 +182,9 @@ def weights(spec: Spec, dtype: np.dtype) -> Routine:
     name, work = f"{SHORT[dtype]}_{lanes}", spec.n * spec.work
     if few:
         why = f"{_why(channels)}, a thread for some of the taps: {spec.n} image{'s' * (spec.n > 1)}"
-        return Routine("direct_convolution", f"weight_tiles_{name}", blocks * tiles, sizes, work, scratch, why=why)
+        return Routine("direct_convolution", f"weight_tiles_{name}", blocks * tiles, sizes, work, (Scratch(scratch),), why=why)
     why = f"{_why(channels)}, a thread for some of the images: {spec.n}"
-    return Routine("direct_convolution", f"weights_{name}", spec.n, sizes, work, scratch, f"weight_sum_{name}", why)
+    return Routine("direct_convolution", f"weights_{name}", spec.n, sizes, work, (Scratch(scratch),), f"weight_sum_{name}", why)
 
 
 def _why(channels: int) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..ir import Routine
+from ..ir import Routine, Scratch
 from ..types import SHORT
 from .convolution_tables import Line, Pair, Spec, forward_line, frame, gradient_lines, outer_sum, whole_lines
 
@@ -82,7 +82,7 @@ def gather(spec: Spec, dtype: np.dtype, gradient: bool) -> Routine:
         len(phases), scratch, kept, packed, *headers, *tables,
     )  # fmt: skip
     name = f"gather_{SHORT[dtype]}_{lanes}"
-    return Routine("depthwise_convolution", name, span, numbers, spec.n * spec.work, scratch, why=_why(channels))
+    return Routine("depthwise_convolution", name, span, numbers, spec.n * spec.work, (Scratch(scratch),), why=_why(channels))
 
 
 @lru_cache(maxsize=256)
@@ -101,7 +101,8 @@ def weights(spec: Spec, dtype: np.dtype) -> Routine:
         offsets.size, *offsets.tolist(),
     )  # fmt: skip
     name = f"weights_{SHORT[dtype]}_{lanes}"
-    return Routine("depthwise_convolution", name, spec.o * held, numbers, spec.n * spec.work, scratch, why=_why(channels))
+    span, work = spec.o * held, spec.n * spec.work
+    return Routine("depthwise_convolution", name, span, numbers, work, (Scratch(scratch),), why=_why(channels))
 
 
 def _why(channels: int) -> str:

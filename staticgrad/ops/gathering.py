@@ -9,9 +9,26 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..ir import REGISTRY, Expand, Index, Lookup, Native, Node, OpDef, Range, Scatter, define
+from ..ir import (
+    REGISTRY,
+    Call,
+    Clear,
+    Copy,
+    Expand,
+    Index,
+    Layout,
+    Lookup,
+    Native,
+    Node,
+    OpDef,
+    Range,
+    Routine,
+    Scatter,
+    Scratch,
+    define,
+)
 from ..operators import F, append, apply, public
-from ..types import MOST_AXES, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
+from ..types import MOST_AXES, SHORT, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
 from .rules import keep, unbroadcast
@@ -86,9 +103,15 @@ def _bad_index(node: Node, index: int) -> IndexRangeError:
     return _out_of_range(index, axis, node.inputs[1].type.shape[axis], node.attrs.get("loss", ""))
 
 
-def _bounded_plan(node: Node, layouts: Any) -> Any:
+def index_check(node: Node, low: int, extent: int) -> Call:
+    """The call that takes the integers of the first operand for positions in [low, extent)."""
+    n, kernel = node.type.size, f"bounded_{SHORT[node.inputs[0].type.dtype]}"
+    return Routine("index_checks", kernel, n, (extent, low, 0), n, name="bounded", chunked=False)
+
+
+def _bounded_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     extent = node.inputs[1].type.shape[node.attrs["axis"]]
-    return [("bounded", (-extent if node.attrs["low"] < 0 else 0, extent))]
+    return [index_check(node, -extent if node.attrs["low"] < 0 else 0, extent)]
 
 
 bounded_op = define(
@@ -241,6 +264,41 @@ def _put_scatter(node: Node) -> Scatter | None:
     return Scatter(0, 2) if node.attrs["axis"] == 0 and node.type.dtype in ADDED else None
 
 
+def _pick_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    values, index = (i.type for i in node.inputs)
+    axis, shape = node.attrs["axis"], values.shape
+    span, sizes = math.prod(shape[:axis]) * index.size, (shape[axis], index.size, math.prod(shape[axis + 1 :]))
+    kernel = f"gather_i{8 * node.type.dtype.itemsize}"
+    return [Routine("row_moves", kernel, span, sizes, node.type.size, name="gather", chunked=False)]
+
+
+def _rows_at(layout: Layout, axis: int, indexed: int) -> tuple[tuple[int, int, int, int], bool]:
+    """The places of the rows that the axes [axis, axis + indexed) count, and whether the operand is read where it lies.
+
+    Row p begins at (p // group) * far + (p % group) * near, and the next outer one lies `outer` further: (group, far, near,
+    outer). Rows that are repeated stay one in memory; where two strides don't tell, the operand is copied.
+    """
+    last = axis + indexed
+    joined, inner = layout.joined(axis, last), Layout(layout.shape[last:], layout.strides[last:], 0)
+    if not inner.is_contiguous or len(joined) > 2 or not (axis == 0 or layout.is_contiguous):
+        return _rows_at(Layout.contiguous(layout.shape), axis, indexed)[0], False
+    (_, far), (group, near) = joined if len(joined) == 2 else (*joined, (1, 0))
+    return (max(group, 1), far, near, math.prod(layout.shape[axis:])), True
+
+
+def _put_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    if node.type.dtype not in ADDED:
+        return None
+    values, like, index = (i.type for i in node.inputs)
+    axis, shape = node.attrs["axis"], like.shape
+    rows, in_place = _rows_at(layouts[0], axis, index.ndim)
+    sizes = (shape[axis], index.size, math.prod(shape[axis + 1 :]), *rows)
+    kernel, span = f"scatter_{SHORT[node.type.dtype]}", math.prod(shape[:axis])
+    strided = (0,) if in_place else ()
+    add = Routine("row_moves", kernel, span, sizes, values.size, name="scatter_add", chunked=False, strided=strided)
+    return [Clear(), add]
+
+
 pick_op: OpDef = define(
     OpDef(
         name="pick",
@@ -250,7 +308,7 @@ pick_op: OpDef = define(
         infer=_pick_infer,
         eval=lambda x, index, axis: x[_where(axis, [index])],
         vjp=(lambda g, node, out, x, index: apply(put_op, g, x, index, axis=node.attrs["axis"]), None),
-        emit=Native(lambda node, layouts: [("gather", ())], fused=_pick_lookup),
+        emit=Native(_pick_plan, fused=_pick_lookup),
         promote=keep,
         doc="x indexed by one int64 array along `axis`: what gathers come down to.",
     )
@@ -263,7 +321,7 @@ put_op: OpDef = define(
         infer=_put_infer,
         eval=_scatter_eval,
         vjp=(lambda g, node, out, x, like, index: apply(pick_op, g, index, axis=node.attrs["axis"]), None, None),
-        emit=Native(lambda node, layouts: [("scatter_add", ())] if node.type.dtype in ADDED else None, fused=_put_scatter),
+        emit=Native(_put_plan, fused=_put_scatter),
         shape_only=(1,),
         sparse=True,
         promote=keep,
@@ -296,6 +354,23 @@ def _index_add_eval(x: np.ndarray, values: np.ndarray, index: np.ndarray) -> np.
     return out
 
 
+def _index_add_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    """The operand is copied to the result unless it lies there, and rows are added in place."""
+    if node.type.dtype not in ADDED:
+        return None
+    _, values, index = (i.type for i in node.inputs)
+    shape, picked = node.type.shape, index.size
+    inner = math.prod(shape[1:])
+    rows, in_place = _rows_at(layouts[1], 0, index.ndim)
+    counters, sums = Scratch(shape[0], np.dtype(np.int32), zeros=True), Scratch(max(picked // 2, 1) * inner)
+    kernel, sizes = f"index_add_{SHORT[node.type.dtype]}", (shape[0], picked, inner, *rows)
+    add = Routine(
+        "row_moves", kernel, 1, sizes, 2 * values.size, (counters, sums), name="index_add", chunked=False,
+        operands=(1, 2), strided=(1,) if in_place else (),
+    )  # fmt: skip
+    return [Copy(0, Layout.contiguous(shape)), add]
+
+
 index_add_op = define(
     OpDef(
         name="index_add",
@@ -307,7 +382,7 @@ index_add_op = define(
             lambda g, node, out, x, values, index: apply(gather_op, g, index, axis=0),
             None,
         ),
-        emit=Native(lambda node, layouts: [("index_add", ())] if node.type.dtype in ADDED else None, inplace=0),
+        emit=Native(_index_add_plan, inplace=0),
         promote=lambda operands: [None, None, int64],
         doc="x with values added to the rows that an index names, in place where nobody else reads x.",
     )
@@ -330,6 +405,16 @@ def _gather_sum_vjp(g: Any, node: Any, out: Any, x: Any, index: Any) -> Any:
     return apply(scatter_op, each, x, index, axis=0)
 
 
+def _gather_sum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    if node.type.dtype not in ADDED:
+        return None
+    values, index = (i.type for i in node.inputs)
+    bag, inner = index.shape[-1], math.prod(values.shape[1:])
+    span = index.size // bag if bag else math.prod(index.shape[:-1])
+    kernel = f"gather_sum_{SHORT[node.type.dtype]}"
+    return [Routine("row_moves", kernel, span, (bag, inner), index.size * inner, name="gather_sum", chunked=False)]
+
+
 gather_sum_op = define(
     OpDef(
         name="gather_sum",
@@ -337,7 +422,7 @@ gather_sum_op = define(
         infer=_gather_sum_infer,
         eval=lambda x, index: np.add.reduce(x[index], axis=index.ndim - 1, dtype=x.dtype),
         vjp=(_gather_sum_vjp, None),
-        emit=Native(lambda node, layouts: [("gather_sum", ())] if node.type.dtype in ADDED else None),
+        emit=Native(_gather_sum_plan),
         promote=lambda operands: [None, int64],
         doc="The sum of the rows of x that the last axis of an index names: a bag, without its rows in memory.",
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..ir import Expand, Layout, Native, Node, OpDef, Window, define
+from ..ir import Call, Copy, Expand, Layout, Native, Node, OpDef, Window, define
 from ..operators import F, apply, numpy_twin, public
 from ..types import TensorType, normalize_axis, shape_text
 from . import attributes as at
@@ -43,10 +43,11 @@ def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
     return first.with_shape(tuple(shape))
 
 
-def _concatenate_plan(node: Node, layouts: Any) -> Any:
-    axis, whole, at, calls = node.attrs["axis"], Layout.contiguous(node.type.shape), 0, []
+def _concatenate_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    axis, whole, at = node.attrs["axis"], Layout.contiguous(node.type.shape), 0
+    calls: list[Call] = []
     for i, layout in enumerate(layouts):
-        calls.append(("copy", (i, Layout(layout.shape, whole.strides, at * whole.strides[axis]))))
+        calls.append(Copy(i, Layout(layout.shape, whole.strides, at * whole.strides[axis])))
         at += layout.shape[axis]
     return calls
 

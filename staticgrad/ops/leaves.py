@@ -120,7 +120,7 @@ fit = define(
         attrs={"shape": at.open_shape},
         infer=_fit_infer,
         eval=_fit_eval,
-        emit=View(lambda node, at: at, keeps_order=True, as_reshape=True),
+        emit=View(lambda node, at: at, keeps_order=True),
         doc="A value to assign whose extents are known at run time only: they have to be `attrs['shape']`.",
     )
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Layout, Native, Node, OpDef, define
+from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
 from ..operators import F, apply, numpy_twin, public
 from ..types import TensorType, broadcast_shapes, shape_text
 from .reductions import ndim_of
@@ -49,11 +50,11 @@ def _right(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
     return unbroadcast(apply(matmul_op, x.mT, g), y)
 
 
-def _plan(node: Node, layouts: list[Layout]) -> Any:
-    """GEMM calls, with transposes as flags; None (the host) for integers."""
+def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
+    """None, the host, for integers."""
     if node.type.dtype.kind != "f":
         return None
-    return [("gemm", ())]
+    return [Gemm()]
 
 
 matmul_op = define(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import DivisionError, DTypeError
-from ..ir import Expand, Native, Node, OpDef, Pointwise, Range, define
+from ..ir import Call, Expand, Layout, Native, Node, OpDef, Pointwise, Range, Routine, define
 from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
 from ..signals import module
 from ..types import (
     DTYPES,
+    SHORT,
     TensorType,
     as_dtype,
     bool_,
@@ -27,6 +28,7 @@ from ..types import (
     to_float,
 )
 from . import attributes as at
+from .gathering import index_check
 from .rules import arithmetic, binary, boolean, compared, elementwise, floating, keep, numeric, unary, unbroadcast
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
@@ -37,10 +39,10 @@ MOST = int(np.iinfo(np.int64).max)
 
 
 def _pointwise(name: str, arity: int, numpy: Callable[..., Any], vjp: Any, *, cost: int, promote: Any,
-               infer: Any = elementwise, symbol: str = "", doc: str = "", product: bool = False,
-               sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
+               infer: Any = elementwise, symbol: str = "", doc: str = "", bilinear: bool = False,
+               linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    op = define(OpDef(name, infer, numpy, vjp, Pointwise(name, cost, product, sum_of), promote, symbol, doc))
+    op = define(OpDef(name, infer, numpy, vjp, Pointwise(name, cost, bilinear, linear), promote, symbol, doc))
     function = unary(op) if arity == 1 else binary(op)
     setattr(F, name, function)
     if isinstance(numpy, np.ufunc):
@@ -49,16 +51,16 @@ def _pointwise(name: str, arity: int, numpy: Callable[..., Any], vjp: Any, *, co
 
 
 def _unary(name: str, numpy: Callable[..., Any], vjp: Callable[..., Any] | None, *, cost: int = CHEAP,
-           promote: Any = floating, doc: str = "", sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
+           promote: Any = floating, doc: str = "", linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     vjps = None if vjp is None else (vjp,)
-    return _pointwise(name, 1, numpy, vjps, cost=cost, promote=promote, doc=doc, sum_of=sum_of)
+    return _pointwise(name, 1, numpy, vjps, cost=cost, promote=promote, doc=doc, linear=linear)
 
 
 def _binary(name: str, numpy: Callable[..., Any], vjp: Any, *, cost: int = CHEAP,
             promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "",
-            product: bool = False, sum_of: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
+            bilinear: bool = False, linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
     return _pointwise(name, 2, numpy, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc,
-                      product=product, sum_of=sum_of)  # fmt: skip
+                      bilinear=bilinear, linear=linear)  # fmt: skip
 
 
 def _unless_float(numpy: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
@@ -71,17 +73,17 @@ def _unless_float(numpy: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.nda
 add = _binary("add", np.add, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(g, y),
-), promote=arithmetic, symbol="+", doc="x + y, broadcast. Booleans: logical or.", sum_of=(1, 1))  # fmt: skip
+), promote=arithmetic, symbol="+", doc="x + y, broadcast. Booleans: logical or.", linear=(1, 1))  # fmt: skip
 
 sub = _binary("sub", np.subtract, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g, y),
-), symbol="-", doc="x - y, broadcast. Raises DTypeError for booleans.", sum_of=(1, -1))  # fmt: skip
+), symbol="-", doc="x - y, broadcast. Raises DTypeError for booleans.", linear=(1, -1))  # fmt: skip
 
 mul = _binary("mul", np.multiply, (
     lambda g, node, out, x, y: unbroadcast(g * y, x),
     lambda g, node, out, x, y: unbroadcast(g * x, y),
-), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", product=True)  # fmt: skip
+), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", bilinear=True)  # fmt: skip
 
 div = _binary("div", np.true_divide, (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
@@ -124,7 +126,7 @@ exponent_op = define(
         infer=lambda y: y.with_dtype(int64),
         eval=_exponent_eval,
         vjp=None,
-        emit=Native(lambda node, layouts: [("bounded", (0, MOST))], check=_negative_power),
+        emit=Native(lambda node, layouts: [index_check(node, 0, MOST)], check=_negative_power),
         promote=keep,
         doc="Exponents of integers: int64, checked not to be negative.",
     )
@@ -137,7 +139,7 @@ def _sign_eval(x: np.ndarray) -> np.ndarray:
 
 
 neg = _unary("neg", np.negative, lambda g, node, out, x: -g, promote=numeric, doc="-x.",
-             sum_of=(-1,))  # fmt: skip
+             linear=(-1,))  # fmt: skip
 absolute = _unary("abs", np.abs, lambda g, node, out, x: g * F.sign(x), promote=numeric,
                   doc="|x|; its derivative at 0 is 0.")  # fmt: skip
 sign = _unary("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
@@ -306,13 +308,18 @@ def _divisor_eval(y: np.ndarray) -> np.ndarray:
     return y
 
 
+def _divisor_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    n, kernel = node.type.size, f"nonzero_{SHORT[node.type.dtype]}"
+    return [Routine("index_checks", kernel, n, (0, 0, 0), n, name="nonzero", chunked=False)]
+
+
 divisor_op = define(
     OpDef(
         name="divisor",
         infer=lambda y: y,
         eval=_divisor_eval,
         vjp=None,
-        emit=Native(lambda node, layouts: [("nonzero", ())], check=_zero_divisor),
+        emit=Native(_divisor_plan, check=_zero_divisor),
         promote=keep,
         doc="Divisors of integers, checked not to be 0.",
     )

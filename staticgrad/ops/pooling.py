@@ -7,12 +7,13 @@ index for each result, and squares of 2 x 2 are found eight at a time.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..ir import Native, Node, OpDef, Routine, define
+from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, apply
 from ..types import SHORT, TensorType, shape_text
 from . import attributes as at
@@ -119,7 +120,7 @@ def _most_put_eval(g: np.ndarray, x: np.ndarray, **attrs: Any) -> np.ndarray:
 
 
 def _most_plan(kernel: str, of: int) -> Any:
-    def plan(node: Node, layouts: Any) -> Any:
+    def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
         x, a = node.inputs[of].type, node.attrs
         result = _most_infer(x, **a).shape
         sizes = (*x.shape[2:], *result[2:], *a["kernel"], *a["stride"], *a["padding"], *a["dilation"])
@@ -128,11 +129,11 @@ def _most_plan(kernel: str, of: int) -> Any:
     return plan
 
 
-def _native(node: Node, kernel: str, result: Any, sizes: tuple[int, ...], cost: int) -> Any:
+def _native(node: Node, kernel: str, result: Any, sizes: tuple[int, ...], cost: int) -> Sequence[Call] | None:
     if node.type.dtype.kind != "f":
         return None
     work = math.prod(result) * cost
-    return [("routine", (Routine("window_pooling", f"{kernel}_{SHORT[node.type.dtype]}", math.prod(result[:2]), sizes, work),))]
+    return [Routine("window_pooling", f"{kernel}_{SHORT[node.type.dtype]}", math.prod(result[:2]), sizes, work)]
 
 
 def _put(g: Any, x: Any, node: Any) -> Any:
@@ -237,12 +238,12 @@ def _mean_put_eval(g: np.ndarray, like: np.ndarray, rows: Any, columns: Any) -> 
 
 
 def _mean_plan(kernel: str, of: int) -> Any:
-    def plan(node: Node, layouts: Any) -> Any:
+    def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
         x, rows, columns = node.inputs[of].type, node.attrs["rows"], node.attrs["columns"]
         tables = [windows(x.shape[2], rows), windows(x.shape[3], columns)]
         result = _mean_infer(x, rows, columns).shape
         if not x.size:
-            return [("zero", ())]
+            return [Clear()]
         sizes = (*x.shape[2:], *result[2:], *(v for table in tables for window in table for v in window))
         return _native(node, kernel, result, sizes, 2 * max(x.size // max(math.prod(result), 1), 1))
 

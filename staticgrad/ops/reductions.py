@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..ir import Expand, Extent, Native, Node, OpDef, Reduction, define
+from ..ir import Call, Expand, Extent, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
 from ..operators import F, Operators, apply, numpy_twin, public
 from ..types import (
     DTYPES,
+    SHORT,
     TensorType,
     as_dtype,
     bool_,
@@ -115,7 +116,7 @@ sum_op = define(
         infer=reduced,
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
-        emit=Reduction(lambda dtype: 0, "plus", ADD.reduce, sums=True),
+        emit=Reduction(lambda dtype: 0, "plus", ADD.reduce, "add"),
         promote=_widened,
     )
 )
@@ -147,7 +148,7 @@ max_op = define(
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MAXIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(lowest, "maximum", MAXIMUM.reduce),
+        emit=Reduction(lowest, "maximum", MAXIMUM.reduce, "max"),
         promote=keep,
     )
 )
@@ -158,7 +159,7 @@ min_op = define(
         infer=_infer_nonempty,
         eval=lambda x, axis, keepdims: MINIMUM.reduce(x, axis, None, None, keepdims),
         vjp=(_extremum_vjp,),
-        emit=Reduction(highest, "minimum", MINIMUM.reduce),
+        emit=Reduction(highest, "minimum", MINIMUM.reduce, "min"),
         promote=keep,
     )
 )
@@ -199,7 +200,7 @@ all_op = define(
         attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ALL.reduce(x, axis, None, None, keepdims),
-        emit=Reduction(lambda dtype: True, "minimum", ALL.reduce),
+        emit=Reduction(lambda dtype: True, "minimum", ALL.reduce, "and"),
         promote=boolean,
         doc="Whether every element is true; so over no elements.",
     )
@@ -210,7 +211,7 @@ any_op = define(
         attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ANY.reduce(x, axis, None, None, keepdims),
-        emit=Reduction(lambda dtype: False, "maximum", ANY.reduce),
+        emit=Reduction(lambda dtype: False, "maximum", ANY.reduce, "or"),
         promote=boolean,
         doc="Whether some element is true; none of no elements is.",
     )
@@ -451,7 +452,7 @@ def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
     return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
 
 
-CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind == "f"}
+CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind == "f" and dtype != float64}
 
 
 def _cumsum_fused(node: Node) -> Reduction | None:
@@ -464,6 +465,15 @@ def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     return F.flip(apply(cumsum_op, F.flip(g, axis), axis=axis), axis)
 
 
+def _cumsum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    axis, shape, dtype, work = node.attrs["axis"], node.type.shape, node.type.dtype, node.type.size
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    carried = CARRIED.get(dtype)
+    scratch = () if carried is None else (Scratch(outer * inner, carried),)
+    kernel, span = f"{'running' if carried is None else 'carried'}_{SHORT[dtype]}", outer if work else 0
+    return [Routine("running_sums", kernel, span, (shape[axis], inner), work, scratch, name="cumsum", chunked=False)]
+
+
 cumsum_op = define(
     OpDef(
         name="cumsum",
@@ -471,7 +481,7 @@ cumsum_op = define(
         infer=lambda x, axis: x,
         eval=_cumsum_eval,
         vjp=(_cumsum_vjp,),
-        emit=Native(lambda node, layouts: [("running_sum", ())], fused=_cumsum_fused),
+        emit=Native(_cumsum_plan, fused=_cumsum_fused),
         promote=_widened,
     )
 )

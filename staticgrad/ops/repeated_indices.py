@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Native, Node, OpDef, Routine, define
+from ..ir import Call, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ..types import TensorType, int64
 
 
@@ -22,9 +22,10 @@ def _infer(index: TensorType, like: TensorType) -> TensorType:
     return index
 
 
-def _plan(node: Node, layouts: Any) -> Any:
+def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     index, like = (i.type for i in node.inputs)
-    return [("routine", (Routine("repeated_entries", "first_of", 1, (index.size,), 2 * index.size, like.shape[0]),))]
+    places = Scratch(like.shape[0])
+    return [Routine("repeated_entries", "first_of", 1, (index.size,), 2 * index.size, (places,))]
 
 
 first_of_op = define(

@@ -109,7 +109,6 @@ expand_dims_op = define(
                 at.offset,
             ),
             keeps_order=True,
-            as_reshape=True,
         ),
     )
 )
@@ -143,7 +142,6 @@ squeeze_op = define(
                 _drop(at.shape, node.attrs["axis"]), _drop(at.strides, node.attrs["axis"]), at.offset
             ),
             keeps_order=True,
-            as_reshape=True,
         ),
     )
 )

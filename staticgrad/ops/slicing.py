@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import IndexRangeError, ShapeError
-from ..ir import Layout, Native, Node, OpDef, View, Window, define
+from ..ir import Call, Clear, Copy, Layout, Native, Node, OpDef, View, Window, define
 from ..operators import apply
 from ..types import TensorType, shape_text, type_of
 from . import attributes as at
@@ -73,9 +74,9 @@ def _unslice_add(total: np.ndarray, g: np.ndarray, node: Node) -> None:
     total[_as_key(node.attrs["slices"])] += g
 
 
-def _unslice_plan(node: Node, layouts: Any) -> Any:
+def _unslice_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
     whole = Layout.contiguous(node.type.shape)
-    return [("zero", ()), ("copy", (0, Layout(layouts[0].shape, *_inner(whole, node.attrs["slices"]))))]
+    return [Clear(), Copy(0, Layout(layouts[0].shape, *_inner(whole, node.attrs["slices"])))]
 
 
 def _unslice_window(node: Node) -> Window | None:

@@ -1,52 +1,75 @@
-"""The structure of what is fetched: taken apart into tensors, and put together again around their values."""
+"""The structure of fetches: taken apart into tensors, and put together again around their values."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from ..operators import Symbol
+from ..ops import pytree
+from ..ops.pytree import LEAF, Container, Structure, unflatten
 
 
-def flatten(fetches: Any, leaves: list[Any]) -> Hashable:
-    """Append what is not a list, tuple (named or not) or mapping to `leaves`, in order; return the structure around it.
+def flatten(fetches: Any, leaves: list[Any]) -> Structure:
+    """Append the leaves of `fetches` to `leaves`, in order; return the structure around them.
 
-    A structure is None for a leaf, else (class, structures of the items); for a mapping (class, structures, keys, what
-    makes the items of a defaultdict). As in TensorFlow 1, tuples, named tuples, attrs classes and mappings come back as what
-    they are, subclasses of list as lists.
+    As in TensorFlow 1, tuples, named tuples, attrs classes and mappings come back as what they are, subclasses of list as
+    lists. None is a leaf, which is no tensor.
     """
+    found, structure = pytree.flatten(fetches, _container)
+    leaves += found
+    return structure
+
+
+def _container(fetches: Any) -> Container | None:
     if isinstance(fetches, Symbol):  # most are: no further question
-        leaves.append(fetches)
         return None
     if isinstance(fetches, tuple):
-        return type(fetches), tuple(flatten(item, leaves) for item in fetches)
+        return Container(_tuple, type(fetches), None, fetches)
     if isinstance(fetches, list):
-        return list, tuple(flatten(item, leaves) for item in fetches)
+        return Container(_list, list, None, fetches)
     if isinstance(fetches, Mapping):
-        made = fetches.default_factory if isinstance(fetches, defaultdict) else None
-        return type(fetches), tuple(flatten(item, leaves) for item in fetches.values()), tuple(fetches), made
+        factory = fetches.default_factory if isinstance(fetches, defaultdict) else None
+        return Container(_mapping, (type(fetches), factory), tuple(fetches), [*fetches.values()])
     if hasattr(type(fetches), "__attrs_attrs__"):
-        return type(fetches), tuple(flatten(getattr(fetches, a.name), leaves) for a in type(fetches).__attrs_attrs__)
-    leaves.append(fetches)
+        return Container(_attrs, type(fetches), None, [getattr(fetches, a.name) for a in type(fetches).__attrs_attrs__])
     return None
+
+
+def _tuple(like: Any, keys: Any, items: list[Any]) -> Any:
+    return like(*items) if hasattr(like, "_fields") else tuple(items)
+
+
+def _list(like: Any, keys: Any, items: list[Any]) -> Any:
+    return items
+
+
+def _mapping(like: Any, keys: Any, items: list[Any]) -> Any:
+    kind, factory = like
+    make = partial(kind, factory) if issubclass(kind, defaultdict) else kind
+    return make(zip(keys, items, strict=True))
+
+
+def _attrs(like: Any, keys: Any, items: list[Any]) -> Any:
+    return like(*items)
 
 
 def is_flat(structure: Any) -> bool:
     """A single leaf, or one list or tuple of leaves."""
-    return structure is None or (len(structure) == 2 and not any(structure[1]))
+    return structure is LEAF or (structure.keys is None and all(item is LEAF for item in structure.items))
 
 
 def rebuilder(structure: Any) -> Callable[[list[Any]], Any]:
     """The function that puts a list of values into the structure."""
-    if structure is None:
+    if structure is LEAF:
         return _only
-    if is_flat(structure) and structure[0] is list:
+    if is_flat(structure) and structure.like is list:
         return _same
-    if is_flat(structure) and structure[0] is tuple:
+    if is_flat(structure) and structure.like is tuple:
         return tuple
-    return lambda values: _rebuild(structure, iter(values))
+    return partial(unflatten, structure)
 
 
 def _only(values: list[Any]) -> Any:
@@ -55,16 +78,3 @@ def _only(values: list[Any]) -> Any:
 
 def _same(values: list[Any]) -> Any:
     return values
-
-
-def _rebuild(structure: Any, values: Iterator[Any]) -> Any:
-    if structure is None:
-        return next(values)
-    cls, items, *keys = structure
-    parts = [_rebuild(item, values) for item in items]
-    if keys:
-        make = partial(cls, keys[1]) if issubclass(cls, defaultdict) else cls
-        return make(zip(keys[0], parts, strict=True))
-    if cls is list:
-        return parts
-    return cls(*parts) if hasattr(cls, "_fields") or hasattr(cls, "__attrs_attrs__") else tuple(parts)

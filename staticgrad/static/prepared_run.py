@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..compiler.execute.fast_path import declined, direct
-from ..compiler.execute.fastcall import Spec
-from ..compiler.execute.many_runs import Steps, numbered, places
+from ..compiler.execute.fast_path import declined, fast_path
+from ..compiler.execute.fastcall import Spec, address
+from ..compiler.execute.many_runs import Steps, numbered, places, stacked
 from ..compiler.program import Program
 from ..compiler.runtime.allocation import room
 from ..errors import FeedError, GraphError, ShapeError, StaticgradError, UninitializedError
@@ -104,7 +104,7 @@ class Runner:
     def _way(self, plan: Plan) -> Way:
         """For a plan that is bound."""
         specs = [Spec(feed.dtype, node.type.shape) for feed, node in zip(self.feeds, plan.feeds, strict=True)]
-        return Way(direct(plan, specs), plan.atomic and not plan.builder.cells)
+        return Way(fast_path(plan, specs), plan.atomic and not plan.builder.cells)
 
     def plan(self, arrays: list[np.ndarray]) -> Plan:
         """The plan for arrays of these shapes, bound to the variables once all of them have values."""
@@ -234,23 +234,32 @@ class Step:
             raise FeedError(f"run_steps: stacked feeds need one leading extent, got shapes {shapes or 'of nothing'}")
         (count,) = counts
         first = [array[0] if count else np.zeros(array.shape[1:], array.dtype) for array in arrays]
-        results: Any = self._runner.together(first, np.stack([places(array) for array in arrays], axis=1), False, 0)
-        if results is None:
-            runs = [self._one([array[k] for array in arrays], k) for k in range(count)]
-            results = [np.stack(found) for found in zip(*runs, strict=True)]
+        feeds = np.stack([places(array) for array in arrays], axis=1)
+
+        def together(before: int) -> Any:
+            return self._runner.together(first, feeds, False, 0) if not before else None
+
+        def joined(ones: list[Any], rest: Any) -> Any:
+            return [np.stack(found) for found in zip(*ones, strict=True)] if rest is None else rest
+
+        results = stacked(count, together, lambda k: self._one([array[k] for array in arrays], k), joined)
         if self._order is not None:
             results = [results[i].copy() for i in self._order]
         for i in self._silent:
             results[i] = None
         return self._rebuild(results)
 
-    def listed(self, batches: Sequence[list[np.ndarray]], before: int) -> list[Any]:
-        """One run per batch, all of the same shapes; the list of the results."""
-        ids = np.array([[id(array) for array in batch] for batch in batches], np.int64).reshape(len(batches), -1)
-        results = self._runner.together(batches[0], ids, True, before)
+    def listed(self, batches: Sequence[list[np.ndarray]], before: int) -> list[Any] | None:
+        """One run per batch, all of the same shapes; the list of the results, None where they have to be run one by one."""
+        feeds = np.array([[address(array) for array in batch] for batch in batches], np.int64).reshape(len(batches), -1)
+        results = self._runner.together(batches[0], feeds, False, before)
         if results is None:
-            return [self._built(self._one(batch, before + k)) for k, batch in enumerate(batches)]
+            return None
         return [self._built([np.array(result[k]) for result in results]) for k in range(len(batches))]
+
+    def single(self, values: list[np.ndarray], number: int) -> Any:
+        """The result of one run of many."""
+        return self._built(self._one(values, number))
 
     def _one(self, values: list[np.ndarray], number: int) -> list[Any]:
         try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from ..compiler.execute.batches import groups
+from ..compiler.execute.many_runs import listed
 from ..errors import FeedError
 from .prepared_run import Step
 
@@ -25,21 +25,24 @@ def run_steps(step_of: Callable[[Mapping[Any, Any]], Step], batches: Any) -> Any
 
 
 def _listed(step_of: Callable[[Mapping[Any, Any]], Step], batches: Iterable[Any]) -> list[Any]:
-    listed = isinstance(batches, Sequence)
+    held = isinstance(batches, Sequence)
 
     def prepare(feed_dict: Any) -> tuple[Batch, int]:
         step = step_of(feed_dict)
         arrays = step.accept(feed_dict.values())
-        if not listed:  # an iterator may write its next batch into the same arrays before this one is used
+        if not held:  # an iterator may write its next batch into the same arrays before this one is used
             arrays = [array.copy() for array in arrays]
         return (step, arrays), sum(array.nbytes for array in arrays)
 
-    results: list[Any] = []
-    for group in groups(batches, prepare):
-        for _, alike in groupby(group, key=_kind):
-            runs = list(alike)
-            results += runs[0][0].listed([arrays for _, arrays in runs], len(results))
-    return results
+    return listed(batches, prepare, _together, lambda batch, number: batch[0].single(batch[1], number))
+
+
+def _together(batches: Sequence[Batch], before: int) -> list[Any]:
+    """The results of the first batches, as far as they have the same shapes."""
+    kind, step = _kind(batches[0]), batches[0][0]
+    alike = [arrays for _, arrays in takewhile(lambda batch: _kind(batch) == kind, batches)]
+    found = step.listed(alike, before)
+    return [step.single(arrays, before + k) for k, arrays in enumerate(alike)] if found is None else found
 
 
 def _kind(batch: Batch) -> Any:

@@ -1,7 +1,7 @@
 """The short way of a call: what an entry does for the usual arguments, with everything looked up beforehand.
 
 It does what `Entry.ready` and `run` do, for arrays that need no conversion and a state that is as it was; for anything else
-it returns FALLBACK, and nothing has been done. The plan's gate looks at the arguments.
+it returns FALLBACK, and nothing has been done. The plan's fast call checks the arguments.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..compiler.backend.abi import HEADER
-from ..compiler.execute.fast_path import direct
+from ..compiler.backend.abi import FASTCALL, HEADER
+from ..compiler.execute.fast_path import fast_path
 from ..compiler.execute.fastcall import Box
 from ..eager.tensor import PublicTensor, Structure, Tensor, wrap
 
@@ -55,10 +55,10 @@ def make_fast_call(entry: Specialization) -> Callable[[tuple[Any, ...]], Any]:
     Its text is that of the guards, and what the entry needs of the rest: nothing is called or looped over in vain.
     """
     plan, specs = entry.plan, entry.specs
-    if specs is None:
+    if specs is None or not FASTCALL:
         return fallback
     single, plain = entry.results.single, entry.results.single or entry.results.flat
-    call = direct(
+    call = fast_path(
         plan, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
         container=None if single else tuple,
     )  # fmt: skip

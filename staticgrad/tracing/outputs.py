@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
+from ..ops.pytree import Container, dict_like, ordered
 from .tracer import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
@@ -72,30 +73,18 @@ class Results:
         return self._parts(part)
 
     def _parts(self, part: Any) -> Build:
-        if isinstance(part, (list, tuple)):
-            parts = [self._walk(p) for p in part]
-            kind = type(part)
-            if hasattr(part, "_fields"):
-                return lambda tensors, given: kind(*[p(tensors, given) for p in parts])
-            return lambda tensors, given: kind([p(tensors, given) for p in parts])
         changeable = self._old is not None and isinstance(part, (set, collections.deque))
         if changeable and not any(isinstance(x, Symbol) for x in part):
             return lambda tensors, given: copy.copy(part)
-        if isinstance(part, collections.deque):
-            members, most = [self._walk(p) for p in part], part.maxlen
-            return lambda tensors, given: collections.deque([p(tensors, given) for p in members], most)
-        if isinstance(part, dict):
-            fields = {k: self._walk(p) for k, p in part.items()}
-            form = _dict(part, dict.fromkeys(part))
-            return lambda tensors, given: _dict(form, {k: p(tensors, given) for k, p in fields.items()})
-        if dataclasses.is_dataclass(part) and not isinstance(part, type):
-            fields = {f.name: self._walk(getattr(part, f.name)) for f in dataclasses.fields(part)}
-            blank = _record(part, dict.fromkeys(fields))
-            return lambda tensors, given: _record(blank, {k: p(tensors, given) for k, p in fields.items()})
+        found = container(part)
+        if found is not None:
+            make, like, keys, items = found
+            parts = [self._walk(item) for item in items]
+            return lambda tensors, given: make(like, keys, [p(tensors, given) for p in parts])
         if self._old is not None and _is_record(part):
             fields = {name: self._walk(value) for name, value in vars(part).items()}
-            blank = _record(part, dict.fromkeys(fields))
-            return lambda tensors, given: _record(blank, {k: p(tensors, given) for k, p in fields.items()})
+            blank = _record(part, fields, [None] * len(fields))
+            return lambda tensors, given: _record(blank, fields, [p(tensors, given) for p in fields.values()])
         held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
         if any(isinstance(value, Traced) for value in held):
             does = "keeps" if self._old is not None else "returns"
@@ -138,17 +127,29 @@ def _once(build: Build) -> Build:
     return made
 
 
-def _dict(like: dict[Any, Any], items: dict[Any, Any]) -> dict[Any, Any]:
-    if type(like) is dict:
-        return items
-    result = copy.copy(like)
-    result.update(items)
-    return result
+def container(part: Any) -> Container | None:
+    """The containers that results are made of: tuples, lists, deques, dicts, dataclasses."""
+    if isinstance(part, dict) and type(part) is not dict:
+        keys = tuple(part)
+        return Container(dict_like, dict_like(part, keys, [None] * len(keys)), keys, [*part.values()])
+    if (found := ordered(part)) is not None:
+        return found
+    if isinstance(part, collections.deque):
+        return Container(_deque, part.maxlen, None, [*part])
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        names = tuple(f.name for f in dataclasses.fields(part))
+        return Container(_record, _record(part, names, [None] * len(names)), names, [getattr(part, name) for name in names])
+    return None
 
 
-def _record(like: Any, values: dict[str, Any]) -> Any:
+def _deque(like: Any, keys: Any, items: list[Any]) -> Any:
+    return collections.deque(items, like)
+
+
+def _record(like: Any, names: Iterable[str], values: Sequence[Any]) -> Any:
+    """A copy of an object with other attributes."""
     result = copy.copy(like)
-    for name, value in values.items():
+    for name, value in zip(names, values, strict=True):
         object.__setattr__(result, name, value)
     return result
 
@@ -165,13 +166,20 @@ def stacked(ones: Sequence[Any], rest: Any = None) -> Any:
         arrays = [one._data if isinstance(one, Tensor) else one for one in (*ones, *([] if rest is None else [rest]))]
         whole = np.stack(arrays) if rest is None else np.concatenate([np.stack(arrays[:-1]), arrays[-1]])
         return wrap(whole) if isinstance(part, Tensor) else whole
-    if isinstance(part, (list, tuple)):
-        parts = [stacked([one[i] for one in ones], None if rest is None else rest[i]) for i in range(len(part))]
-        return type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
-    if isinstance(part, dict):
-        return _dict(part, {k: stacked([one[k] for one in ones], None if rest is None else rest[k]) for k in part})
-    if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        names = [f.name for f in dataclasses.fields(part)]
-        get = {n: ([getattr(one, n) for one in ones], None if rest is None else getattr(rest, n)) for n in names}
-        return _record(part, {name: stacked(*pair) for name, pair in get.items()})
-    return part
+    found = container(part)
+    if found is None:
+        return part
+    others = [_items(one, found) for one in ones]
+    last = None if rest is None else _items(rest, found)
+    parts = [stacked([items[i] for items in others], None if last is None else last[i]) for i in range(len(found.items))]
+    return found.make(found.like, found.keys, parts)
+
+
+def _items(part: Any, like: Container) -> Sequence[Any]:
+    """The items of a part, in the order of another one."""
+    found = container(part)
+    assert found is not None
+    if like.keys is None:
+        return found.items
+    items = dict(zip(found.keys, found.items, strict=True))
+    return [items[key] for key in like.keys]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..compiler.backend import abi as t
-from ..compiler.execute.batches import groups
-from ..compiler.execute.fastcall import address, block, gate
+from ..compiler.execute import many_runs
+from ..compiler.execute.fastcall import address, block, fast_call
 from ..compiler.execute.many_runs import numbered, places
 from ..eager.tensor import Tensor, wrap
 from ..errors import ArgumentError, StaticgradError
@@ -55,19 +55,33 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
     inside = frontends.tracing and state.tracer is not None  # of another function: its steps are a part of that trace
     single = inside or any(isinstance(part, Tensor) and part._tracked for part in parts)
     arrays = [np.ascontiguousarray(as_array(part)) for part in parts] if not single else []
-    ones: list[Any] = []
-    while len(ones) < count or not count:
-        done = len(ones)
-        first = [part[done] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
-        found = None if single else function.together(first, partial(_rows, arrays, done), done)
-        if found is not None:
-            entry, values, _ = found
-            rest = entry.results.build([wrap(value) for value in values], ())
-            return stacked(ones, rest) if ones else rest
+
+    def batch(number: int) -> list[Any]:
+        return [part[number] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
+
+    def together(before: int) -> Any:
+        found = None if single else function.together(batch(before), partial(_rows, arrays, before), before)
+        if found is None:
+            return None
+        entry, values, _ = found
+        return Rest(entry.results.build([wrap(value) for value in values], ()))
+
+    def one(number: int) -> Any:
         if not count:
             raise ArgumentError("loop: a stack of no batches", "pass a list of batches: its results are a list")
-        ones.append(_one(function, first, done))
-    return stacked(ones)
+        return _one(function, batch(number), number)
+
+    return many_runs.stacked(count, together, one, _joined)
+
+
+class Rest(NamedTuple):
+    """The stacked results of steps that ran together."""
+
+    value: Any
+
+
+def _joined(ones: list[Any], rest: Rest | None) -> Any:
+    return stacked(ones) if rest is None else stacked(ones, rest.value) if ones else rest.value
 
 
 def _rows(arrays: Sequence[np.ndarray], done: int, entry: Specialization) -> Feeds | None:
@@ -81,20 +95,16 @@ def _rows(arrays: Sequence[np.ndarray], done: int, entry: Specialization) -> Fee
 
 
 def _listed(function: CompiledFunction, batches: Iterable[Any]) -> list[Any]:
-    results: list[Any] = []
-    for group in groups(batches, _arguments if isinstance(batches, Sequence) else _kept):
-        at = 0
-        while at < len(group):
-            found = function.together(group[at], partial(_probed, group[at:]), len(results))
-            if found is None:
-                results.append(_one(function, group[at], len(results)))
-                at += 1
-            else:
-                entry, values, count = found
-                build = entry.results.build
-                results += [build([wrap(value[k, ...]) for value in values], ()) for k in range(count)]
-                at += count
-    return results
+    def together(group: Sequence[tuple[Any, ...]], before: int) -> list[Any] | None:
+        found = function.together(group[0], partial(_probed, group), before)
+        if found is None:
+            return None
+        entry, values, count = found
+        build = entry.results.build
+        return [build([wrap(value[k, ...]) for value in values], ()) for k in range(count)]
+
+    prepare = _arguments if isinstance(batches, Sequence) else _kept
+    return many_runs.listed(batches, prepare, together, partial(_one, function))
 
 
 def _arguments(batch: Any) -> tuple[tuple[Any, ...], int]:
@@ -111,12 +121,14 @@ def _kept(batch: Any) -> tuple[tuple[Any, ...], int]:
 
 def _probed(group: Sequence[tuple[Any, ...]], entry: Specialization) -> Feeds | None:
     """Of the batches, those at the start that fit the trace as they are; None for none."""
+    if not t.FASTCALL:
+        return None
     plan, specs = entry.plan, entry.specs
     assert specs is not None
     objects = np.zeros(max(len(plan.feeds), 1), np.int64)
     nothing = block(t.PLAN_BLOCK)  # a plan that only looks at its arguments
     nothing[t.OBJECTS] = address(objects)
-    look = gate(nothing, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(), container=tuple)
+    look = fast_call(nothing, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(), container=tuple)
     table = np.empty((len(group), len(plan.feeds)), np.int64)
     count = 0
     for args in group:

@@ -11,6 +11,7 @@ import numpy as np
 from ..eager import Tensor, generator, manual_seed
 from ..eager.inplace import touch
 from ..operators import Operators
+from ..ops.pytree import flatten, ordered, paths, unflatten
 from ..tracing.arguments import parameter_names
 from ..tracing.reach import Guards
 
@@ -67,25 +68,22 @@ class Case:
 
 def _mapped(name: str, arg: Any, make: Callable[[str, np.ndarray], Any]) -> Any:
     """An argument with `make(name, array)` in place of arrays and tensors."""
-    if isinstance(arg, Tensor):
-        return make(name, arg._data)
-    if hasattr(arg, "__array__") and not isinstance(arg, np.generic):
-        return make(name, np.asarray(arg))
-    if isinstance(arg, (list, tuple)):
-        parts = [_mapped(f"{name}[{i}]", part, make) for i, part in enumerate(arg)]
-        return type(arg)(*parts) if hasattr(arg, "_fields") else type(arg)(parts)
-    if type(arg) is dict:
-        return {key: _mapped(f"{name}[{key!r}]", part, make) for key, part in arg.items()}
-    return arg
+    leaves, structure = flatten(arg, ordered)
+    return unflatten(structure, [_made(path, leaf, make) for path, leaf in zip(paths(structure, name), leaves, strict=True)])
+
+
+def _made(name: str, leaf: Any, make: Callable[[str, np.ndarray], Any]) -> Any:
+    if isinstance(leaf, Tensor):
+        return make(name, leaf._data)
+    if hasattr(leaf, "__array__") and not isinstance(leaf, np.generic):
+        return make(name, np.asarray(leaf))
+    return leaf
 
 
 def leaves_of(result: Any, name: str = "result") -> list[tuple[str, Any]]:
-    """The arrays of a result, by name."""
-    if isinstance(result, dict):
-        return [leaf for key, part in result.items() for leaf in leaves_of(part, f"{name}[{key!r}]")]
-    if isinstance(result, (list, tuple)):
-        return [leaf for i, part in enumerate(result) for leaf in leaves_of(part, f"{name}[{i}]")]
-    return [(name, result)]
+    """The leaves of a result, by name."""
+    leaves, structure = flatten(result, ordered)
+    return [*zip(paths(structure, name), leaves, strict=True)]
 
 
 def is_value(x: Any) -> bool:

@@ -17,7 +17,7 @@ B = 16
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     """Two threads, and lanes for loops of any size."""
-    monkeypatch.setattr(control_flow, "LANES_WORK", 0)
+    monkeypatch.setattr(control_flow, "SHARDED_WORK", 0)
     before = sg.get_num_threads()
     sg.set_num_threads(2)
     yield
@@ -25,7 +25,7 @@ def two_threads(monkeypatch):
 
 
 def lanes(plan: Plan) -> int:
-    return sum(row.kind == "lanes" for row in plan.rows)
+    return sum(row.kind == "shards" for row in plan.rows)
 
 
 W = np.random.default_rng(1).standard_normal((4, 4)) * 0.5

@@ -140,7 +140,7 @@ def test_calls_that_write_nothing_have_one_trace():
     for pair in ((x, x), (x, tensor(3)), (x, x.detach())):
         assert step(*pair).item() == 12
     assert step.recompiles == ["first call"]
-    assert step.latest.specs is not None, "the native gate takes them"
+    assert step.latest.specs is not None, "the fast call takes them"
 
 
 # what is reached ----------------------------------------------------------------------------------------------------------

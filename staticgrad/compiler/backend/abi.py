@@ -1,63 +1,64 @@
-"""What the driver is compiled against: the form of a plan's table, of its control blocks and of the pool of threads, and
-where Python and NumPy keep the fields of their objects."""
+"""The layouts that the runtime is compiled against: instructions, control blocks, the thread pool, and the headers of
+Python's and NumPy's objects."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 from itertools import product
 
 import numpy as np
 
 ROW = 8
-"""Int64 numbers per row; `runtime/instruction_loop.py` says which."""
+"""Int64 words per instruction; see `runtime/instruction_loop.py`."""
 MAX_BUFFERS = 48
-"""Buffers of a kernel: each has an alias scope of its own."""
+"""The most buffers of a kernel: each has an alias scope of its own."""
 
-# A plan's control block, in int64 numbers.
+# A plan's control block, in int64 words.
 (
-    BUSY,  # not 0: its memory is in use, calls that come without the lock, or from a signal handler, have to wait
+    BUSY,  # not 0: its memory is in use; calls without the lock, or from a signal handler, decline
     PATCHES, PATCHED,  # the patches, how many
-    OBJECTS,  # ids of the ndarrays that are patched in: the feeds, then the results
+    OBJECTS,  # ids of the arrays of a run: the feeds, then the results
     TABLE, ROWS,
-    STATUS, HOLD,  # see `step` of the driver
-    FAILED,  # the row that reported an error, -1, or NO_ROOM
-    RUNS,  # the driver runs the whole plan; else it places arrays only
-    RELEASES,  # the plan takes long enough to let other threads run meanwhile
+    STATUS, HOLD,  # see `step` in `runtime/instruction_loop.py`
+    FAILED,  # the instruction that reported an error, -1, or NO_ROOM
+    RUNS,  # 1: a call runs the whole plan; 0: it only puts the arrays in place
+    RELEASES,  # 1: the plan takes long enough to release the GIL
     RESULTS, FETCHED,  # the results, how many
     PLAN_BLOCK,
 ) = range(14)  # fmt: skip
 
 NO_ROOM = -2
-"""There was no memory for the results, and nothing ran."""
+"""There was no memory for the results, and nothing was run."""
 
 # One result of a plan.
 (
-    DIRECT,  # not 0: the rows write the result; 1 + its number among the objects, then
+    DIRECT,  # not 0: instructions write the result; 1 + its number among the objects
     SOURCE,  # else an ndarray that is copied after the run
-    OUT_DTYPE, OUT_NDIM, OUT_SHAPE, OUT_FLAGS,  # of the new array; 0 for what Python fills in
-    POOL, POOLED, TURN,  # ids of arrays to use again, how many, the one to give up next
+    OUT_DTYPE, OUT_NDIM, OUT_SHAPE, OUT_FLAGS,  # of the new array; 0 for results that Python fills in
+    POOL, POOLED, NEXT,  # ids of arrays to use again, how many, the next one to replace
     RESULT_BLOCK,
 ) = range(10)  # fmt: skip
 
-# A gate: one way of calling a plan.
+# A fast call.
 (
     PLAN, API,
-    TRUSTED,  # called with fitting arrays only, by whoever holds the plan's lock
-    TAKES, SPECS,  # the arguments: how many, what they have to be
-    RANGES, RANGED,  # memory that arguments must not share: ends, then beginnings
-    EXCLUDED, EXCLUDES,  # objects that arguments must not be
-    BOX,  # the type of tensors, 0 for arrays; then where it keeps array and flag, the flag of a plain one
+    TRUSTED,  # 1: the arguments fit, and the caller holds the plan's lock
+    TAKES, SPECS,  # the arguments: how many, and their conditions
+    RANGES, RANGED,  # memory that arguments may not share: ends, then beginnings
+    EXCLUDED, EXCLUDES,  # objects that may not be arguments
+    BOX,  # the type of tensors, 0 for arrays; then the offsets of array and flag, the flag of a plain tensor
     BOX_ARRAY, BOX_FLAG, BOX_PLAIN,
-    BOX_NEW, BOX_ARGS, BOX_FIELDS, BOX_FIELD,  # how to make one: function, arguments, (place, object) pairs, how many
+    BOX_NEW, BOX_ARGS, BOX_FIELDS, BOX_FIELD,  # how to make one: function, arguments, (offset, object) pairs, how many
     MAKE, PUT, GET,  # functions of the container of the results, 0 for the one result itself
-    GATE_BLOCK,
+    FAST_CALL_BLOCK,
 ) = range(21)  # fmt: skip
 
-# One argument of a gate.
+# One argument of a fast call.
 (
-    SAME,  # not 0: the very object that it has to be; else an array
+    SAME,  # not 0: the object that the argument has to be
     IN_DTYPE, IN_NDIM, IN_SHAPE, IN_BYTES,
-    BARE,  # not 0: no tensor of an array
+    BARE,  # 1: an array, not a tensor of one
     SPEC_BLOCK,
 ) = range(7)  # fmt: skip
 
@@ -66,7 +67,7 @@ NO_ROOM = -2
     INCREF, DECREF, SAVE_THREAD, RESTORE_THREAD, CHECK_SIGNALS, CLEAR_ERROR, NONE, NDARRAY, NEW_ARRAY, COPY_INTO, API_BLOCK,
 ) = range(11)  # fmt: skip
 
-# Python's objects. NumPy's header is part of its ABI: extension modules read these fields by macros.
+# Offsets of the fields of Python's objects. NumPy's header is part of its ABI: extension modules read it by macros.
 HEADER = object.__basicsize__
 TYPE = HEADER - 8
 DATA_OFFSET, NDIM, SHAPE, STRIDES, BASE, DTYPE, FLAGS, WEAK = (HEADER + 8 * i for i in range(8))
@@ -77,12 +78,14 @@ INT = 0xFFFFFFFF
 
 
 def check_headers() -> None:
-    """Compare the fields of real arrays with what NumPy says. Raises ImportError where they are elsewhere."""
+    """Compare the fields of real arrays with NumPy's attributes. Raises ImportError where they differ."""
     for shape, dtype in product(((), (3,), (2, 5)), (np.float64, np.int8)):
         whole = np.empty((2, *shape), dtype)
         for array in (whole, whole[1:], whole.T):
             if not (_fields_fit(array) and _extents_fit(array)):
-                raise ImportError("this NumPy keeps the fields of its arrays elsewhere")
+                raise ImportError(
+                    "this NumPy keeps the fields of its arrays elsewhere; STATICGRAD_FASTCALL=0 does without reading them"
+                )
 
 
 def _word(array: np.ndarray, place: int) -> int:
@@ -104,30 +107,36 @@ def _extents_fit(array: np.ndarray) -> bool:
     return tuple(shape) == array.shape and tuple(strides) == array.strides
 
 
-check_headers()
+FASTCALL = os.environ.get("STATICGRAD_FASTCALL", "1") != "0"
+"""Whether native code may read the headers of Python's and NumPy's objects: dtypes, extents, addresses, reference counts. With
+`STATICGRAD_FASTCALL=0` Python checks arguments, makes results and passes addresses: for an interpreter or a NumPy that keeps
+these fields elsewhere, and to find out whether a fault lies there."""
+
+if FASTCALL:
+    check_headers()
 
 TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, STOP, CALLS = (64 * line for line in range(8))
-"""Places in a pool, in bytes: each on a cache line of its own; `runtime/work_sharing.py` says what they are."""
+"""Offsets in a thread pool, in bytes, each on a cache line of its own; see `runtime/work_sharing.py`."""
 POOL_BYTES = 64 * 12
 LOCKS = 64 * 10
-"""Where a mutex and, 64 bytes on, a condition lie in it."""
+"""The offset of a mutex in a thread pool; a condition variable lies 64 bytes further."""
 LINGER = 5_000
-"""Turns (some 20 ns each) for which a worker waits for more before it sleeps: about the pause between two steps."""
+"""Iterations (some 20 ns each) for which a worker waits for work before it sleeps: about the time between two steps."""
 PATIENCE = 500
-"""Turns after which a plan that waits for a worker offers it its CPU."""
+"""Iterations after which a plan that waits for a worker yields its CPU."""
 GRACE = 20_000
-"""Nanoseconds that a worker may take longer than the plan's own thread."""
+"""Nanoseconds by which a worker may take longer than the plan's own thread."""
 SHUNNED, LONGEST = 20, 500_000_000
-"""For how many times as long workers are shunned then, and nanoseconds at the most."""
+"""The factor by which workers are left out for longer than they were late, and the most nanoseconds."""
 
 SHARES, ALONE, STREAK, SHARED_TIME, ALONE_TIME = (8 * word for word in range(4, 9))
-"""Places behind the error in a plan's status, in bytes; `runtime/instruction_loop.py` says what they are."""
+"""Offsets after the error in a plan's status, in bytes; see `runtime/instruction_loop.py`."""
 STATUS_WORDS = 9
 
 ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
-"""What rows without chunks do; `runtime/control_instructions.py` says how."""
+"""Operations of control-flow instructions; see `runtime/control_instructions.py`."""
 T, N, COUNT, REVERSE, BEHIND, HEAD, MOVES, GROWING, PAUSED, SINCE = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8, 10, 11))
-"""Places in the state of a loop, in bytes."""
+"""Offsets in the state of a loop, in bytes."""
 LOOP_WORDS = 12
 LOOKS, PAUSE = 64, 100_000_000
-"""Every how many iterations a loop looks at the clock, and after how many nanoseconds it lets Python look at its signals."""
+"""A loop reads the clock every so many iterations, and pauses after so many nanoseconds for Python to handle signals."""

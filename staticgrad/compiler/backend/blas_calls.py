@@ -16,7 +16,7 @@ def gemm(
     element: str, builder: Any, ta: Int, tb: Int, m: Int, n: Int, k: Int, alpha: Any, a: Int, lda: Int, b: Int, ldb: Int,
     adds: Int, c: Int, ldc: Int,
 ) -> None:  # fmt: skip
-    """Write a call: C = alpha op(A) op(B), or added to C where `adds` is not 0; column major, a, b, c are addresses."""
+    """Emit a call: C = alpha op(A) op(B), or C += where `adds` is not 0; column-major, a, b and c are addresses."""
 
     def slot(value: Any) -> Any:
         with builder.goto_entry_block():

@@ -1,4 +1,4 @@
-"""The BLAS that SciPy ships, by address, and bound to the symbols that compiled kernels call."""
+"""The BLAS that SciPy ships: the addresses of its routines, bound to the symbols that compiled kernels call."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ ROUTINES = ("sgemm", "dgemm")
 
 
 def symbol(name: str) -> str:
-    """What a kernel calls a routine: its address differs from process to process, and machine code is kept on disk."""
+    """The symbol of a routine in kernels. Addresses differ from process to process, and machine code is kept on disk."""
     return f"staticgrad_{name}"
 
 
 @cache
 def bind() -> None:
-    """Make the symbols known to code that is loaded from now on."""
+    """Define the symbols for code that is loaded from now on."""
     for name in ROUTINES:
         binding.add_symbol(symbol(name), address_of(name))
 
 
 @cache
 def cython_blas() -> ModuleType:
-    """SciPy's module of BLAS capsules, loaded without the rest of scipy.linalg, which costs 0.1 s. Once: a second time
-    it refuses."""
+    """SciPy's module of BLAS capsules, loaded without the rest of scipy.linalg, which costs 0.1 s. It can be loaded only
+    once."""
     return uninterrupted(_cython_blas)
 
 
@@ -64,4 +64,5 @@ def address_of(name: str) -> int:
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    return api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    address: int = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    return address

@@ -1,9 +1,9 @@
-"""The language of kernels: what generated files and the routines in `library/` import.
+"""The dialect of kernels: the names that generated files and the routines in `kernels/` import.
 
 A kernel is `def name(buffers, sizes, start, stop)` under `@kernel`: `buffers` holds addresses, `sizes` int64
 arguments, and `[start, stop)` is the range of outer iterations to run. `f32_at(buffers, 2)` is buffer 2 as a typed
 pointer. Pointers of different numbers never overlap where one is written (the plan guarantees it), and loads and
-stores carry that as scoped no-alias metadata: without it LLVM gives up vectorising a loop over more than a handful of
+stores carry that as scoped no-alias metadata: without it LLVM gives up vectorizing a loop over more than a handful of
 arrays.
 
 Source of the metadata: LLVM Language Reference, "noalias and alias.scope Metadata".
@@ -41,7 +41,7 @@ f32, f64 = np.float32, np.float64
 
 
 class Compiled(NamedTuple):
-    """What Numba made of a kernel: a function in its own calling form, in a library of LLVM code."""
+    """A kernel as compiled by Numba: a function with Numba's calling convention, in a library of LLVM code."""
 
     name: str
     symbol: str
@@ -49,7 +49,7 @@ class Compiled(NamedTuple):
 
 
 class Library(JITCodeLibrary):
-    """LLVM code in which functions of vectors become part of the loops that call them; see `elementary.rare`."""
+    """LLVM code in which functions of vectors are inlined into the loops that call them; see `elementary.rare`."""
 
     def _optimize_final_module(self) -> None:
         super()._optimize_final_module()
@@ -81,12 +81,12 @@ def kernel(fn: Any) -> Compiled:
 
 
 def inline(fn: Any) -> Any:
-    """A helper that becomes part of the kernels that call it."""
+    """A helper that is inlined into the kernels that call it."""
     return njit(error_model="numpy", forceinline=True)(fn)
 
 
 def merged(fn: Any) -> Any:
-    """A helper whose text becomes part of the kernels that call it, before types are known."""
+    """A helper that is inlined into the kernels that call it before types are inferred."""
     return njit(error_model="numpy", inline="always")(fn)
 
 
@@ -157,7 +157,7 @@ bool_at = u8_at  # NumPy keeps booleans in bytes
 
 
 def _plus(number: Any) -> Any:
-    """One step of a sum. The order of the steps is free, so that a loop of them vectorises."""
+    """One step of a sum. The order of the steps is free, so that a loop of them is vectorized."""
 
     @intrinsic
     def plus(typingctx, total, x):
@@ -174,8 +174,8 @@ plus_f64 = _plus(types.float64)
 
 
 def _choice(relation: str) -> Any:
-    """The one of two numbers that is less, or greater. Python's own, which these replace in kernels, take tuples of
-    anything in Numba: 0.1 s of compile time, and code that raises."""
+    """The lesser, or the greater, of two numbers. Python's `min` and `max`, which these replace in kernels, accept any tuple
+    in Numba: that costs 0.1 s of compile time and makes code that raises."""
 
     @intrinsic
     def choice(typingctx, x, y):

@@ -1,13 +1,13 @@
 """The kernel cache: a private folder of machine code, which is loaded only when nobody else can have written it.
 
-A file is the SHA-256 of what it is (its name and the whole key that the name abbreviates) and of what follows, then the
-content. Files under each other's names, cut off, or changed in any byte are therefore made again, as if they were missing.
-A checksum does not tell who wrote a file: the folder and the file have to belong to this user, and nobody else may
-write to them. Both are looked at after they are opened, so they can't be exchanged in between, and the bytes that were
-checked are the bytes that run.
+A file starts with the SHA-256 of its identity (its name, and the whole key that the name abbreviates) and of its content,
+which follows. Files that were renamed, truncated, or changed in any byte are therefore made again, as if they were missing. A
+checksum does not say who wrote a file: the folder and the file have to belong to this user, and nobody else may write to
+them. Both are checked after they are opened, so they can't be exchanged in between, and the bytes that were checked are the
+bytes that run.
 
-Files are written whole and renamed into place, so no process sees half of one, whenever another is killed. A cache that can't
-be used is told in one warning, and code stays in memory then. `STATICGRAD_CACHE_DIR` moves the folder.
+Files are written whole and renamed into place, so no process reads a partial file, whenever another process is killed. A cache
+that can't be used causes one warning, and code stays in memory. `STATICGRAD_CACHE_DIR` moves the folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ...errors import user_line
 FORMAT = b"staticgrad kernel cache 2\n"
 DIGEST = 32
 LARGEST = 1 << 28
-"""Bytes above which no file is ours."""
+"""The most bytes of a file of the cache."""
 ABANDONED = 3600
 """Seconds after which a temporary file belongs to a process that was killed."""
 
@@ -35,22 +35,22 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _told: set[str] = set()
-"""The folders of which the user was told that they can't be used."""
+"""The unusable folders for which there was a warning."""
 _swept: set[str] = set()
-"""The folders that were cleared of abandoned files by this process."""
+"""The folders that this process has cleared of abandoned files."""
 
 
 class Unusable(Exception):
-    """The folder, or a file in it, can't be used: the reason."""
+    """The reason why the folder, or a file in it, can't be used."""
 
 
 def path() -> Path:
-    """Where the folder is. Raises Unusable when there is no place for one."""
+    """The path of the folder. Raises Unusable where there is no place for one."""
     root = os.environ.get("STATICGRAD_CACHE_DIR")
     if root:
         return Path(root)
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(base):  # the specification has other paths ignored
+    if os.path.isabs(base):  # the specification says to ignore other paths
         return Path(base) / "staticgrad"
     try:
         return Path.home() / ".cache" / "staticgrad"
@@ -59,7 +59,7 @@ def path() -> Path:
 
 
 def kept(name: str, key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
-    """The content of a file, made where it is missing, damaged, or not ours; whether it was there."""
+    """(content, found): the content of a file, which is made where the file is missing, damaged, or another user's."""
     content = read(name, key)
     if content is not None:
         return content, True
@@ -69,7 +69,7 @@ def kept(name: str, key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
 
 
 def read(name: str, key: str) -> bytes | None:
-    """The content of a file when it is what the key says, and nobody else can have written it."""
+    """The content of a file, if it belongs to the key and nobody else can have written it."""
     try:
         with _folder(make=False) as folder:
             found = _content(name, folder)
@@ -83,11 +83,11 @@ def read(name: str, key: str) -> bytes | None:
 
 
 def write(name: str, content: bytes) -> None:
-    """Write a file whole. Where that can't be, there is a warning, and nothing is left behind."""
+    """Write a file whole. Where that fails, there is a warning, and no partial file."""
     try:
         try:
             _write(name, content)
-        except FileNotFoundError:  # somebody has just removed the folder
+        except FileNotFoundError:  # another process has just removed the folder
             _write(name, content)
     except Unusable as error:
         _tell(error)
@@ -101,7 +101,7 @@ def _digest(name: str, key: str, content: bytes) -> bytes:
 
 
 def _tell(reason: Unusable) -> None:
-    """Once for each folder, at the user's line."""
+    """Warn once for each folder, at the user's line."""
     try:
         where = str(path())
     except Unusable:
@@ -119,7 +119,7 @@ def _tell(reason: Unusable) -> None:
 
 
 def _check(info: os.stat_result) -> None:
-    """Raises Unusable for what others own or can write to."""
+    """Raises Unusable for files that others own or can write to."""
     if info.st_uid != os.geteuid():
         raise Unusable("it belongs to another user")
     if stat.S_IMODE(info.st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
@@ -148,7 +148,7 @@ def _folder(make: bool) -> Iterator[int]:
 
 
 def _content(name: str, folder: int) -> bytes:
-    """The bytes of a file of ours, nothing for any other. Raises OSError."""
+    """The bytes of a file of this user, none for any other. Raises OSError."""
     handle = os.open(name, _READ, dir_fd=folder)
     try:
         info = os.fstat(handle)
@@ -184,7 +184,7 @@ def _write(name: str, content: bytes) -> None:
 
 
 def _remove(name: str, folder: int) -> None:
-    """Remove a file or folder. One that can't be emptied, because others own what is in it, is moved out of the way."""
+    """Remove a file or folder. A folder that can't be emptied, because others own its files, is moved out of the way."""
     aside = f"{name}.{os.urandom(8).hex()}.tmp"
     os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     if stat.S_ISDIR(os.stat(aside, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -194,7 +194,7 @@ def _remove(name: str, folder: int) -> None:
 
 
 def _sweep(folder: int) -> None:
-    """Remove what killed processes left, once in a process."""
+    """Remove the temporary files of killed processes, once per process."""
     where = str(path())
     if where in _swept:
         return

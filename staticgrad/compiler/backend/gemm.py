@@ -1,4 +1,5 @@
-"""The kernels of matrix products: compiled from what `gemm_tiles.py` writes, or loaded from the kernel cache, without Numba."""
+"""The kernels of matrix products: compiled from the code of `gemm_tiles.py`, or loaded from the kernel cache, without
+Numba."""
 
 from __future__ import annotations
 
@@ -7,15 +8,12 @@ from pathlib import Path
 
 from . import kernel_cache, object_code
 
-MADE_BY = ("blas_calls", "blas_symbols", "gemm_tiles", "llvm", "object_code")
-
 
 @cache
 def kernel(element: str) -> int:
     """The address of the kernel for f32 or f64."""
     name = f"gemm_{element}"
-    files = (Path(__file__).with_name(f"{file}.py") for file in MADE_BY)
-    made = object_code.made_or_kept(name, files, lambda: _compiled(element), [name])
+    made = object_code.made_or_kept(name, [Path(__file__)], lambda: _compiled(element), [name])
     if made.found:
         kernel_cache.Counters.from_disk += 1
     else:

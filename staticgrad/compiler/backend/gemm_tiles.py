@@ -23,7 +23,7 @@ from .blas_calls import gemm
 from .llvm import EIGHT, I32, I64, Int, _place, _transposed_block, call, call_one_of, function, spread, steps, where
 
 BYTES = 64
-"""Of a vector."""
+"""Bytes of a vector."""
 DEPTH = 256
 """Steps of a product done at a time: a panel of B of this height and two vectors' width stays in the L1 cache."""
 NEAR = 131072
@@ -31,11 +31,11 @@ NEAR = 131072
 FOR_BLAS = range(1000, 600_000)
 """Multiplications for which OpenBLAS reads its operands where they lie, and which are worth a call."""
 FIRST, FORM = 2, 12
-"""Where in the sizes the first product begins, and how many of its sizes stand before the offsets of its batches."""
+"""The position of the first product in the sizes, and the number of its sizes before the offsets of its batches."""
 
 
 class Elements:
-    """What vectors are made of."""
+    """The elements of vectors."""
 
     def __init__(self, name: str):
         self.name = name
@@ -61,7 +61,7 @@ class Elements:
         return b.call(function(b, f"llvm.masked.load.v{vector.count}f{8 * self.size}.p0", kind), operands)
 
     def store(self, value: Any, address: Int, mask: Any = None) -> None:
-        """Write a vector, or the lanes under the mask."""
+        """Store a vector, or the lanes under the mask."""
         b, place = address.builder, _place(address.builder, address.value, value.type)
         if mask is None:
             b.store(value, place).align = self.size
@@ -136,7 +136,7 @@ def _tile(of: Elements, wide: int, edge: bool, builder: Any, rows: Int, columns:
 
 
 def _panel(of: Elements, builder: Any, turned: Int, count: Int, columns: Int, b: Int, b_row: Int, to: Int, width: Int) -> None:
-    """`count` rows of `columns` elements of B, one after another; turned where B is stored transposed.
+    """`count` rows of `columns` elements of B, one after another; transposed where B is stored transposed.
 
     b_row, width: bytes to the next row of B, and of its copy, whose rows may be wider than the columns.
     """
@@ -181,7 +181,7 @@ def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *o
 
 
 def _rest(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
-    """What whole tiles leave over: few rows, or few columns."""
+    """The rows or columns beside whole tiles."""
     p = Product(*operands)
     work = m * n * k
     small = (work >= FOR_BLAS.start) & ((work < FOR_BLAS.stop) | m.equals(1) | n.equals(1))

@@ -1,7 +1,7 @@
-"""Source to machine code: what Numba makes of a source is kept in the kernel cache, with the source beside it to be read.
+"""From the source of kernels to machine code, which is kept in the kernel cache with the source beside it for reading.
 
-Both are named by the hash of the source, of the modules that it imports, of Numba's version and the CPU. A kernel that is
-found on disk is loaded without Numba.
+Both files are named by a hash of the source, the modules that it imports, Numba's version and the CPU. A kernel that is on
+disk is loaded without Numba.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...errors import CompileError
 from ...locks import rlock, unforked
 from ...signals import uninterrupted
 from . import disk_cache as disk
-from . import object_code
+from . import object_code, source_key
 
 HEADER = """\
 import math
@@ -38,20 +38,14 @@ SPECIAL = {
     "integer_division": ("floor_divide_", "remainder_", "pow_int"),
     "philox": ("uniform_", "normal_"),
 }
-"""Modules that few kernels need, by what their text has when it needs them."""
-
-IMPORTED = (
-    "blas_symbols", "dialect", "disk_cache", "kernel_cache", "llvm", "object_code",
-    *(f"intrinsics/{name}" for name in ("row_spans", "vector_tiles", *SPECIAL)),
-)  # fmt: skip
-"""The modules beside `elementary` that machine code depends on."""
+"""Modules that few kernels need, with the names that occur in the text of those that do."""
 
 _lock = rlock()
 _loaded: dict[str, dict[str, Kernel]] = {}
 
 
 class Counters:
-    """What the compiler did in this process; tests count compilations with it."""
+    """Counts of kernels compiled and loaded by this process, for tests and reports."""
 
     compiled = 0
     from_disk = 0
@@ -66,11 +60,9 @@ class Kernel(NamedTuple):
 
 @cache
 def toolchain() -> str:
-    """Hash of what machine code depends on besides the kernel's own source."""
+    """The tools that make machine code, as a hash; `source_key.py` adds the modules."""
     digest = hashlib.sha256(object_code.cpu().encode())
-    folder = Path(__file__).parent
-    for file in sorted([*(folder / f"{name}.py" for name in IMPORTED), *(folder / "elementary").glob("*.py")]):
-        digest.update(file.read_bytes())
+    digest.update(source_key.digest(Path(__file__)))
     numba = importlib.util.find_spec("numba")  # finds it without loading it
     assert numba is not None
     assert numba.origin is not None
@@ -89,19 +81,21 @@ def load(body: str) -> dict[str, Kernel]:
 
 
 def header(body: str) -> str:
-    """The imports of a kernel: each costs compile time, so the special ones only where they are used."""
+    """The imports of a kernel. Each costs compile time, so special modules are imported only where they are used."""
     needed = [module for module, names in SPECIAL.items() if any(name in body for name in names)]
     return HEADER + "".join(f"from staticgrad.compiler.backend.intrinsics.{module} import *\n\n" for module in needed)
 
 
 def without_comments(source: str) -> str:
-    """What makes a kernel: the lines that it came from don't, so equal layers share one."""
+    """The identity of a kernel: comments name the user's lines, and equal layers share a kernel."""
     return re.sub(r"  # .*", "", source)
 
 
 def key_of(source: str) -> str:
-    """What the machine code of a source depends on, as a hash."""
-    return hashlib.sha256((toolchain() + without_comments(source)).encode()).hexdigest()
+    """Everything that the machine code of a source depends on, as a hash."""
+    digest = hashlib.sha256((toolchain() + without_comments(source)).encode())
+    digest.update(source_key.digest_of_imports(source))
+    return digest.hexdigest()
 
 
 def name_of(key: str) -> str:
@@ -110,7 +104,8 @@ def name_of(key: str) -> str:
 
 
 def _load(source: str) -> dict[str, Kernel]:
-    """Compiled or from disk. Numba and LLVM are not told of signals: they don't survive an exception at any place."""
+    """Compile a source, or load it from disk, without signals: Numba and LLVM don't survive an exception at an arbitrary
+    place."""
     key = key_of(source)
     name = name_of(key)
 
@@ -128,7 +123,7 @@ def _load(source: str) -> dict[str, Kernel]:
 
 
 def _made(source: str, name: str) -> bytes:
-    """The machine code of a source, which is written beside it."""
+    """Compile a source, and write it beside the machine code."""
     try:
         content = _packed(compiled(source, name))
     except (CompileError, MemoryError):
@@ -160,11 +155,12 @@ define void @{name}(ptr %buffers, ptr %sizes, i64 %start, i64 %stop) {{
   ret void
 }}
 """
-"""A C function around a function of Numba's calling form. Kernels raise nothing: there is no error to look at."""
+"""A C function around a function with Numba's calling convention. Kernels raise nothing, so the error is ignored."""
 
 
 def _packed(kernels: dict[str, Any]) -> bytes:
-    """A line of JSON, then object code: of each kernel its name, and the sizes of its code, its entry, and what it calls."""
+    """A line of JSON, then object code. The line has the name of each kernel, and the sizes of its code, its C function, and
+    the functions that it calls."""
     from .elementary import rare  # imports Numba, which is there by now
 
     parts: list[tuple[str | int, ...]] = []
@@ -181,7 +177,7 @@ def _packed(kernels: dict[str, Any]) -> bytes:
 
 
 def _unpacked(content: bytes) -> dict[str, Kernel]:
-    """The kernels of such bytes, in memory."""
+    """The kernels of such bytes, loaded."""
     line, _, codes = content.partition(b"\n")
     kernels, at = {}, 0
     for name, *sizes in json.loads(line):
@@ -194,17 +190,18 @@ def _unpacked(content: bytes) -> dict[str, Kernel]:
 
 
 OPEN = {"T": re.compile(r"(?<=_)[fiu]\d+(?=_|$)"), "N": re.compile(r"(?<=_)\d+$")}
-"""What a kernel of the library leaves open: `gather_T_N` is the text of `gather_f32_8`, with f32 for T and 8 for N."""
+"""The parameters of library kernels: `gather_f32_8` is the text of `gather_T_N`, with f32 for T and 8 for N."""
 
 
 def library(name: str, kernel: str) -> Kernel:
-    """One kernel of a file in `library/`, by a name that says what is open in its text; the others are not compiled."""
+    """One kernel of a file in `kernels/`, by a name that contains its parameters. Other kernels of the file are not
+    compiled."""
     return load(library_source(name, kernel))[kernel]
 
 
 @cache
 def library_source(name: str, kernel: str) -> str:
-    """The source of such a kernel, with what the kernels of its file share."""
+    """The source of such a kernel, with the code that the kernels of its file share."""
     common, kernels = _library(name)
     general, given = kernel, {}
     for letter, pattern in OPEN.items():
@@ -216,7 +213,7 @@ def library_source(name: str, kernel: str) -> str:
 
 @cache
 def _library(name: str) -> tuple[str, dict[str, str]]:
-    """What the kernels of a file share, and the text of each."""
+    """The code that the kernels of a file share, and the text of each kernel."""
     parts = re.split(r"(?m)^(?=@(?:kernel|inline|merged)\n)", _text(name))
     kernels = [part for part in parts if part.startswith("@kernel")]
     common = "".join(part for part in parts if part not in kernels)

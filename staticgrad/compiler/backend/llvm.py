@@ -1,4 +1,4 @@
-"""Integers, loops, functions and vectors in LLVM code that is written by hand, so that it reads much like Python.
+"""Integers, loops, functions and vectors for LLVM code that is written by hand, so that it reads much like Python.
 
 Numba takes some milliseconds for each line of a kernel. Long routines that are compiled in every fresh installation are
 written here instead, which costs only what LLVM takes.

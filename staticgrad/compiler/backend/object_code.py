@@ -1,4 +1,4 @@
-"""Machine code: made of LLVM code, kept in the kernel cache, loaded into this process. Nothing here needs Numba."""
+"""Machine code: compiled from LLVM code, kept in the kernel cache, loaded into this process. Nothing here needs Numba."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import llvmlite.binding as llvm
 
 from ...locks import unforked
 from ...signals import uninterrupted
-from . import blas_symbols
+from . import blas_symbols, source_key
 from . import disk_cache as disk
 
 _engines: list[Any] = []
-"""What holds loaded code: it stays for as long as the process."""
+"""The owners of loaded code, which stays for the life of the process."""
 
 
 class Made(NamedTuple):
-    """Object code, whether it was in the kernel cache, and where its functions are in memory."""
+    """Object code, whether it was in the kernel cache, and the addresses of its functions."""
 
     code: bytes
     found: bool
@@ -41,29 +41,29 @@ def _machine() -> Any:
 
 @cache
 def cpu() -> str:
-    """What machine code depends on besides its source: the CPU, and who made it."""
+    """The CPU and the versions of the tools, which machine code depends on besides its source."""
     features = sorted(llvm.get_host_cpu_features().items())
     return f"{llvmlite.__version__} {sys.version} {llvm.get_host_cpu_name()} {features}"
 
 
 def compiled(code: str) -> bytes:
-    """Object code of a text of LLVM code, optimised."""
+    """The object code of a text of LLVM code, optimized."""
     machine = _machine()
     module = llvm.parse_assembly(code)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     passes.getModulePassManager().run(module, passes)
-    return machine.emit_object(module)
+    return bytes(machine.emit_object(module))
 
 
 def known(name: str) -> bool:
-    """Whether code can call a function of this name in every process: one of C, or a BLAS routine."""
+    """Whether code can call a function of this name in every process: a C function, or a BLAS routine."""
     return name in map(blas_symbols.symbol, blas_symbols.ROUTINES) or hasattr(ctypes.CDLL(None), name)
 
 
 def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
-    """The addresses of functions of object code that is linked together. Each call has its names for itself."""
+    """The addresses of functions of object code that is linked together. Each call has a namespace of its own."""
     _machine()
     blas_symbols.bind()
     target = llvm.Target.from_default_triple()
@@ -76,10 +76,10 @@ def loaded(parts: Iterable[bytes], names: Iterable[str]) -> dict[str, int]:
 
 
 def made_or_kept(kind: str, files: Iterable[Path], make: Callable[[], bytes], names: Iterable[str]) -> Made:
-    """The functions that the library's own files make: object code of one kind, which depends on what is in them."""
+    """Functions that the package's own modules make: object code of one kind. files: the modules that make it; those that they
+    import belong to its key too."""
     digest = hashlib.sha256((cpu() + kind).encode())
-    for file in files:
-        digest.update(file.read_bytes())
+    digest.update(source_key.digest(*files))
     key = digest.hexdigest()
 
     def whole() -> Made:

@@ -1,7 +1,7 @@
-"""The instructions of the runtime's language: memory and functions by address, all in int64 words.
+"""The builtins of the runtime's language: memory and functions by address, all in int64 words.
 
-`runtime/` is written in a part of Python whose only type is int64, and `runtime_compiler.py` makes LLVM code of it. An
-instruction is what a call of its name becomes there. Under Python itself it can't be run.
+`runtime/` is written in a part of Python whose only type is int64, and `runtime_compiler.py` makes LLVM code of it. A call of
+a builtin becomes the LLVM instructions that it emits. Python can't run builtins.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BYTE_POINTER = ir.IntType(8).as_pointer()
 
 
 class Builtin:
-    """emit(builder, *operands) writes the instruction and returns its int64 result, or None for none."""
+    """emit(builder, *operands) appends LLVM instructions and returns the int64 result, or None where there is none."""
 
     def __init__(self, emit: Callable[..., Any]):
         self.emit = emit
@@ -32,7 +32,7 @@ class Builtin:
 
 
 def entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function of the runtime that is called from outside: a C function of int64 that returns int64."""
+    """Mark a function of the runtime that is called from outside: a C function of int64 words that returns one."""
     return function
 
 
@@ -88,25 +88,25 @@ def resize(builder, address, size):
 
 @Builtin
 def peek_shared(builder, address):
-    """The int64 at an address that other threads write; nothing that follows is read before it."""
+    """The int64 at an address that other threads write (acquire)."""
     return builder.load_atomic(_word(builder, address), "acquire", 8)
 
 
 @Builtin
 def poke_shared(builder, address, value):
-    """Write an int64 to an address that other threads read; all that went before is written by then."""
+    """Write an int64 to an address that other threads read (release)."""
     builder.store_atomic(value, _word(builder, address), "release", 8)
 
 
 @Builtin
 def atomic_add(builder, address, value):
-    """Add to the int64 at an address; returns what it was."""
+    """Add to the int64 at an address, atomically. Returns the old value."""
     return builder.atomic_rmw("add", _word(builder, address), value, "seq_cst")
 
 
 @Builtin
 def exchange(builder, address, value):
-    """Put a value to the int64 at an address; returns what it was."""
+    """Replace the int64 at an address, atomically. Returns the old value."""
     return builder.atomic_rmw("xchg", _word(builder, address), value, "seq_cst")
 
 
@@ -126,7 +126,7 @@ def pause(builder):
 
 @Builtin
 def nanoseconds(builder):
-    """The clock that only goes forward."""
+    """The monotonic clock."""
     with builder.goto_entry_block():
         place = builder.alloca(I64, 2)
     kind = ir.FunctionType(I32, [I32, I64.as_pointer()])

@@ -1,14 +1,14 @@
-"""The runtime's functions as LLVM code.
+"""The runtime compiler: from the Python functions of `runtime/` to LLVM code.
 
 Its language is the part of Python in which every value is an int64: assignments (of tuples too), `if`, `while`, `for` over
 a `range` with a positive step, `break`, `continue`, `return`, arithmetic (`//` and `%` by positive numbers), comparisons,
-`and`, `or`, `not` in conditions, `min` and `max`, calls of other such functions and of the instructions in
+`and`, `or`, `not` in conditions, `min` and `max`, calls of other such functions and of the builtins in
 `runtime_builtins.py`, and constants of modules. Numbers wrap at 64 bits. A function that does not return a value returns 0.
 
-Numba compiles the same text to the same machine code, but infers types for it first, and optimises each function and then
-again everything that it calls: 20 times as long.
+Numba compiles the same text to the same machine code in 20 times the time: it infers types first, and optimizes each function
+and then, again, all functions that it calls.
 
-Routines with vectors, with several types or with lines that Python repeats are written with `llvm.py`, which says why.
+Routines with vectors, with several types, or with code that Python generates are written with `llvm.py`, which says why.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ CHOICE = {"min": "<", "max": ">"}
 
 
 def translated(entries: dict[str, Any]) -> str:
-    """An LLVM module in which the functions have these names, with all that they call.
+    """An LLVM module with these functions, by name, and all functions that they call.
 
-    Raises CompileError for what the language does not have, with the file and line.
+    Raises CompileError, with file and line, for syntax that the language does not have.
     """
     module = ir.Module("runtime")
     functions: dict[Any, ir.Function] = {}
@@ -61,7 +61,7 @@ def _definitions(file: str) -> dict[str, ast.FunctionDef]:
 
 
 class _Function:
-    """One function on its way to LLVM. Variables are memory at first, which LLVM's first pass puts into registers."""
+    """The translation of one function. Variables are memory at first; LLVM's first pass puts them into registers."""
 
     def __init__(self, module: Any, functions: dict[Any, Any], function: FunctionType):
         self.module, self.functions, self.llvm = module, functions, functions[function]
@@ -70,7 +70,7 @@ class _Function:
         self.definition = _definitions(self.file)[function.__name__]
         self.called: list[FunctionType] = []
         self.loops: list[tuple[Any, Any]] = []
-        """Where `continue` and `break` go."""
+        """The blocks that `continue` and `break` jump to."""
         self.builder = ir.IRBuilder(self.llvm.append_basic_block())
         names = [*function.__code__.co_varnames]  # parameters come first
         self.places = {name: self.builder.alloca(I64, name=name) for name in names}
@@ -78,7 +78,7 @@ class _Function:
             self.builder.store(operand, self.places[name])
 
     def write(self) -> list[FunctionType]:
-        """The whole body; returns functions that it calls and that are not written yet."""
+        """Translate the body. Returns the functions that it calls and that are not translated yet."""
         self.run(self.definition.body)
         if not self.builder.block.is_terminated:
             self.builder.ret(I64(0))
@@ -191,7 +191,7 @@ class _Function:
     # conditions
 
     def branch(self, test: ast.expr, yes: Any, no: Any) -> None:
-        """Go on at `yes` or `no`; what `and` and `or` don't need is not computed."""
+        """Branch to `yes` or `no`. Operands of `and` and `or` that don't decide are not evaluated."""
         if isinstance(test, ast.BoolOp):
             for part in test.values[:-1]:
                 more = self.llvm.append_basic_block()
@@ -231,7 +231,7 @@ class _Function:
         return I64(found)
 
     def found(self, node: ast.expr) -> Any:
-        """What a name, or one in a module, stands for in the file."""
+        """The value of a name, or of a module's attribute, in the file."""
         if isinstance(node, ast.Attribute):
             owner = self.found(node.value)
             return getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
@@ -304,5 +304,5 @@ class _Function:
 
 
 def _reached(block: Any) -> bool:
-    """Whether any block of its function goes there."""
+    """Whether any block of its function jumps there."""
     return any(block in other.terminator.operands for other in block.parent.blocks if other.is_terminated)

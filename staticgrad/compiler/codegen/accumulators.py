@@ -52,7 +52,7 @@ CHUNK_COLUMN = Name("c") * COLUMNS + COLUMN_J
 
 def sums_up(node: Node) -> bool:
     """Whether it is a sum of rounded numbers."""
-    return isinstance(node.op.emit, Reduction) and node.op.emit.sums and node.type.dtype.kind == "f"
+    return isinstance(node.op.emit, Reduction) and node.op.emit.monoid == "add" and node.type.dtype.kind == "f"
 
 
 def combined(node: Node, target: Name | Load, value: Expr, note: str = "") -> Accumulate:

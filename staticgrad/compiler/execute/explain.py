@@ -1,4 +1,4 @@
-"""What a plan does and why, for people: `Plan.explain()` and `Plan.profile()`."""
+"""The text of `Plan.explain()` and `print(plan)`, and the measurements of `Plan.profile()`."""
 
 from __future__ import annotations
 
@@ -27,55 +27,58 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
-def cost(row: Instruction) -> Cost:
+def cost(instruction: Instruction) -> Cost:
     """Arithmetic (2 m n k for a product, units of one addition for others) and bytes read and written.
 
-    For kernels both are counted on the loops. Other rows touch each of their buffers as a whole.
+    For kernels both are counted on the loops. Other instructions touch each of their buffers as a whole.
     """
-    if row.kernel is not None:
-        limits = [slot.nbytes for slot, _ in row.buffers]
-        return cost_of(row.kernel, row.sizes, row.start, row.stop, limits)
-    touched = sum(slot.nbytes for slot in dict.fromkeys(slot for slot, _ in row.buffers))
-    return Cost(2 * row.work if row.kind == "gemm" else row.work, touched)
+    if instruction.kernel is not None:
+        limits = [buffer.nbytes for buffer, _ in instruction.buffers]
+        return cost_of(instruction.kernel, instruction.sizes, instruction.start, instruction.stop, limits)
+    touched = sum(buffer.nbytes for buffer in dict.fromkeys(buffer for buffer, _ in instruction.buffers))
+    return Cost(2 * instruction.work if instruction.kind == "gemm" else instruction.work, touched)
 
 
-def graph_of_rows(plan: Plan) -> nx.DiGraph[int]:
+def graph_of_instructions(plan: Plan) -> nx.DiGraph[int]:
     """See `Plan.graph`."""
     block_of: dict[Node, int] = {}
-    for i, row in enumerate(plan.rows):
-        block_of.update(dict.fromkeys(row.nodes, i))
-        if row.node is not None:
-            block_of.setdefault(row.node, i)
+    for i, instruction in enumerate(plan.rows):
+        block_of.update(dict.fromkeys(instruction.nodes, i))
+        if instruction.node is not None:
+            block_of.setdefault(instruction.node, i)
     graph = plan.ir
-    for node in graph.nodes:  # what is only looked at in another way, or taken out of a loop, belongs to where it was made
+    for node in graph.nodes:  # views, and results of loops, belong to the instruction that makes them
         if node not in block_of and node.inputs and node.inputs[0] in block_of:
             block_of[node] = block_of[node.inputs[0]]
     found = quotient(graph.dag, block_of)
     times = plan.times
-    for i, row in enumerate(plan.rows):
-        flops, size = cost(row)
+    for i, instruction in enumerate(plan.rows):
+        flops, size = cost(instruction)
         found.add_node(
-            i, name=row.name, kind=row.kind, ops=tuple(n.op.name for n in row.nodes), source=row.source or None,
-            bytes=size, cost=flops, microseconds=times.get(i),
-            where=row.node.where if row.node is not None else None,
+            i, name=instruction.name, kind=instruction.kind, ops=tuple(n.op.name for n in instruction.nodes),
+            source=instruction.source or None, bytes=size, cost=flops, microseconds=times.get(i),
+            where=instruction.node.where if instruction.node is not None else None,
         )  # fmt: skip
     return found
 
 
 def explain(plan: Plan) -> str:
-    """The plan as text: rows, buffers, fusion decisions, laws that fired, how variables are written."""
+    """The plan as text: instructions, buffers, fusion decisions, rewrite rules that fired, how variables are written."""
     lines = [summary(plan), "", "rows"]
     kernels = {code: number for number, code in enumerate(plan.sources())}
-    depths = depth_of_rows(plan.rows)
-    for i, row in enumerate(plan.rows):
-        what = f"kernel {kernels[without_comments(row.source)]}" if row.source else row.kind
-        where = row.node.where.short if row.node is not None and row.node.where is not None else ""
-        name = _clip("  " * depths[i] + row.name, 46)
-        flops, size = cost(row)
-        lines.append(f"  {i:3d}  {what:10s} {name:46s} {size:>10,d} B {flops:>12,d} flop  x{row.chunks}  {where}")
+    depths = nesting(plan.rows)
+    for i, instruction in enumerate(plan.rows):
+        what = f"kernel {kernels[without_comments(instruction.source)]}" if instruction.source else instruction.kind
+        where = instruction.node.where.short if instruction.node is not None and instruction.node.where is not None else ""
+        name = _clip("  " * depths[i] + instruction.name, 46)
+        flops, size = cost(instruction)
+        lines.append(
+            f"  {i:3d}  {what:10s} {name:46s} {size:>10,d} B {flops:>12,d} flop  x{instruction.chunks}  {where}"
+        )
     lines += ["", "buffers in the arena (bytes, offset, rows of first and last use)"]
     lines += [
-        f"  {slot.nbytes:>10,d} at {slot.offset:>10,d}  {slot.first:3d} to {slot.last:3d}" for slot in arena_slots(plan)
+        f"  {buffer.nbytes:>10,d} at {buffer.offset:>10,d}  {buffer.first:3d} to {buffer.last:3d}"
+        for buffer in arena_buffers(plan)
     ]
     lines += ["", "fusion"]
     lines += counted(f"{'yes' if d.fused else 'no '}  {d}" for d in plan.decisions)
@@ -87,20 +90,20 @@ def explain(plan: Plan) -> str:
     if plan.notes:
         lines += ["", "variables, values written over others, and the choice of routines"]
         lines += counted(plan.notes)
-    hosts = [row for row in plan.rows if row.kind == "host"]
+    hosts = [each for each in plan.rows if each.kind == "host"]
     if hosts:
         lines += ["", f"host calls ({'numerics=strict' if plan.strict else 'no native code for these yet'})"]
-        lines += [f"  {row.name} {row.node.type if row.node is not None else ''}" for row in hosts]
+        lines += [f"  {each.name} {each.node.type if each.node is not None else ''}" for each in hosts]
     return "\n".join(lines)
 
 
 def overview(plan: Plan) -> str:
-    """What `print(plan)` shows: rows, what goes in and out, memory, and where there is more."""
+    """The text of `print(plan)`: instructions, inputs and results, memory, and further methods."""
     arena, bound = plan.memory
-    kinds = Counter(row.kind for row in plan.rows)
+    kinds = Counter(instruction.kind for instruction in plan.rows)
     inputs = [f'{node.name or "input"} {node.type}' for node in plan.feeds]
-    shapes = [slot.shape if slot.layout is None else slot.layout.shape for slot in plan.fetches]
-    results = [repr(TensorType(shape, slot.dtype)) for shape, slot in zip(shapes, plan.fetches, strict=True)]
+    shapes = [buffer.shape if buffer.layout is None else buffer.layout.shape for buffer in plan.fetches]
+    results = [repr(TensorType(shape, buffer.dtype)) for shape, buffer in zip(shapes, plan.fetches, strict=True)]
     written = f"; writes {_listed([cell.name or 'a variable' for cell in plan.written])}" if plan.written else ""
     return "\n".join(
         [
@@ -115,42 +118,42 @@ def overview(plan: Plan) -> str:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    """The first few of them."""
+    """The first few texts."""
     shown = ", ".join(_clip(text, 40) for text in texts[:LISTED])
     return (shown or "none") + (f" and {len(texts) - LISTED} more" if len(texts) > LISTED else "")
 
 
 LISTED = 3
-"""Inputs, results and variables that an overview names."""
+"""The most inputs, results and variables that an overview names."""
 
 
 def counted(lines: Iterable[str]) -> list[str]:
-    """Each line once, with how many times it stands there."""
+    """Each distinct line, with the number of its occurrences."""
     return [f"  {line}" + (f"  ({n} times)" if n > 1 else "") for line, n in Counter(lines).items()]
 
 
-def depth_of_rows(rows: Sequence[Instruction]) -> list[int]:
-    """How many loops and branches each row is inside of."""
+def nesting(rows: Sequence[Instruction]) -> list[int]:
+    """The number of loops and branches around each instruction."""
     depths: list[int] = []
     ends: list[int] = []
-    for i, row in enumerate(rows):
+    for i, instruction in enumerate(rows):
         ends = [end for end in ends if end > i]
-        depths.append(max(len(ends) - (row.turn in (REPEAT, GO)), 0))
-        if row.turn == ENTER:
-            ends.append(int(row.size_array[BEHIND // 8]))
-        elif row.kind == "branch":
-            ends.append(int(rows[int(row.size_array[0]) - 1].size_array[0]))
+        depths.append(max(len(ends) - (instruction.control in (REPEAT, GO)), 0))
+        if instruction.control == ENTER:
+            ends.append(int(instruction.size_array[BEHIND // 8]))
+        elif instruction.kind == "branch":
+            ends.append(int(rows[int(instruction.size_array[0]) - 1].size_array[0]))
     return depths
 
 
 def trips(plan: Plan) -> list[int]:
-    """How often each row ran in the plan's latest run, as far as loops decide it."""
+    """How often loops repeated each instruction in the plan's latest run."""
     counts: list[int] = []
     inside: list[int] = []
-    for row in plan.rows:
-        if row.turn == ENTER:
-            inside.append(int(row.size_array[T // 8]))
-        elif row.turn == REPEAT:
+    for instruction in plan.rows:
+        if instruction.control == ENTER:
+            inside.append(int(instruction.size_array[T // 8]))
+        elif instruction.control == REPEAT:
             inside.pop()
         counts.append(math.prod(inside))
     return counts
@@ -158,18 +161,19 @@ def trips(plan: Plan) -> list[int]:
 
 def summary(plan: Plan) -> str:
     arena, bound = plan.memory
-    slots = arena_slots(plan)
-    unshared = sum(slot.nbytes for slot in slots)
-    native = sum(row.kind != "host" for row in plan.rows)
+    buffers = arena_buffers(plan)
+    unshared = sum(buffer.nbytes for buffer in buffers)
+    native = sum(instruction.kind != "host" for instruction in plan.rows)
     return (
         f"{len(plan.rows)} rows: {native} native ({plan.kernels} generated kernels), {plan.host_calls} on the host; "
-        f"{len(slots)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse, {bound:,d} alive at once)"
+        f"{len(buffers)} buffers in an arena of {arena:,d} bytes ({unshared:,d} without reuse, {bound:,d} alive at once)"
     )
 
 
-def arena_slots(plan: Plan) -> list[Buffer]:
+def arena_buffers(plan: Plan) -> list[Buffer]:
     """The plan's own buffers, in the order of their first use."""
-    return list(dict.fromkeys(slot.root for row in plan.rows for slot, _ in row.buffers if slot.root.kind == "arena"))
+    roots = [buffer.root for instruction in plan.rows for buffer, _ in instruction.buffers]
+    return list(dict.fromkeys(root for root in roots if root.kind == "arena"))
 
 
 def _clip(text: str, width: int) -> str:
@@ -178,7 +182,7 @@ def _clip(text: str, width: int) -> str:
 
 @dataclass(repr=False)
 class Profile:
-    """Median time of each row, in microseconds: of all iterations, where it is in a loop."""
+    """The median time of each instruction, in microseconds; in a loop, that of all iterations."""
 
     rows: list[tuple[str, str, float]]
     total: float
@@ -199,15 +203,15 @@ class Profile:
 
 
 LEAST, MOST, LONG = 10, 1000, 100.0
-"""Runs of a row in one native call, and the microseconds that are enough for one."""
+"""The least and most runs of an instruction in one native call, and the microseconds from which the least is enough."""
 
 
 def profile(plan: Plan, repeats: int = 200) -> Profile:
-    """Time each native row by itself, on feeds of zeros; variables are restored afterwards.
+    """Time each native instruction by itself, on feeds of zeros; variables are restored afterwards.
 
-    A row runs `repeats` times at least, in native calls of ten and more. All rows have their turn in each round, so that
-    what else the machine does meets them alike; the median round counts. Host calls are not timed. Raises
-    UninitializedError when the plan has not run yet, and so has no variables to run on.
+    An instruction runs `repeats` times at least, in native calls of ten and more. Each round times all instructions, so that
+    other load on the machine affects them alike; the median round counts. Host calls are not timed. Raises UninitializedError
+    when the plan has not run yet, because it has no variables to run on.
     """
     rows, rounds = plan.alone(_rounds, plan, repeats)
     often = trips(plan)
@@ -215,23 +219,23 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     times = np.maximum(np.median((rounds[:, 1:] - rounds[:, :1]) / counts, axis=0), 0.0)
     found, costs = [], []
     for us, i in zip(times.tolist(), _timed(plan), strict=True):
-        row, n = plan.rows[i], often[i]
-        found.append((row.kind, row.name if n == 1 else f"{row.name}, {n:,d} times", us * n))
-        flops, size = cost(row)
+        instruction, n = plan.rows[i], often[i]
+        found.append((instruction.kind, instruction.name if n == 1 else f"{instruction.name}, {n:,d} times", us * n))
+        flops, size = cost(instruction)
         costs.append(Cost(flops * n, size * n))
     plan.times = {i: us for (_, _, us), i in zip(found, _timed(plan), strict=True)}
     return Profile(found, sum(us for _, _, us in found), costs)
 
 
 def _rounds(plan: Plan, repeats: int) -> tuple[list[tuple[int, int]], np.ndarray]:
-    """The rows to time, each with its runs in one call, and the microseconds that they took, round by round."""
+    """The instructions to time with their runs in one call, and the microseconds that they took in each round."""
     if len(plan.bound) < len(plan.builder.cells):
         raise UninitializedError("profile: the plan has no variables before its first run", "run it once")
     saved = [(array, array.copy()) for array in plan.bound.values()]
     kept = plan.stage([np.zeros(node.type.shape, node.type.dtype) for node in plan.feeds])
     try:
         rows = list(zip([0, *_timed(plan)], [0, *_counts(plan)], strict=True))
-        return rows, np.array([[_repeated(plan, *row) for row in rows] for _ in range(max(1, repeats // LEAST))])
+        return rows, np.array([[_repeated(plan, i, n) for i, n in rows] for _ in range(max(1, repeats // LEAST))])
     finally:
         plan.status[:4] = 0
         for array, before in saved:
@@ -240,29 +244,30 @@ def _rounds(plan: Plan, repeats: int) -> tuple[list[tuple[int, int]], np.ndarray
 
 
 def _timed(plan: Plan) -> list[int]:
-    """Native rows that compute something."""
-    return [i for i, row in enumerate(plan.rows) if row.kind not in ("host", "lanes") and not row.turn]
+    """The numbers of the native instructions that compute something."""
+    return [i for i, each in enumerate(plan.rows) if each.kind not in ("host", "shards") and not each.control]
 
 
 def _repeated(plan: Plan, i: int, count: int) -> float:
-    """Microseconds of one native call that runs a row so many times.
+    """Microseconds of one native call that runs an instruction so many times.
 
-    Integers that it made become 0: they may be numbers of rows, which others read, and no longer be in range, where the row
-    changed them in place each time, or a check refused them.
+    Integers that it made are set to 0 afterwards. They may be positions that other instructions read, and out of range
+    where the instruction changed them in place each time or a check refused them.
     """
     copies = np.repeat(plan.table[i : i + 1], count + 1, axis=0)
     begin = time.perf_counter_ns()
-    loader.step(0, 0, 0, copies.ctypes.data, 1, count + 1, plan.call[6], plan.hold)  # not from 0: it is no run of the plan
+    loader.step(0, 0, 0, copies.ctypes.data, 1, count + 1, plan.call[6], plan.hold)  # not from 0: this is no run of the plan
     took = time.perf_counter_ns() - begin
-    for slot in {slot.root for slot, _ in plan.rows[i].buffers} if plan.rows else ():
-        if slot.kind == "arena" and slot.dtype.kind in "iu" and slot.memory is not None:
-            slot.memory[...] = 0
+    for buffer in {buffer.root for buffer, _ in plan.rows[i].buffers} if plan.rows else ():
+        if buffer.kind == "arena" and buffer.dtype.kind in "iu" and buffer.memory is not None:
+            buffer.memory[...] = 0
     return took / 1e3
 
 
 def _counts(plan: Plan) -> list[int]:
-    """How often to run each row in one call: some ten times, and short ones oftener, as the call itself takes time. Not at
-    all in a loop that made no iteration, whose rows point nowhere."""
+    """How often to run each instruction in one call: some ten times, and more often where that is short, as the call itself
+    takes time. Not at all in a loop that made no iteration, because its pointers are not set.
+    """
     often = trips(plan)
     rows = [(i, LEAST * (often[i] > 0)) for i in _timed(plan)]
     return [int(np.clip(LEAST * LONG / max(_repeated(plan, i, n), 1e-3), n, MOST)) if n else 0 for i, n in rows]

@@ -1,35 +1,36 @@
-"""From arguments to results in one native call, where the plan and the arguments allow it."""
+"""The fast path: from arguments to results in one native call, where plan and arguments allow it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .fastcall import Spec, gate
+from ..backend.abi import FASTCALL
+from .fastcall import Spec, fast_call
 
 if TYPE_CHECKING:
     from .plan import Plan
 
 
 def declined(*args: Any) -> None:
-    """For plans that can't be called directly."""
+    """The fast path of plans that have none."""
 
 
-def direct(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[..., Any]:
-    """A function of arguments that fit `specs`, which runs the plan on the state that it is bound to. It returns None,
-    and nothing has been done, for other arguments, when a row reports an error, and while somebody else has the plan.
+def fast_path(plan: Plan, specs: Sequence[Spec], **options: Any) -> Callable[..., Any]:
+    """A function of arguments that fit `specs`, which runs the plan on the state that it is bound to.
 
-    options: of `gate`.
+    It returns None, and nothing has happened, for other arguments, when an instruction reports an error, and while the plan is
+    in use. options: those of `fast_call`.
     """
-    if not plan.simple or plan.results.late:
+    if not FASTCALL or not plan.simple or plan.results.late:
         return declined
-    call = gate(plan.control, specs, **options)
+    call: Callable[..., Any] = fast_call(plan.control, specs, **options)
     if not plan.reads_numbers:
         return call
     read_numbers, give_back, busy = plan.read_numbers, plan.give_back, plan.busy
 
     def run(*args: Any) -> Any:
-        if busy[0]:  # the numbers of the run that is under way stay what they are
+        if busy[0]:  # the run in progress keeps its numbers
             return None
         read_numbers()
         results = call(*args)

@@ -1,4 +1,7 @@
-"""Gates: Python functions whose body is the driver's `call`: they check arguments, run a plan, and make its results."""
+"""Fast calls: Python functions with a native body, which checks the arguments, runs a plan, and makes the results.
+
+The body is `call` of `runtime/fastcall_body.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ import numpy as np
 
 from ..backend import abi as t
 
-FASTCALL = 0x80
+METH_FASTCALL = 0x80
 NEW_FROM_DESCR, COPY_INTO = 94, 50  # positions in NumPy's table of functions, which are part of its ABI
 TP_NEW = 65  # Python's number of the slot, part of its stable ABI
 
 
 class Spec(NamedTuple):
-    """What an argument has to be: an array, or a tensor of it unless `bare`, of this dtype and shape; else `same`, the very
-    object."""
+    """The condition on an argument: an array (or, unless `bare`, a tensor of one) of this dtype and shape; without a dtype, the
+    object `same`."""
 
     dtype: np.dtype | None
     shape: tuple[int, ...]
@@ -28,18 +31,18 @@ class Spec(NamedTuple):
 
 
 class Box(NamedTuple):
-    """How tensors are made around arrays. fields: (place, object) of the slots besides the array."""
+    """How tensors are made around arrays. fields: (offset, object) of the slots besides the array."""
 
     kind: type
     array_at: int
     flag_at: int
     plain: Any
-    """The flag of tensors that may be taken for their arrays."""
+    """The flag of tensors that can stand for their arrays."""
     fields: list[tuple[int, Any]]
 
 
 class Block(np.ndarray):
-    """Int64 numbers that hold addresses, with the objects behind them."""
+    """Int64 words that hold addresses, and references to the objects at these addresses."""
 
     kept: tuple[Any, ...] = ()
 
@@ -51,18 +54,19 @@ def block(size: int, *kept: Any) -> Block:
 
 
 def numbers(values: Iterable[int]) -> np.ndarray:
-    """As int64[n], at least one."""
+    """The values as int64[n]; n is at least 1."""
     found = np.array([*values], np.int64)
     return found if found.size else np.zeros(1, np.int64)
 
 
 def address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
+    found: int = array.__array_interface__["data"][0]
+    return found
 
 
 @cache
 def api() -> np.ndarray:
-    """Addresses of what `call` uses of Python and NumPy."""
+    """The addresses of the functions and objects of Python and NumPy that `call` uses."""
     python = ctypes.pythonapi
     table = ctypes.cast(_capsule(np._core.multiarray._ARRAY_API), ctypes.POINTER(ctypes.c_void_p))  # type: ignore[attr-defined]
     found = {
@@ -93,7 +97,7 @@ def _capsule(capsule: Any) -> ctypes.c_void_p:
 
 @cache
 def _containers() -> dict[type, tuple[int, int, int]]:
-    """Addresses of the functions that make a container, set an item, and get one."""
+    """The addresses of the functions that make a container, set an item, and get an item."""
     python = ctypes.pythonapi
     return {
         list: (_address(python.PyList_New), _address(python.PyList_SetItem), _address(python.PyList_GetItem)),
@@ -113,10 +117,10 @@ class _Method(ctypes.Structure):
 def _method() -> _Method:
     from ..runtime import loader  # makes the runtime
 
-    return _Method(b"gate", loader.address["call"], FASTCALL, None)
+    return _Method(b"fast_call", loader.address["call"], METH_FASTCALL, None)
 
 
-def gate(
+def fast_call(
     plan: Block,
     specs: Sequence[Spec],
     *,
@@ -126,11 +130,11 @@ def gate(
     box: Box | None = None,
     container: type | None = list,
 ) -> Any:
-    """A function of `len(specs)` arguments that runs the plan of a control block; None where it declines.
+    """A function of `len(specs)` arguments that runs the plan of a control block. It returns None where it declines.
 
-    trusted: the arguments are fitting arrays, and the caller holds the plan's lock. apart: memory (begin, end) that no
-    argument may share; excluded: ids of tensors that are no arguments. box: for tensors among the arguments and results.
-    container: of the results, list or tuple; None for a single boxed result.
+    trusted: the arguments are arrays that fit, and the caller holds the plan's lock. apart: ranges of memory (begin, end)
+    that no argument may share. excluded: ids of tensors that may not be arguments. box: how to take and make tensors.
+    container: list or tuple, for the results; None for a single boxed result.
     """
     spec_block = block(t.SPEC_BLOCK * len(specs))
     shapes = [numbers(spec.shape) for spec in specs]
@@ -145,7 +149,7 @@ def gate(
     ranges = numbers([end for _, end in places] + [begin for begin, _ in places])
     ids = sorted(excluded)
     id_block = numbers(ids)
-    made = block(t.GATE_BLOCK)
+    made = block(t.FAST_CALL_BLOCK)
     made[t.PLAN], made[t.API], made[t.TRUSTED] = address(plan), address(api()), trusted
     made[t.TAKES], made[t.SPECS] = len(specs), address(spec_block)
     made[t.RANGES], made[t.RANGED] = address(ranges), len(places)
@@ -158,7 +162,7 @@ def gate(
 
 
 def _boxed(made: Block, box: Box) -> tuple[Any, ...]:
-    """Fill in how tensors are made; returns what has to be kept."""
+    """Fill in how tensors are made. Returns the objects to keep alive."""
     slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)(("PyType_GetSlot", ctypes.pythonapi))
     fields = numbers(number for place, value in box.fields for number in (place, id(value)))
     nothing = ()
@@ -169,7 +173,7 @@ def _boxed(made: Block, box: Box) -> tuple[Any, ...]:
 
 
 def _disjoint(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same memory in ascending ranges."""
+    """The union of the ranges, as ascending ranges that don't overlap."""
     found: list[tuple[int, int]] = []
     for begin, end in sorted(ranges):
         if found and begin <= found[-1][1]:

@@ -1,7 +1,8 @@
-"""The plan: a table of rows that the native driver walks, over buffers that are laid out once."""
+"""The plan: a stream of instructions that the native driver runs, over buffers that are laid out once."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import weakref
 from collections.abc import Callable, MutableMapping, Sequence
@@ -17,13 +18,13 @@ from ...ops.random import generator
 from ...types import StackType, TupleType
 from ..backend import abi as t
 from ..backend import kernel_cache
-from ..lower.control_flow import free_stacks
+from ..lower.control_flow import free_stacks, lacks
 from ..lower.instruction_builder import Builder
 from ..lower.instructions import Buffer, Instruction
 from ..lower.memory import Memory
 from ..runtime import loader, threads
 from ..runtime.allocation import give_up_spare, room
-from .fastcall import Block, Spec, address, block, gate
+from .fastcall import Block, Spec, address, block, fast_call
 from .outputs import Results
 
 if TYPE_CHECKING:
@@ -31,19 +32,19 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-LONG = 1_000_000
-"""Cost units (some 0.02 ns) from which a plan lets other threads run meanwhile, which itself costs 0.1 us."""
-SHORT = 20_000_000
-"""Cost units up to which a plan tries whether threads are of use. In longer ones they don't meet often, and each try would
-cost more than a pause of one of them."""
-UNINTERRUPTED = 256
-"""Elements up to which NumPy surely copies without letting other threads run."""
+RELEASE_WORK = 1_000_000
+"""Cost units (some 0.02 ns) from which a plan releases the GIL, which itself costs 0.1 us."""
+TRIED_WORK = 20_000_000
+"""Cost units up to which a plan measures whether threads are of use. In longer plans they synchronize seldom, and each trial
+would cost more than a delay of one of them."""
+ATOMIC_COPY = 256
+"""Elements up to which NumPy copies without releasing the GIL."""
 
 _plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
 
 
 def _child() -> None:
-    """After a fork: what other threads ran is not in use any more."""
+    """After a fork: plans that other threads ran are no longer in use."""
     for plan in list(_plans.values()):
         if not plan.lock._is_owned():
             plan.busy[0] = 0
@@ -71,25 +72,25 @@ class Plan:
     strict: bool = False
     """Host calls work on the arrays that eager mode would have."""
     passed: list[str] = field(default_factory=list)
-    """What the user's passes did."""
+    """Notes of the user's passes."""
     stages: Any = None
     """Gives the graph after any stage of the pipeline."""
     times: dict[int, float] = field(default_factory=dict)
-    """Microseconds of rows, as the latest `profile` measured them."""
+    """Microseconds of instructions, as the latest `profile` measured them."""
     lock: Any = field(default_factory=rlock)
 
     def __post_init__(self) -> None:
         b = self.builder
-        self.table = np.array([row.entry() for row in self.rows], np.int64).reshape(-1, t.ROW)
-        for row in self.rows:
-            if row.kind == "lanes":
-                row.size_array[0] = self.table.ctypes.data
+        self.table = np.array([instruction.words() for instruction in self.rows], np.int64).reshape(-1, t.ROW)
+        for instruction in self.rows:
+            if instruction.kind == "shards":
+                instruction.size_array[0] = self.table.ctypes.data
         self.status = np.zeros(t.STATUS_WORDS, np.int64)
-        b.bind_fixed("status", self.status)
+        b.bind_status(self.status)
         self.kept: dict[Node, np.ndarray] = {}
-        """Values of a strict run, as they are."""
-        if b.homes:
-            weakref.finalize(self, free_stacks, list(b.homes.values()))
+        """Values of host calls that have no buffer, and all values of a strict run."""
+        if b.stream.stacks:
+            weakref.finalize(self, free_stacks, list(b.stream.stacks.values()))
         self.patches = np.array(b.patches, np.int64).reshape(-1, 3)
         self.objects = np.zeros(len(self.feeds) + len(b.outputs), np.int64)
         self.bound: dict[Cell, np.ndarray] = {}
@@ -97,53 +98,55 @@ class Plan:
         self.arguments = [(source.owner, source.key) for source in sources]
         self.owners = list({id(source.owner): source.owner for source in sources}.values())
         self.known: list[tuple[Any, int]] | None = None if sources else []
-        """The owners' counts of writes when their numbers were last read; None to read them at every run."""
+        """The owners' counts of writes when their numbers were last read; None: they are read at every run."""
         self.drawn = 0
-        """Where the generator was left when numbers were last taken."""
-        self.parallel = any(row.chunks > 1 for row in self.rows)
-        short = not self.builder.loops and sum(row.work for row in self.rows) < SHORT
-        self.status[t.SHARES // 8] = self.parallel and short
-        self.blas = any(row.large_gemm for row in self.rows)
+        """The position of the generator after numbers were last taken."""
+        self.parallel = any(instruction.chunks > 1 for instruction in self.rows)
+        brief = not self.builder.stream.loops and sum(instruction.work for instruction in self.rows) < TRIED_WORK
+        self.status[t.SHARES // 8] = self.parallel and brief
+        self.blas = any(instruction.large_gemm for instruction in self.rows)
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data
         self.call = (
-            self.patches.ctypes.data, len(self.patches), self.objects.ctypes.data, self.table.ctypes.data, 0,
-            len(self.rows), self.status.ctypes.data, self.hold,
+            self.patches.ctypes.data, len(self.patches) if t.FASTCALL else 0, self.objects.ctypes.data,
+            self.table.ctypes.data, 0, len(self.rows), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.ran = False
-        """A run has come to its end: there is memory for the plan."""
+        """A run has completed, so there is memory for the plan."""
         self.reads_numbers = bool(self.arguments or self.draws)
         self.simple = not self.host_calls
         self.results = Results(self.fetches)
         self.control = self._control()
         self.busy = memoryview(self.control.data)[t.BUSY : t.BUSY + 1]
         _plans[id(self)] = self
-        self.start = gate(self.control, [Spec(None, ())] * len(self.feeds), trusted=True)
-        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results."""
+        specs = [Spec(None, ())] * len(self.feeds)
+        self.start = fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
+        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results. None
+        where `_started` does it."""
 
     def _control(self) -> Block:
-        patches, count, objects, table, _, rows, status, hold = self.call
+        patches, _, objects, table, _, rows, status, hold = self.call
         results = self.results
         control = block(t.PLAN_BLOCK, self.patches, self.objects, self.table, self.status, results, self.builder)
-        control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, count, objects
+        control[t.PATCHES], control[t.PATCHED], control[t.OBJECTS] = patches, len(self.patches), objects
         control[t.TABLE], control[t.ROWS], control[t.STATUS], control[t.HOLD] = table, rows, status, hold
         control[t.RUNS], control[t.FAILED] = self.simple, -1
-        loops = bool(self.builder.loops)
-        control[t.RELEASES] = loops or self.parallel or sum(row.work for row in self.native) >= LONG
+        loops = bool(self.builder.stream.loops)
+        control[t.RELEASES] = loops or self.parallel or sum(instruction.work for instruction in self.native) >= RELEASE_WORK
         control[t.RESULTS], control[t.FETCHED] = address(results.block), len(self.fetches)
         return control
 
     @property
     def atomic(self) -> bool:
-        """A gate's call is one action for other threads: nothing lets them run, and nothing is left in the plan's memory."""
-        small = all(view.size <= UNINTERRUPTED for _, view in self.results.copies)
+        """A fast call is atomic for other threads: nothing releases the GIL, and no result stays in the plan's memory."""
+        small = all(view.size <= ATOMIC_COPY for _, view in self.results.copies)
         alone = self.simple and not self.control[t.RELEASES] and not self.reads_numbers
         return bool(alone and small and not self.results.late)
 
     # running --------------------------------------------------------------------------------------------------------
 
     def bind(self, store: MutableMapping[Cell, np.ndarray]) -> None:
-        """Point the rows at the variables' buffers."""
+        """Point the instructions at the variables' arrays."""
         bound, moved = self.bound, False
         for cell in self.builder.cells:
             array = store[cell]
@@ -155,9 +158,9 @@ class Plan:
             self.results.point()
 
     def alone(self, work: Callable[..., Result], *args: Any) -> Result:
-        """What `work` returns; nobody else runs the plan meanwhile. Raises GraphError in the middle of a run of this thread.
+        """The result of `work`, while no other thread runs the plan. Raises GraphError in the middle of a run of this thread.
 
-        No context manager: a signal's handler that raises on the way into one leaves the lock to its traceback.
+        It is no context manager: a signal handler that raises on the way into one leaves the lock to its traceback.
         """
         with self.lock:
             if self.busy[0]:
@@ -181,7 +184,7 @@ class Plan:
         return self.execute(arrays)
 
     def execute(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Run on bound state; the results. The caller holds the lock."""
+        """Run on bound state. Returns the results. The caller holds the lock."""
         if self.reads_numbers:
             self.read_numbers()
         try:
@@ -204,23 +207,52 @@ class Plan:
     def _late(self, arrays: Sequence[np.ndarray]) -> list[tuple[int, np.ndarray]]:
         """Copies of the results that are views of feeds, with their positions."""
         late = self.results.late
-        copies = room(lambda: [slot.array(arrays).copy() for _, slot in late], *self._no_memory()) if late else []
+        copies = room(lambda: [buffer.array(arrays).copy() for _, buffer in late], *self._no_memory()) if late else []
         return [(i, copy) for (i, _), copy in zip(late, copies, strict=True)]
 
-    def _start(self, arrays: Sequence[np.ndarray]) -> Any:
-        """`start`, once more without spare arrays where there is no memory for the results. Raises OutOfMemoryError."""
+    def _start(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+        """`start`; where there is no memory for the results, once more without spare arrays. Raises OutOfMemoryError."""
         for _ in range(2):
             self.control[t.FAILED] = -1
             try:
-                return self.start(*arrays)
+                return self._started(arrays) if self.start is None else self.start(*arrays)
             except MemoryError:
                 if self.control[t.FAILED] != t.NO_ROOM:
                     raise
             give_up_spare()
         raise OutOfMemoryError(*self._no_memory())
 
+    def _started(self, arrays: Sequence[np.ndarray]) -> Any:
+        """`start` in Python."""
+        try:
+            results = self.results.made()
+        except MemoryError:
+            self.control[t.FAILED] = t.NO_ROOM
+            raise
+        self.place([*arrays, *self.results.outputs(results)])
+        if not self.simple:
+            return results
+        *_, table, at, last, status, hold = self.call
+        while (stopped := loader.step(0, 0, 0, table, at, last, status, hold)) >= 0:
+            if not self.paused(stopped):
+                self.control[t.FAILED] = stopped
+                return None
+            at = stopped
+        self.results.fill(results)
+        return results
+
+    def place(self, arrays: Sequence[np.ndarray]) -> None:
+        """Point the instructions at the arrays of a run."""
+        if t.FASTCALL:
+            self.objects[:] = [id(array) for array in arrays]
+            loader.step(*self.call[:4], 0, 0, *self.call[6:])
+            return
+        addresses = [address(array) for array in arrays]
+        for which, to, add in self.patches.tolist():
+            ctypes.c_int64.from_address(to).value = addresses[which] + add
+
     def _no_memory(self) -> tuple[str, ...]:
-        size = sum(slot.nbytes for slot in self.fetches)
+        size = sum(buffer.nbytes for buffer in self.fetches)
         return (
             f"the results need {size:.1e} bytes, and there is no memory for that",
             "nothing was changed by this run",
@@ -228,7 +260,7 @@ class Plan:
         )
 
     def read_numbers(self) -> None:
-        """The other inputs of a run: hyper-parameters, random state."""
+        """Read the other inputs of a run: hyperparameters and random state."""
         self.read_hyperparameters()
         if self.draws:
             self.take_draws(1)
@@ -243,13 +275,13 @@ class Plan:
                     break
 
     def take_draws(self, runs: int) -> None:
-        """Random numbers for so many runs."""
+        """Reserve the random numbers of so many runs."""
         state = self.builder.generator_state
         state[:] = generator.take(self.draws * runs)
         self.drawn = int(state[1]) + self.draws * runs
 
     def give_back(self) -> None:
-        """The random numbers that runs were to take and did not are drawn by the next one."""
+        """Return the random numbers of runs that failed: the next run draws them."""
         if self.draws:
             seed, first = self.builder.generator_state.tolist()
             with generator.lock:
@@ -257,16 +289,15 @@ class Plan:
                     generator.draws = first
 
     def stage(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Point the rows at these feeds and at new outputs, and run none of them. What it returns has to be kept alive
-        while rows run."""
-        outputs = [np.zeros(slot.shape, slot.dtype) for slot in self.builder.outputs]
+        """Point the instructions at these feeds and at new outputs, and run none of them. Returns the arrays to keep alive
+        while instructions run."""
+        outputs = [np.zeros(buffer.shape, buffer.dtype) for buffer in self.builder.outputs]
         kept = [*arrays, *outputs]
-        self.objects[:] = [id(array) for array in kept]
-        loader.step(*self.call[:4], 0, 0, *self.call[6:])
+        self.place(kept)
         return kept
 
     def _read_arguments(self) -> None:
-        """Fetch the hyper-parameters. Plain dicts, and numbers that can change in place, are read at every run."""
+        """Read the hyperparameters. Plain dicts, and numbers that can change in place, are read at every run."""
         values = [owner[key] for owner, key in self.arguments]
         self.builder.argument_values[:] = values
         counted = all(hasattr(owner, "writes") for owner in self.owners)
@@ -274,69 +305,70 @@ class Plan:
         self.known = [(owner, owner.writes) for owner in self.owners] if counted and plain else None
 
     def finish(self, arrays: Sequence[np.ndarray]) -> None:
-        """Run a plan with host calls on the arrays that are in place, feeds and outputs. The driver stops at every host
-        call, and goes on behind it: in the middle of a loop, where it stood."""
+        """Run a plan with host calls on the arrays in place, feeds and outputs. The driver stops at each host call and resumes
+        after it, in the middle of a loop too."""
         self.kept.clear()  # of a run that failed
         patches, count, objects, table, at, last, status, hold = self.call
         while (stopped := loader.step(patches, count, objects, table, at, last, status, hold)) >= 0:
-            count = 0  # arrays were bound at first
+            count = 0  # the arrays are bound once
             at = stopped
             if self.paused(stopped):
                 continue
-            row = self.rows[stopped]
-            if row.kind != "host":
+            instruction = self.rows[stopped]
+            if instruction.kind != "host":
                 self.fail(stopped)
-            self._host(row, arrays)
+            self._host(instruction, arrays)
             at += 1
         self.kept.clear()
 
-    def run_row(self, number: int) -> None:
-        """One native row, on what is bound."""
+    def run_one(self, number: int) -> None:
+        """Run one native instruction on bound state."""
         while loader.step(0, 0, 0, self.call[3], number, number + 1, self.call[6], self.hold) >= 0:
             if not self.paused(number):
                 self.fail(number)
 
     def paused(self, number: int) -> bool:
-        """Whether the driver stopped at a row because its loop takes long: Python looks at its signals, and goes on there."""
-        row = self.rows[number]
-        return row.turn == t.REPEAT and row.size_array[t.PAUSED // 8] != 0
+        """Whether the driver stopped at an instruction for a pause of its loop: Python handles signals, and resumes there."""
+        instruction = self.rows[number]
+        return instruction.control == t.REPEAT and instruction.size_array[t.PAUSED // 8] != 0
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        """`run` with the generated kernels as plain Python, for debuggers and tests; every other row runs natively."""
+        """`run` with the generated kernels as plain Python, for debuggers and tests; other instructions run natively."""
         return self.alone(self._run_unjitted, arrays, store)
 
     def _run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        from .unjitted import pointers, run_unjitted, turned
+        from .unjitted import next_instruction, pointers, run_unjitted
 
         self.bind(store)
         self.read_numbers()
         arrays = self.stage(arrays)
         at, kernel = 0, None
         while at < len(self.rows):
-            row = self.rows[at]
-            if row.kind == "lanes":  # one after the other: they lie behind the row that goes around them
+            instruction = self.rows[at]
+            if instruction.kind == "shards":  # one after the other: they follow the instruction that jumps over them
                 at += 2
                 continue
-            if row.turn:
-                at = turned(row, at)
+            if instruction.control:
+                at = next_instruction(instruction, at)
                 continue
-            if row.kind == "host":
-                self._host(row, arrays)
-            elif row.kind in ("kernel", "fold"):
-                kernel = row.kernel if row.kernel is not None else kernel  # a fold closes the kernel before it
+            if instruction.kind == "host":
+                self._host(instruction, arrays)
+            elif instruction.kind in ("kernel", "fold"):
+                kernel = instruction.kernel if instruction.kernel is not None else kernel  # a fold ends the kernel before it
                 assert kernel is not None
-                run_unjitted(kernel, pointers(row.buffers, arrays), row.sizes, row.start, row.stop)
+                buffers = pointers(instruction.buffers, arrays)
+                run_unjitted(kernel, buffers, instruction.sizes, instruction.start, instruction.stop)
             else:
-                self.run_row(at)
+                self.run_one(at)
             at += 1
-        return [slot.array(arrays).copy() for slot in self.fetches]
+        return [buffer.array(arrays).copy() for buffer in self.fetches]
 
-    def _host(self, row: Instruction, arrays: Sequence[np.ndarray]) -> None:
-        """An op without native code: its NumPy meaning, on views of the plan's buffers."""
-        node = row.node
+    def _host(self, instruction: Instruction, arrays: Sequence[np.ndarray]) -> None:
+        """Run an op without native code: its NumPy meaning, on views of the plan's buffers."""
+        node = instruction.node
         assert node is not None
-        frame, kept = self.builder if row.frame is None else row.frame, self.kept
-        operands = [kept[i] if i in kept else frame.array(i, arrays) for i in node.inputs]
+        operands_of, kept = self.builder if instruction.operands is None else instruction.operands, self.kept
+        operands = [kept[i] if i in kept else operands_of.array(i, arrays) for i in node.inputs]
         try:
             with np.errstate(all="ignore"):
                 value = node.op.eval(*operands, **node.attrs)
@@ -346,81 +378,83 @@ class Plan:
             raise OutOfMemoryError(
                 f"{node.op.name}: there is no memory for a result of {node.type.nbytes:.1e} bytes", str(error), where=node.where
             ) from None
-        if isinstance(node.type, (TupleType, StackType)):  # several results, or of a number that the run decides
+        if isinstance(node.type, (TupleType, StackType)):  # several results, or a number of them that the run decides
             kept[node] = value
             return
-        frame.array(node, arrays)[...] = value
+        operands_of.array(node, arrays)[...] = value
         if self.strict:
             kept[node] = np.asarray(value)
 
-    def fail(self, row: int) -> NoReturn:
-        """Raises the error that a row reported."""
-        if self.rows[row].turn:
-            self._no_room(self.rows[row])
-        number = int(self.status[1])
+    def fail(self, number: int) -> NoReturn:
+        """Raises the error that an instruction reported."""
+        instruction = self.rows[number]
+        if instruction.control:
+            self._no_room(instruction)
+        bad = int(self.status[1])
         self.status[0] = 0
-        node = self.rows[row].node
+        node = instruction.node
         assert node is not None
-        error = node.op.emit.check(node, number)  # type: ignore[union-attr,misc]
+        error = node.op.emit.check(node, bad)  # type: ignore[union-attr,misc]
         raise type(error)(error.summary, *error.details, "nothing was changed by this run", where=node.where)
 
-    def _no_room(self, row: Instruction) -> NoReturn:
-        """A loop could not let its stacks grow, or shall read more places of a stack than another one filled."""
-        if (places := self.builder.lacks(row)) is not None:
+    def _no_room(self, instruction: Instruction) -> NoReturn:
+        """Raises the error of a loop whose stacks could not grow, or that would read more items than a stack has."""
+        if (places := lacks(self.builder.stream, instruction)) is not None:
             raise ArgumentError(
-                f"{row.name}: {places[0]} iterations, and a stack of {places[1]} places",
+                f"{instruction.name}: {places[0]} iterations, and a stack of {places[1]} places",
                 "the number of iterations has to be that of the loop which made the stack",
-                where=None if row.node is None else row.node.where,
+                where=None if instruction.node is None else instruction.node.where,
             )
-        stacks = [*self.builder.homes.values()]
+        stacks = [*self.builder.stream.stacks.values()]
         size = sum(int(home[1]) for home in stacks)
         free_stacks(stacks)
-        node = row.node
+        node = instruction.node
         raise OutOfMemoryError(
-            f"{row.name}: its stacks have {size / 1e6:,.1f} MB and need more, and there is no memory for that",
+            f"{instruction.name}: its stacks have {size / 1e6:,.1f} MB and need more, and there is no memory for that",
             "the run stopped in this loop; what it kept is given back",
             "keep less: fewer iterations, or scan with checkpoint_every where the length is known",
             where=None if node is None else node.where,
         )
 
-    # looking --------------------------------------------------------------------------------------------------------
+    # inspection -----------------------------------------------------------------------------------------------------
 
     @property
     def memory(self) -> Memory:
-        """The plan's own buffers: bytes of the arena, and the most that are alive in one row."""
+        """Bytes of the arena of the plan's own buffers, and the most that are live in one instruction."""
         return self.builder.memory
 
     @property
     def kernels(self) -> int:
-        """Distinct generated kernels."""
+        """The number of distinct generated kernels."""
         return len(self.sources())
 
     @property
     def native(self) -> list[Instruction]:
-        """The rows that call native code."""
-        return [row for row in self.rows if row.kind not in ("host", "lanes") and not row.turn]
+        """The instructions that call native code."""
+        return [each for each in self.rows if each.kind not in ("host", "shards") and not each.control]
 
     @property
     def host_calls(self) -> int:
-        return sum(row.kind == "host" for row in self.rows)
+        return sum(instruction.kind == "host" for instruction in self.rows)
 
     @property
     def graph(self) -> nx.DiGraph[int]:
-        """The rows of this plan as a networkx DiGraph: an edge where one needs what another computes.
+        """The instructions of this plan as a networkx DiGraph, with an edge where one reads a result of another.
 
-        Nodes are the numbers of rows in their order. Their attributes: `name`, `kind`, `ops` (the names of the operations),
+        Nodes are the numbers of instructions. Their attributes: `name`, `kind`, `ops` (the names of the operations),
         `source` (the text of the kernel, or None), `bytes` (read and written), `cost` (additions, or 2 m n k for
         products), `microseconds` (as the latest `profile()` measured it, else None) and `where` (the user's line).
         """
-        from .explain import graph_of_rows
+        from .explain import graph_of_instructions
 
-        return graph_of_rows(self)
+        return graph_of_instructions(self)
+
     def __repr__(self) -> str:
         hosts = f", {self.host_calls} host calls" if self.host_calls else ""
         return f"<Plan of {len(self.rows)} rows: {self.kernels} kernels{hosts}, {self.memory[0]:,d} bytes>"
 
     def __str__(self) -> str:
-        """The plan in five lines; `explain()` has all of it."""
+        """The plan in five lines; `explain()` has all details."""
         from .explain import overview
 
         return overview(self)
@@ -431,16 +465,16 @@ class Plan:
         return explain(self)
 
     def source(self, number: int | None = None) -> str:
-        """The text of the generated kernels, or of one of them."""
+        """The text of all generated kernels, or of one of them."""
         texts = list(self.sources().values())
         return "\n\n".join(texts) if number is None else texts[number]
 
     def sources(self) -> dict[str, str]:
-        """The generated kernels: code without comments -> text, in the order of their first use."""
+        """The generated kernels in the order of their first use: code without comments -> text."""
         texts: dict[str, str] = {}
-        for row in self.rows:
-            if row.source:
-                texts.setdefault(kernel_cache.without_comments(row.source), row.source)
+        for instruction in self.rows:
+            if instruction.source:
+                texts.setdefault(kernel_cache.without_comments(instruction.source), instruction.source)
         return texts
 
     def profile(self, repeats: int = 200) -> Any:

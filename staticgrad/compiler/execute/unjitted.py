@@ -1,6 +1,6 @@
 """Generated kernels as plain Python: the same loops with nothing compiled, so a debugger can step through them.
 
-Buffers are `Pointer`s that refuse what native code would do silently: reading or writing outside their memory.
+Buffers are `Pointer`s, which raise where native code would silently read or write outside their memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..lower.instructions import Instruction, memory_of
 
 
 class Pointer:
-    """Element `at + i` of a flat array, for i of either sign. Raises IndexError outside the array."""
+    """A pointer to element `at` of a flat array; indices of either sign are allowed. Raises IndexError outside the array."""
 
     __slots__ = ("array", "at")
 
@@ -57,43 +57,43 @@ def run_unjitted(kernel: Kernel, buffers: Sequence[Any], sizes: Sequence[int], s
 
 
 def pointers(buffers: Sequence[tuple[Any, int]], arrays: Sequence[np.ndarray]) -> list[Pointer]:
-    """Buffers of a plan's row, (slot, bytes to add) each, for `run_unjitted`; `arrays` are the plan's feeds."""
+    """Buffers of an instruction, (buffer, bytes to add) each, for `run_unjitted`; `arrays` are the plan's feeds."""
     result = []
-    for slot, add in buffers:
-        memory = memory_of(slot, arrays)
+    for buffer, add in buffers:
+        memory = memory_of(buffer, arrays)
         result.append(Pointer(memory.reshape(-1), add // memory.itemsize))
     return result
 
 
-def turned(row: Instruction, at: int) -> int:
-    """What a row of a loop or branch does, in Python (see `runtime/control_instructions.py`); the row to go on with."""
-    words = row.size_array
-    if row.turn == GO:
+def next_instruction(instruction: Instruction, at: int) -> int:
+    """Run a control-flow instruction in Python (see `runtime/control_instructions.py`). Returns the number of the next one."""
+    words = instruction.size_array
+    if instruction.control == GO:
         return int(words[0])
-    if row.turn == UNLESS:
-        return at + 1 if ctypes.c_uint8.from_address(int(row.pointers[0])).value else int(words[0])
-    if row.turn == ENTER and words[COUNT // 8] >= 0:
-        words[N // 8] = ctypes.c_int64.from_address(int(row.pointers[words[COUNT // 8]])).value
-    t, n = 0 if row.turn == ENTER else int(words[T // 8]) + 1, int(words[N // 8])
+    if instruction.control == UNLESS:
+        return at + 1 if ctypes.c_uint8.from_address(int(instruction.pointers[0])).value else int(words[0])
+    if instruction.control == ENTER and words[COUNT // 8] >= 0:
+        words[N // 8] = ctypes.c_int64.from_address(int(instruction.pointers[words[COUNT // 8]])).value
+    t, n = 0 if instruction.control == ENTER else int(words[T // 8]) + 1, int(words[N // 8])
     words[T // 8] = t
-    _room(row, t + 1 if n < 0 else n)
+    _grow(instruction, t + 1 if n < 0 else n)
     if t == n:
         return int(words[BEHIND // 8])
     place = n - 1 - t if words[REVERSE // 8] else t
     for target, buffer, step, add in _entries(words, MOVES):
-        ctypes.c_int64.from_address(target).value = int(row.pointers[buffer]) + place * step + add
+        ctypes.c_int64.from_address(target).value = int(instruction.pointers[buffer]) + place * step + add
     return int(words[HEAD // 8])
 
 
-def _room(row: Instruction, places: int) -> None:
+def _grow(instruction: Instruction, places: int) -> None:
     realloc = ctypes.CDLL(None).realloc
     realloc.restype, realloc.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t)
-    for buffer, home, step, fills in _entries(row.size_array, GROWING):
+    for buffer, home, step, fills in _entries(instruction.size_array, GROWING):
         address, capacity = (ctypes.c_int64 * 2).from_address(home)
         if fills and places * step > capacity:
             address, capacity = realloc(address, places * step), places * step
             (ctypes.c_int64 * 2).from_address(home)[:] = [address, capacity]
-        row.pointers[buffer] = address
+        instruction.pointers[buffer] = address
 
 
 def _entries(words: np.ndarray, at: int) -> list[list[int]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 
-from ...ir import Graph, Layout, Native, Node, Region, View
+from ...ir import Copy, Graph, Layout, Native, Node, Region, View
 from .broadcast_rank import FULL, SPREAD, FusionFailure, IterationDomain
 from .epilogue import Sum
 from .fuse import Group, check_scalars
@@ -87,7 +87,8 @@ class ConcatElision:
         if not isinstance(emit, Native) or node in self.inside or node in self.sums:
             return []
         calls = emit.plan(node, [layouts.at[i] for i in node.inputs])
-        return [what for name, what in calls if name == "copy"] if calls and {name for name, _ in calls} == {"copy"} else []
+        copies = [call for call in calls if isinstance(call, Copy)] if calls is not None else []
+        return [(copy.operand, copy.layout) for copy in copies] if calls is not None and len(copies) == len(calls) else []
 
     def _fits(self, whole: Node, seen: Layout, part: Node, target: Layout, known: Mapping[Node, Layout]) -> bool:
         """Makes the part a view of the whole where that is possible. known: where what the whole takes lies then."""

@@ -99,9 +99,9 @@ def _in_range(factor: float, node: Node) -> float:
 
 def _factors(node: Node, emit: Pointwise) -> list[tuple[Node, float]] | None:
     """The operands whose sum the node is, with factors."""
-    if emit.sum_of:
-        return list(zip(node.inputs, map(float, emit.sum_of), strict=True))
-    if emit.product:
+    if emit.linear:
+        return list(zip(node.inputs, map(float, emit.linear), strict=True))
+    if emit.bilinear:
         for x, y in (node.inputs, node.inputs[::-1]):
             if uniform(origin(x)):
                 return [(y, number(origin(x)))]

@@ -34,7 +34,7 @@ def find_matrix_vector_forms(group: Group, layouts: Layouts) -> dict[Node, Dot]:
 
 def _dot(node: Node, group: Group, layouts: Layouts) -> Dot | None:
     domain = group.domain
-    if not (isinstance(node.op.emit, Reduction) and node.op.emit.sums and node.type.dtype.kind == "f"):
+    if not (isinstance(node.op.emit, Reduction) and node.op.emit.monoid == "add" and node.type.dtype.kind == "f"):
         return None
     product, kind = origin(node.inputs[0]), domain.rank[node]
     if kind not in (ROW, COL) or product is not node.inputs[0] or not _only_for(product, node, group):
@@ -52,7 +52,7 @@ def _only_for(product: Node, total: Node, group: Group) -> bool:
     if product not in group.members or product in group.outputs or group.domain.rank[product] != FULL:
         return False
     users = [n for n in group.members if product in map(origin, n.inputs)]
-    return isinstance(emit, Pointwise) and emit.product and users == [total]
+    return isinstance(emit, Pointwise) and emit.bilinear and users == [total]
 
 
 def _in_memory(node: Node, group: Group) -> bool:

@@ -1,5 +1,5 @@
-"""Hand-written kernels of the plan: products, copies, gathers. `jit.library` compiles them like generated ones.
+"""Hand-written kernels: copies, gathers, convolutions, pooling. `kernel_cache.library` compiles them like generated ones.
 
-What follows the line `# kernels` is the source; what precedes it is for tools that read the file on its own. A kernel
-is written once for all types: its name and its text have T where those of `gather_f32_8` have f32, and N for the 8.
+The source of a kernel is the text after the line `# kernels`; the lines before it are for tools that read the file by itself.
+A kernel is written once for all types: its name and its text have T where those of `gather_f32_8` have f32, and N for the 8.
 """

@@ -1,7 +1,7 @@
 """Attention weights: softmax(scale * scores) row by row, each row read and written once.
 
-sizes = rows, chunks, queries, keys, whether query i looks at keys 0 to i only, the bits of scale (float64, above 0).
-buffers = scores, weights. The range is over chunks of rows. Masked keys cost nothing but the store of their zeros.
+sizes = rows, chunks, queries, keys, whether query i attends to keys 0 to i only, the bits of scale (float64, above 0).
+buffers = scores, weights. The range is over chunks of rows. Masked keys cost only the store of a zero.
 """
 
 from staticgrad.compiler.backend.dialect import *

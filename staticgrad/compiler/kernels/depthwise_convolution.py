@@ -1,8 +1,8 @@
 """Convolution along the rows of planes, for groups of few channels, from tables that `ops/depthwise_tables.py` makes.
 
-A source plane is copied into a frame of zeros, its rows and columns sorted by their residue modulo the stride, so that
-what neighbouring pixels of the result read at one tap are neighbours too: the whole result plane, in rows as long as the
-frame's, is a sum of shifted rows of it. What it has in columns beyond the result's own is left out when it is stored.
+A source plane is copied into a frame of zeros, with rows and columns sorted by their residue modulo the stride. Neighboring
+pixels of the result then read neighboring elements at each tap, and the whole result plane, in rows as long as the frame's,
+is a sum of shifted rows of the frame. Columns beyond those of the result are dropped by the store.
 
 gather: buffers = source, weights, result, scratch. The convolution, or (one phase per residue of the stride) its
 gradient by the input. sizes = span, chunks, groups, source channels of a group, source height, width, frame top, left,

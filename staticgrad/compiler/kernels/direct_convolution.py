@@ -1,4 +1,4 @@
-"""Direct convolution, from tables that `ops/convolution_tables.py` makes; `vector_tiles.py` has the tile that does the work.
+"""Direct convolution, from the tables of `ops/convolution_tables.py`; `vector_tiles.py` has the tiles of the inner loop.
 
 gather: buffers = source, weights, result, scratch. Every pixel of the result is a sum over taps of the source, with the
 result's channels as lanes: convolution, and (one phase per residue of the stride) its gradient by the input. A chunk packs

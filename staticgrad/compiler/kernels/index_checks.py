@@ -1,5 +1,5 @@
-"""Index checks: out[i] = index[i] as int64, counted from the end when negative; the first bad one goes to `status`.
-Checks of divisors: out[i] = divisor[i]; the first 0 goes to `status`.
+"""Index checks: out[i] = index[i] as int64, counted from the end when negative; the first bad index is written to `status`.
+Checks of divisors: out[i] = divisor[i]; the first 0 is written to `status`.
 
 sizes = extent, lowest allowed index, id of the check; buffers = indices, result, status (code, index, extent, id).
 """

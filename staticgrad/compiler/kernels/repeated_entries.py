@@ -1,6 +1,6 @@
-"""Entries of an index that are repeated: sizes = 1, 1, length; buffers = index, first, a place for each row of the table.
+"""Repeated entries of an index: sizes = 1, 1, length; buffers = index, first, a position for each row of the table.
 
-A place is read only where it was written before, so the table's rows are not walked.
+A position is read only after it was written, so the rows of the table are not visited.
 """
 
 from staticgrad.compiler.backend.dialect import *

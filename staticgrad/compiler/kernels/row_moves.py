@@ -1,11 +1,11 @@
 """Rows by number: gathers, scatters, sums of bags, updates in place. Indices are int64 and were checked.
 
-gather: sizes = extent, picked, inner; buffers = values, indices, result. The range is over outer * picked rows.
-scatter: sizes = extent, picked, inner, and where value row p lies: (p // group) * far + (p % group) * near, as group,
-far, near, and the step from one outer to the next; buffers = values, indices, result. The range is over `outer`.
-gather_sum: sizes = bag, inner; buffers = values, indices, result. The range is over bags.
-index_add: sizes and buffers as of scatter (extent and outer are not read), then a counter per row of the result, all 0
-before and after, and room for the sums of rows that occur several times.
+gather: sizes = extent, picked, inner; buffers = values, indices, result. The range is over outer * picked rows. scatter:
+sizes = extent, picked, inner, group, far, near, outer: value row p lies at (p // group) * far + (p % group) * near, and
+`outer` is the step from one outer index to the next; buffers = values, indices, result. The range is over `outer`.
+gather_sum: sizes = bag, inner; buffers = values, indices, result. The range is over bags. index_add: sizes and buffers as for
+scatter (extent and outer are not read), then a counter per row of the result, 0 before and after, and memory for the sums of
+rows that occur several times.
 """
 
 from staticgrad.compiler.backend.dialect import *

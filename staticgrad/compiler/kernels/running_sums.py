@@ -1,6 +1,6 @@
 """Running sums: sizes = extent, inner; buffers = values, result. The range is over outer: [outer, extent, inner].
 
-carried: totals are float64, in a third buffer [outer, inner]: rounding errors of a float32 total accumulate along the axis.
+carried: totals are float64, in a third buffer [outer, inner], because rounding errors of float32 totals add up along the axis.
 """
 
 from staticgrad.compiler.backend.dialect import *

@@ -1,7 +1,7 @@
-"""Loops over a batch whose rows don't know of each other: cut into lanes, one per thread; see `runtime/batch_shards.py`.
+"""Batch sharding: a loop over independent rows of a batch is cut into shards, one per thread; see `runtime/batch_shards.py`.
 
-The question is asked of memory, not of operations: whatever an iteration writes, row b of the batch reads row b of it only.
-What lies outside of the loop, or comes from its stacks, is only read, and may be read anywhere.
+The analysis is of memory, not of operations: of everything that an iteration writes, row b of the batch reads row b only.
+Memory outside the loop and items of stacks are only read, so they may be read anywhere.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...ir import Layout, Node, Reduction
+from ...ir import Copy, Gemm, Layout, Node, Reduction
 from ..fusion.gather_fusion import gather_of
 from ..fusion.iteration_domain import FULL, ROW, inlined, origin
 from ..fusion.layout import Layouts
@@ -18,13 +18,13 @@ from ..schedule.order import Schedule, ScheduleNode
 from .instructions import Buffer, Instruction
 
 LEAST_ROWS = 8
-"""Rows of the batch that a lane should have."""
+"""Rows of the batch that a shard has at least."""
 
 
 def aligned(order: Schedule, layouts: Layouts, values: Sequence[Node], written: set[Node], batch: int) -> bool:
-    """Whether every unit of a body computes row b of its results from rows b of what the body writes.
+    """Whether every schedule node of a body computes row b of its results from rows b of the memory that the body writes.
 
-    values: what the body hands on; written: the variables that it writes, and whatever it computes comes to that.
+    values: the results of the body; written: the variables that it writes. All values that it computes count as written.
     """
     inside = {*written, *(node for unit in order.units for node in unit.makes)}
     if order.saved or any(not _local(Layout.contiguous(v.type.shape), v.type.size, batch) for v in values):
@@ -34,7 +34,7 @@ def aligned(order: Schedule, layouts: Layouts, values: Sequence[Node], written: 
 
 
 def _local(at: Layout, size: int, batch: int) -> bool:
-    """Row b of this layout lies in row b of memory of `size` elements."""
+    """Whether row b of this layout lies in row b of memory of `size` elements."""
     if not at.shape or at.shape[0] != batch or size % batch:
         return False
     reach = at.offset + sum(s * (d - 1) for d, s in zip(at.shape[1:], at.strides[1:], strict=True))
@@ -46,7 +46,7 @@ class _Check:
         self.layouts, self.inside, self.batch = layouts, inside, batch
 
     def operand(self, node: Node) -> bool:
-        """What is read is not of this loop, or row by row."""
+        """Whether the operand is not written by this loop, or read row by row."""
         base = self.layouts.base[node]
         return base not in self.inside or _local(self.layouts.at[node], base.type.size, self.batch)
 
@@ -59,20 +59,22 @@ class _Check:
         node = unit.makes[0]
         if unit.kind != "native" or not _local(Layout.contiguous(node.type.shape), node.type.size, self.batch):
             return False
-        if all(name == "gemm" for name, _ in unit.calls):
-            return node.type.ndim == 2 and all(self.product(node, *extra) for _, extra in unit.calls)
+        if all(isinstance(call, Gemm) for call in unit.calls):
+            return node.type.ndim == 2 and all(self.product(node, call) for call in unit.calls if isinstance(call, Gemm))
         return all(
-            name == "copy" and self.operand(node.inputs[extra[0]]) and _local(extra[1], node.type.size, self.batch)
-            for name, extra in unit.calls
+            isinstance(call, Copy)
+            and self.operand(node.inputs[call.operand])
+            and _local(call.layout, node.type.size, self.batch)
+            for call in unit.calls
         )
 
-    def product(self, node: Node, product: Node | None = None, addend: Node | None = None, factor: float = 1.0) -> bool:
-        left, right = (node if product is None else product).inputs
-        begins = addend is None or addend is node or self.operand(addend)
+    def product(self, node: Node, call: Gemm) -> bool:
+        left, right = (node if call.product is None else call.product).inputs
+        begins = call.addend is None or call.addend is node or self.operand(call.addend)
         return begins and self.operand(left) and self.layouts.base[right] not in self.inside
 
     def kernel(self, unit: ScheduleNode) -> bool:
-        """A kernel walks rows of its space, of which so many make one of the batch."""
+        """Whether the rows of the kernel's iteration domain are whole rows of the batch."""
         assert unit.group is not None
         domain, members = unit.group.domain, set(unit.group.members)
         if domain.post or domain.rows % self.batch:
@@ -90,28 +92,30 @@ class _Check:
         return True
 
 
-def split(rows: Sequence[Instruction], lanes: int, lane: int, moved: dict[int, Buffer]) -> list[Instruction]:
-    """The rows of a body for one lane. moved: by id of an item's slot, the slot that this lane's loop moves."""
+def split(
+    instructions: Sequence[Instruction], shards: int, shard: int, moved: dict[int, Buffer]
+) -> list[Instruction]:
+    """The instructions of a body for one shard. moved: by the id of an item's buffer, the one that this shard's loop moves."""
     result = []
-    for row in rows:
-        span = row.stop - row.start
-        buffers = [(moved.get(id(slot), slot), add) for slot, add in row.buffers]
-        start, stop = row.start + span * lane // lanes, row.start + span * (lane + 1) // lanes
-        result.append(replace(row, buffers=buffers, start=start, stop=stop, chunks=1, pool=0, work=row.work // lanes))
+    for each in instructions:
+        span = each.stop - each.start
+        buffers = [(moved.get(id(buffer), buffer), add) for buffer, add in each.buffers]
+        start, stop = each.start + span * shard // shards, each.start + span * (shard + 1) // shards
+        result.append(replace(each, buffers=buffers, start=start, stop=stop, chunks=1, pool=0, work=each.work // shards))
     return result
 
 
-def fits(rows: Sequence[Instruction], lanes: int, batch: int) -> bool:
-    """Whether the range of every row is cut where the batch is."""
-    spans = [row.stop - row.start for row in rows]
+def fits(instructions: Sequence[Instruction], shards: int, batch: int) -> bool:
+    """Whether the range of every instruction can be cut where the batch is."""
+    spans = [each.stop - each.start for each in instructions]
     return all(
-        not row.turn and not row.check and row.kind in ("kernel", "gemm", "copy") and row.chunks == lanes
-        and (span == lanes or span % batch == 0)
-        for row, span in zip(rows, spans, strict=True)
+        not each.control and not each.check and each.kind in ("kernel", "gemm", "copy") and each.chunks == shards
+        and (span == shards or span % batch == 0)
+        for each, span in zip(instructions, spans, strict=True)
     )  # fmt: skip
 
 
 def worth(nodes: Sequence[Node], times: int) -> int:
-    """Cost units of so many iterations, roughly: elements of values, and the sums behind products."""
+    """A rough estimate of the cost units of so many iterations: elements of values times the terms of sums in products."""
     inner = [node.inputs[0].type.shape[-1:] if node.inputs else () for node in nodes]
     return times * sum(node.type.size * math.prod(extents) for node, extents in zip(nodes, inner, strict=True))

@@ -1,16 +1,16 @@
-"""Loops and branches as rows of the plan's table.
+"""Loops and branches as instructions.
 
-A body is laid out like a program whose variables are what the loop carries: its rows lie between those that turn the loop,
-its kernels write carries in place where nobody needs the old value any more. Items of stacks are parts of memory that the
-loop moves along from iteration to iteration; see `runtime/control_instructions.py`.
+A body is laid out like a program whose variables are the carries: its instructions lie between those that enter and repeat
+the loop, and its kernels write carries in place where nothing reads the old value any more. Items of stacks are parts of
+memory whose addresses the loop advances from iteration to iteration; see `runtime/control_instructions.py`.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,227 +18,124 @@ from ...ir import REGISTRY, Cell, Graph, Layout, Node, Subgraph
 from ...ops.control.loop_operands import Loop
 from ...ops.control.subgraph_tracing import copied, twin
 from ...types import bool_
-from ..backend.abi import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, LOOP_WORDS, MOVES, REPEAT, REVERSE, UNLESS, N, T
+from ..backend.abi import COUNT, ENTER, GO, LOOP_WORDS, REPEAT, UNLESS, N
 from ..fusion.epilogue import fuse_epilogues
 from ..fusion.fuse import Fuser
 from ..fusion.layout import Layouts
 from ..runtime import loader
 from ..schedule.order import ScheduleNode, schedule
 from .batch_sharding import LEAST_ROWS, aligned, fits, split, worth
-from .instructions import Buffer, Instruction, memory_of
+from .instructions import Buffer, Instruction, LoopInstruction, Place
+from .native_calls import copy
+from .stream import InstructionStream
 
-LANES_WORK = 5_000_000
-"""Cost units (some 0.02 ns) of a loop from which lanes pay: 100 us."""
+if TYPE_CHECKING:
+    from .instruction_builder import GraphLowering
 
-
-class LoopInstruction:
-    """A loop of the plan: its state, and what moves with it."""
-
-    def __init__(self, row: Instruction):
-        self.row = row
-        self.words = row.size_array
-        self.moves: list[list[int]] = []
-        self.growing: list[list[int]] = []
-        self.head = self.behind = 0
-        self.copies: list[LoopInstruction] = []
-        """The other lanes of the loop."""
-
-    def move(self, address: int, slot: Buffer, add: int) -> None:
-        """The pointer at `address` goes to the item of a stack."""
-        self.moves.append([address, slot.index, slot.nbytes, slot.offset + add])
-
-    def start(self, n: int, count: int, reverse: bool, behind: int, head: int) -> None:
-        """What does not change from run to run; see `runtime/control_instructions.py`."""
-        for at, value in ((N, n), (COUNT, count), (REVERSE, int(reverse)), (BEHIND, behind), (HEAD, head)):
-            self.words[at // 8] = value
-
-    def address(self, slot: Buffer) -> int:
-        """Where the item is in the iteration under way."""
-        t, n = int(self.words[T // 8]), int(self.words[N // 8])
-        place = n - 1 - t if self.words[REVERSE // 8] else t
-        return int(self.row.pointers[slot.index]) + place * slot.nbytes + slot.offset
-
-    def finish(self) -> None:
-        """Write down what moves, when all rows are there."""
-        self.tables = [np.array(entries, np.int64).reshape(-1, 4) for entries in (self.moves, self.growing)]
-        for at, table in zip((MOVES, GROWING), self.tables, strict=True):
-            self.words[at // 8 : at // 8 + 2] = len(table), table.ctypes.data
+SHARDED_WORK = 5_000_000
+"""Cost units (some 0.02 ns) of a loop from which shards pay: 100 us."""
 
 
-class ControlFlowLowering:
-    """The part of `Builder` that lays out loops and branches."""
+def loop(b: GraphLowering, unit: ScheduleNode) -> None:
+    """Append the instructions of a loop."""
+    stream, node = b.stream, unit.makes[0]
+    operands = Loop(node.attrs, node.inputs)
+    results = {n.attrs["index"]: n for n in unit.makes[1:]}
+    consts = [_whole(b, c) for c in operands.consts]
+    carries = [_carry(b, init, results.get(i)) for i, init in enumerate(operands.inits)]
+    first = len(carries)
+    n = -1 if operands.dynamic else node.attrs["length"]
+    filled = [_stack(b, n, item, results.get(first + j)) for j, item in enumerate(operands.items)]
+    roots = [*(b.contiguous(s) for s in operands.stacks), *((buffer, 0) for buffer in filled)]
+    counted = [b.contiguous(operands.count)] if operands.count is not None else []
+    name = "while" if n < 0 else f"{n} times"
+    enter = Instruction("loop", name, node, [*roots, *counted], [0] * LOOP_WORDS, control=ENTER)
+    state = LoopInstruction(enter)
+    stream.loops.append(state)
+    items = [*operands.item_params, *operands.items]
+    _grow(stream, state, roots, len(operands.stacks), items)
+    begin, mark = len(stream), len(stream.temporaries)
+    stream.add(enter)
+    until = _until(b, operands, [*consts, *carries])
+    places = [
+        Buffer("part", p.type.shape, p.type.dtype, index=k, offset=0, base=root, loop=state)
+        for k, (p, (root, _)) in enumerate(zip(items, roots, strict=True))
+    ]
+    given = [*consts, *carries, *places[: len(operands.stacks)]]
+    carried = range(len(consts), len(consts) + first)
+    shards = _shards(b, operands, n)
+    targets = [*carries, *places[len(operands.stacks) :]]
+    sharded = Body(operands.body, given, carried, targets, shards).lower(b)
+    stream.add(_repeat(enter))
+    if sharded:
+        _shard(stream, begin, shards, state)
+    behind = len(stream)
+    head = begin + 3 if sharded else begin + 1
+    reverse = node.attrs["reverse"]
+    state.start(n, len(roots) if counted else -1, reverse, state.behind or behind, head)
+    for shard in state.shards:
+        shard.start(n, -1, reverse, shard.behind, shard.head)
+    if until is not None:
+        until.size_array[0] = behind
+    stream.outlive(begin, len(stream.temporaries) if sharded else mark)
+    steps = results.get(first + len(filled))
+    if steps is not None:
+        done = Buffer("fixed", (), np.dtype(np.int64), memory=enter.size_array[:1].reshape(()))
+        scalar = Layout.contiguous(())
+        copy(b, steps, b.buffer(steps), scalar, (done, 0, scalar))
 
-    rows: list[Instruction]
-    made: list[Buffer]
-    homes: dict[Buffer, np.ndarray]
-    loops: list[LoopInstruction]
-    landing = -1
-    """Where both ways of the last branch meet: what comes then is not part of the row before, which one way leaves out."""
 
-    def _loop(self: Any, unit: ScheduleNode) -> None:
-        node = unit.makes[0]
-        loop = Loop(node.attrs, node.inputs)
-        results = {n.attrs["index"]: n for n in unit.makes[1:]}
-        consts = [self._whole(c) for c in loop.consts]
-        carries = [self._carry(init, results.get(i)) for i, init in enumerate(loop.inits)]
-        first = len(carries)
-        n = -1 if loop.dynamic else node.attrs["length"]
-        filled = [self._stack(n, item, results.get(first + j)) for j, item in enumerate(loop.items)]
-        roots = [*(self._contiguous(s) for s in loop.stacks), *((slot, 0) for slot in filled)]
-        counted = [self._contiguous(loop.count)] if loop.count is not None else []
-        row = Instruction("loop", "while" if n < 0 else f"{n} times", node, [*roots, *counted], [0] * LOOP_WORDS, turn=ENTER)
-        turning = LoopInstruction(row)
-        self.loops.append(turning)
-        self._grow(turning, roots, len(loop.stacks), [*loop.item_params, *loop.items])
-        begin, mark = len(self.rows), len(self.made)
-        self.add(row)
-        until = self._until(loop, [*consts, *carries])
-        places = [
-            Buffer("part", p.type.shape, p.type.dtype, index=k, offset=0, base=root, place=turning)
-            for k, (p, (root, _)) in enumerate(zip([*loop.item_params, *loop.items], roots, strict=True))
-        ]
-        given = [*consts, *carries, *places[: len(loop.stacks)]]
-        carried = range(len(consts), len(consts) + first)
-        lanes = self._lanes(loop, n)
-        cut = self._frame(loop.body, given, carried, [*carries, *places[len(loop.stacks) :]], lanes)
-        self.add(repeated(row))
-        if cut:
-            self._cut(begin, lanes, turning)
-        behind = len(self.rows)
-        head = begin + 3 if cut else begin + 1
-        turning.start(n, len(roots) if counted else -1, node.attrs["reverse"], turning.behind or behind, head)
-        for copy in turning.copies:
-            copy.start(n, -1, node.attrs["reverse"], copy.behind, copy.head)
-        if until is not None:
-            until.size_array[0] = behind
-        self._outlive(begin, len(self.made) if cut else mark)
-        steps = results.get(first + len(filled))
-        if steps is not None:
-            done = Buffer("fixed", (), np.dtype(np.int64), memory=row.size_array[:1].reshape(()))
-            whole = Layout.contiguous(())
-            self._copy_row(steps, self.slot(steps), whole, (done, 0, whole))
+def branch(b: GraphLowering, unit: ScheduleNode) -> None:
+    """Append the instructions of a branch: a conditional jump, and both bodies."""
+    stream, node = b.stream, unit.makes[0]
+    then, orelse = node.attrs["then"], node.attrs["orelse"]
+    results = {n.attrs["index"]: n for n in unit.makes[1:]}
+    operands = [_whole(b, i) for i in node.inputs[1:]]
+    targets = [
+        b.buffer(results[i]) if i in results else stream.temporary(r.type.shape, r.type.dtype)
+        for i, r in enumerate(then.results)
+    ]
+    unless = stream.add(Instruction("branch", "if", node, [b.contiguous(node.inputs[0])], [0], control=UNLESS))
+    Body(then, operands, range(0), targets).lower(b)
+    go = stream.add(Instruction("go", "else", node, [], [0], control=GO))
+    unless.size_array[0] = len(stream)
+    Body(orelse, operands, range(0), targets).lower(b)
+    stream.landing = go.size_array[0] = len(stream)
 
-    def _whole(self: Any, node: Node) -> Buffer:
-        """An operand of a body: all of it, in row-major order."""
-        slot, add = self._contiguous(node)
-        return Buffer("part", node.type.shape, node.type.dtype, offset=add, base=slot)
 
-    def _carry(self: Any, init: Node, last: Node | None) -> Buffer:
-        """The memory of a carry, which holds its first value; the last one stays there as the loop's result."""
-        to = self.temporary(init.type.shape, init.type.dtype) if last is None else self.slot(last)
-        self._copy_row(init, to, Layout.contiguous(init.type.shape))
-        return to
+@dataclass
+class Body:
+    """A subgraph that is lowered in the middle of the plan around it."""
 
-    def _stack(self: Any, n: int, item: Node, result: Node | None) -> Buffer:
-        """The memory of stacked items; laws that fired late may have left nobody who reads them."""
-        if n >= 0:
-            return self.temporary((n, *item.type.shape), item.type.dtype) if result is None else self.slot(result)
-        slot = Buffer("stack", item.type.shape, item.type.dtype)
-        self.homes[slot] = np.zeros(3, np.int64)
-        if result is not None:
-            self.slots[result] = slot
-        return slot
+    subgraph: Subgraph
+    given: Sequence[Buffer]
+    """The buffers of its parameters."""
+    carried: range
+    """The parameters that the first results overwrite."""
+    targets: Sequence[Buffer]
+    """The buffers that the results go to."""
+    shards: int = 0
+    """The number of shards of its batch that the loop may have."""
 
-    def _grow(
-        self: Any, turning: LoopInstruction, roots: Sequence[tuple[Buffer, int]], given: int, items: Sequence[Node]
-    ) -> None:
-        """Stacks begin wherever their memory has got to."""
-        for k, ((slot, _), item) in enumerate(zip(roots, items, strict=True)):
-            while slot.kind == "part" and slot.place is None and slot.base is not None:
-                slot = slot.base
-            if slot.kind == "stack":
-                home = self.homes[slot]
-                turning.growing.append([k, home.ctypes.data, item.type.nbytes, int(k >= given)])
-
-    def lacks(self: Any, row: Instruction) -> tuple[int, int] | None:
-        """(iterations, places) of a loop that is told to run more often than a stack that it reads has places, or less
-        than not at all; else None."""
-        turning = next((loop for loop in self.loops if loop.row is row), None)
-        if turning is None or turning.words[COUNT // 8] < 0:
-            return None
-        homes = {home.ctypes.data: home for home in self.homes.values()}
-        n = int(turning.words[N // 8])
-        places = min((int(homes[home][2]) for _, home, _, filled in turning.growing if not filled), default=0)
-        return (n, places) if n < 0 or n > places else None
-
-    def _until(self: Any, loop: Loop, given: Sequence[Buffer]) -> Instruction | None:
-        """The rows of the condition, which end the loop where it does not hold."""
-        if loop.cond is None:
-            return None
-        flag = self.temporary((), bool_)
-        self._frame(loop.cond, given, range(0), [flag])
-        row = Instruction("until", "unless the condition holds", loop.cond.results[0], [(flag, 0)], [0], turn=UNLESS)
-        return self.add(row)
-
-    def _branch(self: Any, unit: ScheduleNode) -> None:
-        node = unit.makes[0]
-        then, orelse = node.attrs["then"], node.attrs["orelse"]
-        results = {n.attrs["index"]: n for n in unit.makes[1:]}
-        operands = [self._whole(i) for i in node.inputs[1:]]
-        targets = [
-            self.slot(results[i]) if i in results else self.temporary(r.type.shape, r.type.dtype)
-            for i, r in enumerate(then.results)
-        ]
-        unless = self.add(Instruction("branch", "if", node, [self._contiguous(node.inputs[0])], [0], turn=UNLESS))
-        self._frame(then, operands, range(0), targets)
-        go = self.add(Instruction("go", "else", node, [], [0], turn=GO))
-        unless.size_array[0] = len(self.rows)
-        self._frame(orelse, operands, range(0), targets)
-        self.landing = go.size_array[0] = len(self.rows)
-
-    def _lanes(self: Any, loop: Loop, n: int) -> int:
-        """How many lanes a loop may have by its size."""
-        rows = [init.type.shape[0] if init.type.shape else 0 for init in loop.inits]
-        enough = rows and min(rows) == max(rows) and rows[0] % self.threads == 0 and rows[0] >= LEAST_ROWS * self.threads
-        if self.threads == 1 or self.outer is not None or not enough or worth(loop.body.nodes, n) < LANES_WORK:
-            return 0
-        return self.threads
-
-    def _cut(self: Any, begin: int, lanes: int, turning: LoopInstruction) -> None:
-        """Rows for each lane in place of those of the loop, and the row before them that runs the lanes."""
-        enter, *body, _ = self.rows[begin:]
-        del self.rows[begin:]
-        lanes_at = loader.address["lanes"]
-        places = [0] * (1 + 2 * lanes)
-        fork = Instruction("lanes", f"{lanes} lanes", enter.node, sizes=places, address=lanes_at, stop=lanes, chunks=lanes)
-        go = Instruction("go", "behind the lanes", enter.node, sizes=[0], turn=GO)
-        self.add(fork)
-        self.add(go)
-        for lane in range(lanes):
-            own = turning if lane == 0 else LoopInstruction(replace(enter))
-            parts = [slot for row in body for slot, _ in row.buffers if slot.place is turning]
-            moved = {} if lane == 0 else {id(slot): replace(slot, place=own) for slot in parts}
-            first = len(self.rows)
-            for row in (own.row, *split(body, lanes, lane, moved), repeated(own.row)):
-                self.add(row)
-            own.head, own.behind = first + 1, len(self.rows)
-            fork.size_array[1 + 2 * lane : 3 + 2 * lane] = first, own.behind
-            if lane:
-                turning.copies.append(own)
-                self.loops.append(own)
-        go.size_array[0] = len(self.rows)
-
-    def _frame(
-        self: Any, body: Subgraph, given: Sequence[Buffer], carried: range, targets: Sequence[Buffer], lanes: int = 0
-    ) -> bool:
-        """The rows of a body. given: memory of its parameters, those `carried` are overwritten by the first results;
-        targets: where the results go. Returns whether its rows can be cut into lanes."""
-        graph, slots, moved = Graph(intern=True), {}, {}
+    def lower(self, outer: GraphLowering) -> bool:
+        """Append its instructions. Returns whether they can be cut into shards."""
+        graph, buffers, moved = Graph(intern=True), dict[Node, Buffer](), dict[Node, Node]()
         cells: list[tuple[Cell, Node]] = []
-        for k, (param, slot) in enumerate(zip(body.params, given, strict=True)):
-            if k in carried:
+        params, outcomes = self.subgraph.params, self.subgraph.results
+        for k, (param, buffer) in enumerate(zip(params, self.given, strict=True)):
+            if k in self.carried:
                 cells.append(_variable(graph, f"carry {len(cells)}", param))
                 leaf = cells[-1][1]
             else:
                 leaf = twin(graph, param)
-            moved[param], slots[leaf] = leaf, slot
-        results = copied(graph, body.results, moved)
+            moved[param], buffers[leaf] = leaf, buffer
+        results = copied(graph, outcomes, moved)
         for k in range(len(cells), len(results)):
-            cells.append(_variable(graph, f"result {k - len(carried)}", body.results[k]))
-            slots[cells[-1][1]] = targets[k]
+            cells.append(_variable(graph, f"result {k - len(self.carried)}", outcomes[k]))
+            buffers[cells[-1][1]] = self.targets[k]
         layouts = Layouts(graph)
         variables = {leaf for _, leaf in cells}
-        values = []
+        values: list[Node] = []
         for r, (_, leaf) in zip(results, cells, strict=True):
             again = (layouts.base[r] in variables and r is not leaf) or r in values  # a store of its own, not a copy later
             values.append(graph.add(REGISTRY["identity"], (r,), {}, r.type) if again else r)
@@ -247,51 +144,129 @@ class ControlFlowLowering:
         groups, sums, decisions = fuse_epilogues(graph, fuser.run(), layouts, values)
         assigns = [(cell, value) for (cell, _), value in zip(cells, values, strict=True)]
         order = schedule(graph, groups, sums, layouts, [], assigns)
-        batch = values[0].type.shape[0] if lanes else 0
-        lanes = lanes if lanes and aligned(order, layouts, values, variables, batch) else 0
-        first = len(self.rows)
-        type(self)(graph, layouts, order, (), (), outer=self, given=slots, lanes=lanes)
-        self.decisions += fuser.decisions + decisions
-        self.notes += [f"in a body, {note}" for note in order.notes]
-        return lanes > 0 and fits(self.rows[first:], lanes, batch)
-
-    def _outlive(self: Any, begin: int, mark: int) -> None:
-        """What a loop uses and did not make itself stays as it is for all iterations."""
-        own = set(self.made[mark:])
-        for row in self.rows[begin:]:
-            for slot, _ in row.buffers:
-                root = slot.root
-                if root not in own:
-                    root.first, root.last = min(root.first, begin), max(root.last, len(self.rows) - 1)
-
-    # for host calls -------------------------------------------------------------------------------------------------
-
-    def inside(self: Any, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
-        """A node's value in the iteration under way, as a view of the plan's memory."""
-        base, at = self.slot(self.layouts.base[node]), self.layouts.at[node]
-        flat = memory_of(base, arrays).reshape(-1)
-        strides = tuple(s * base.dtype.itemsize for s in at.strides)
-        return np.lib.stride_tricks.as_strided(flat[at.offset :], at.shape, strides)
+        batch = values[0].type.shape[0] if self.shards else 0
+        shards = self.shards if self.shards and aligned(order, layouts, values, variables, batch) else 0
+        stream = outer.stream
+        first = len(stream)
+        outer.nested(graph, layouts, order, buffers, shards).lower()
+        stream.decisions += [*fuser.decisions, *decisions]
+        stream.notes += [f"in a body, {note}" for note in order.notes]
+        return shards > 0 and fits(stream.instructions[first:], shards, batch)
 
 
-def free_stacks(homes: Sequence[np.ndarray]) -> None:
-    """Give back the memory of stacks that grew: they begin anew."""
+# operands of loops ------------------------------------------------------------------------------------------------
+
+
+def _whole(b: GraphLowering, node: Node) -> Buffer:
+    """An operand of a body: all of it, in row-major order."""
+    buffer, add = b.contiguous(node)
+    return Buffer("part", node.type.shape, node.type.dtype, offset=add, base=buffer)
+
+
+def _carry(b: GraphLowering, init: Node, last: Node | None) -> Buffer:
+    """The buffer of a carry. It holds the initial value before the loop, and the loop's result after it."""
+    to = b.stream.temporary(init.type.shape, init.type.dtype) if last is None else b.buffer(last)
+    copy(b, init, to, Layout.contiguous(init.type.shape))
+    return to
+
+
+def _stack(b: GraphLowering, n: int, item: Node, result: Node | None) -> Buffer:
+    """The buffer of stacked items. There may be no result: rewrite rules that fire late can remove its last reader."""
+    if n >= 0:
+        return b.stream.temporary((n, *item.type.shape), item.type.dtype) if result is None else b.buffer(result)
+    buffer = Buffer("stack", item.type.shape, item.type.dtype)
+    b.stream.stacks[buffer] = np.zeros(3, np.int64)
+    if result is not None:
+        b.buffers[result] = buffer
+    return buffer
+
+
+def _grow(stream: InstructionStream, state: LoopInstruction, roots: Sequence[Place], given: int, items: Sequence[Node]) -> None:
+    """Register the stacks whose memory moves as it grows. The first `given` are read, the others are filled."""
+    for k, ((buffer, _), item) in enumerate(zip(roots, items, strict=True)):
+        while buffer.kind == "part" and buffer.loop is None and buffer.base is not None:
+            buffer = buffer.base
+        if buffer.kind == "stack":
+            words = stream.stacks[buffer]
+            state.growing.append([k, words.ctypes.data, item.type.nbytes, int(k >= given)])
+
+
+def lacks(stream: InstructionStream, instruction: Instruction) -> tuple[int, int] | None:
+    """(iterations, items) of a loop whose number of iterations exceeds the items of a stack that it reads, or is negative;
+    else None."""
+    state = next((loop for loop in stream.loops if loop.instruction is instruction), None)
+    if state is None or state.words[COUNT // 8] < 0:
+        return None
+    stacks = {words.ctypes.data: words for words in stream.stacks.values()}
+    n = int(state.words[N // 8])
+    items = min((int(stacks[address][2]) for _, address, _, filled in state.growing if not filled), default=0)
+    return (n, items) if n < 0 or n > items else None
+
+
+def free_stacks(stacks: Sequence[np.ndarray]) -> None:
+    """Free the memory of stacks that grew; they start empty again."""
     free = ctypes.CDLL(None).free
     free.argtypes = (ctypes.c_void_p,)
-    for home in homes:
-        free(int(home[0]))
-        home[:] = 0
+    for words in stacks:
+        free(int(words[0]))
+        words[:] = 0
 
 
-def repeated(enter: Instruction) -> Instruction:
-    """The row that ends the iterations of a loop."""
-    row = Instruction("repeat", enter.name, enter.node, turn=REPEAT)
-    row.pointers, row.size_array = enter.pointers, enter.size_array
-    return row
+def _until(b: GraphLowering, operands: Loop, given: Sequence[Buffer]) -> Instruction | None:
+    """The instructions of the condition. They end the loop where it does not hold."""
+    if operands.cond is None:
+        return None
+    flag = b.stream.temporary((), bool_)
+    Body(operands.cond, given, range(0), [flag]).lower(b)
+    result = operands.cond.results[0]
+    return b.stream.add(Instruction("until", "unless the condition holds", result, [(flag, 0)], [0], control=UNLESS))
+
+
+def _repeat(enter: Instruction) -> Instruction:
+    """The instruction that ends an iteration. It shares its state with the entry of the loop."""
+    repeat = Instruction("repeat", enter.name, enter.node, control=REPEAT)
+    repeat.pointers, repeat.size_array = enter.pointers, enter.size_array
+    return repeat
+
+
+# shards -------------------------------------------------------------------------------------------------------------
+
+
+def _shards(b: GraphLowering, operands: Loop, n: int) -> int:
+    """The number of shards that a loop of n iterations may have by its size."""
+    threads = b.stream.threads
+    rows = [init.type.shape[0] if init.type.shape else 0 for init in operands.inits]
+    enough = rows and min(rows) == max(rows) and rows[0] % threads == 0 and rows[0] >= LEAST_ROWS * threads
+    if threads == 1 or b.body or not enough or worth(operands.body.nodes, n) < SHARDED_WORK:
+        return 0
+    return threads
+
+
+def _shard(stream: InstructionStream, begin: int, shards: int, state: LoopInstruction) -> None:
+    """Replace the instructions of a loop by those of each shard, and one before them that runs the shards in parallel."""
+    enter, *body, _ = stream.instructions[begin:]
+    del stream.instructions[begin:]
+    ranges = [0] * (1 + 2 * shards)
+    run = loader.address["shards"]
+    fork = Instruction("shards", f"{shards} shards", enter.node, sizes=ranges, address=run, stop=shards, chunks=shards)
+    go = Instruction("go", "after the shards", enter.node, sizes=[0], control=GO)
+    stream.add(fork)
+    stream.add(go)
+    items = [buffer for instruction in body for buffer, _ in instruction.buffers if buffer.loop is state]
+    for shard in range(shards):
+        own = state if shard == 0 else LoopInstruction(replace(enter))
+        moved = {} if shard == 0 else {id(buffer): replace(buffer, loop=own) for buffer in items}
+        first = len(stream)
+        for instruction in (own.instruction, *split(body, shards, shard, moved), _repeat(own.instruction)):
+            stream.add(instruction)
+        own.head, own.behind = first + 1, len(stream)
+        fork.size_array[1 + 2 * shard : 3 + 2 * shard] = first, own.behind
+        if shard:
+            state.shards.append(own)
+            stream.loops.append(own)
+    go.size_array[0] = len(stream)
 
 
 def _variable(graph: Graph, name: str, like: Node) -> tuple[Cell, Node]:
     cell = Cell(name, like.type)
     return cell, graph.add(REGISTRY["variable"], (), {"cell": cell}, like.type, name)
-
-

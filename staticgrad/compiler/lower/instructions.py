@@ -1,4 +1,4 @@
-"""A plan's memory and rows: what the builder makes and the plan runs."""
+"""The instructions of a plan and the buffers that they read and write: the output of lowering, the input of the plan."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from ...ir import Layout, Node
-from ..backend.abi import HOST
+from ..backend.abi import BEHIND, COUNT, GROWING, HEAD, HOST, MOVES, REVERSE, N, T
 from ..codegen.loop_ir import Kernel
 from ..runtime import loader
 
 PER_RUN = ("feed", "output")
-"""Kinds of slots whose memory is another array in each run."""
+"""Kinds of buffers whose memory is another array in each run."""
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -27,15 +27,16 @@ class Buffer:
     shape: tuple[int, ...]
     dtype: np.dtype
     first: int = 0
+    """Numbers of the first and the last instruction that use it."""
     last: int = 0
     offset: int = -1
     index: int = -1
-    """Which of the arrays of a run: the feeds, then the outputs."""
+    """Number among the arrays of a run: the feeds, then the outputs."""
     memory: np.ndarray | None = None
     layout: Layout | None = None
     base: Buffer | None = None
-    place: Any = None
-    """Of a part of another slot (`base`) that moves from iteration to iteration: the loop that moves it."""
+    loop: LoopInstruction | None = None
+    """For an item of a stack (`base`): the loop that moves it from iteration to iteration."""
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.dtype}{list(self.shape)}>"
@@ -46,7 +47,7 @@ class Buffer:
 
     @property
     def root(self) -> Buffer:
-        """The slot that owns the memory."""
+        """The buffer that owns the memory."""
         return self.base.root if self.base is not None else self
 
     def array(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -65,22 +66,32 @@ class Buffer:
         )
 
 
+Place = tuple[Buffer, int]
+"""(buffer, bytes to add)"""
+
+
+class Operands(Protocol):
+    """Gives a host call its operands."""
+
+    def array(self, node: Node, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        """A node's value as a view of the plan's memory, given the arrays of a run."""
+
+
 @dataclass(eq=False, slots=True, repr=False)
 class Instruction:
-    """A row of the table, and what `explain` says about it."""
+    """One instruction of a plan, with the facts that `explain` prints about it."""
 
-    kind: str  # kernel, gemm, copy, clear, gather, scatter, check, host
+    kind: str  # kernel, fold, gemm, copy, clear, routine, check, host; loop, repeat, until, branch, go, shards
     name: str
     node: Node | None
-    buffers: list[tuple[Buffer, int]] = field(default_factory=list)
-    """(memory, bytes to add)"""
+    buffers: list[Place] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     address: int = 0
     start: int = 0
     stop: int = 0
     chunks: int = 1
     pool: int = 0
-    """Address of the pool of threads that shares the chunks."""
+    """Address of the thread pool that shares the chunks."""
     check: bool = False
     source: str = ""
     kernel: Kernel | None = None
@@ -88,10 +99,10 @@ class Instruction:
     nodes: list[Node] = field(default_factory=list)
     work: int = 0
     large_gemm: bool = False
-    turn: int = 0
-    """What a row of a loop or branch does; see `table`."""
-    frame: Any = None
-    """The body of a loop or branch that a host call belongs to."""
+    control: int = 0
+    """For a control-flow instruction: its operation, see `runtime/control_instructions.py`."""
+    operands: Operands | None = None
+    """For a host call inside a body: the lowering of the body."""
     pointers: np.ndarray = field(init=False)
     size_array: np.ndarray = field(init=False)
 
@@ -100,36 +111,69 @@ class Instruction:
         self.size_array = np.array(self.sizes, np.int64)
 
     def __repr__(self) -> str:
-        return f"<row {self.kind} {self.name}>"
+        return f"<instruction {self.kind} {self.name}>"
 
-    def entry(self) -> list[int]:
+    def words(self) -> list[int]:
+        """The words that the driver reads; see `runtime/instruction_loop.py`."""
         if self.kind == "host":
             return [0, 0, 0, HOST, 0, 0, 0, 0]
-        if self.turn:
-            return [0, self.pointers.ctypes.data, self.size_array.ctypes.data, self.turn, 0, 0, 0, loader.address["turn"]]
-        return [
-            self.address, self.pointers.ctypes.data, self.size_array.ctypes.data, self.start, self.stop, self.chunks,
-            int(self.check), self.pool,
-        ]  # fmt: skip
+        pointers, sizes = self.pointers.ctypes.data, self.size_array.ctypes.data
+        if self.control:
+            return [0, pointers, sizes, self.control, 0, 0, 0, loader.address["control"]]
+        return [self.address, pointers, sizes, self.start, self.stop, self.chunks, int(self.check), self.pool]
 
 
-def memory_of(slot: Buffer, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """The elements of a slot as they are now; of a part that a loop moves, those of the iteration under way."""
-    if slot.kind != "part":
-        memory = arrays[slot.index] if slot.kind in PER_RUN else slot.memory
+class LoopInstruction:
+    """The entry of a loop: its state, and the pointers that move with it."""
+
+    def __init__(self, instruction: Instruction):
+        self.instruction = instruction
+        self.words = instruction.size_array
+        self.moves: list[list[int]] = []
+        self.growing: list[list[int]] = []
+        self.head = self.behind = 0
+        self.shards: list[LoopInstruction] = []
+        """The copies of a sharded loop."""
+
+    def move(self, address: int, item: Buffer, add: int) -> None:
+        """The pointer at `address` follows an item of a stack."""
+        self.moves.append([address, item.index, item.nbytes, item.offset + add])
+
+    def start(self, n: int, count: int, reverse: bool, behind: int, head: int) -> None:
+        """Set the words that are the same in all runs; see `runtime/control_instructions.py`."""
+        for at, value in ((N, n), (COUNT, count), (REVERSE, int(reverse)), (BEHIND, behind), (HEAD, head)):
+            self.words[at // 8] = value
+
+    def address(self, item: Buffer) -> int:
+        """The address of an item in the current iteration."""
+        t, n = int(self.words[T // 8]), int(self.words[N // 8])
+        place = n - 1 - t if self.words[REVERSE // 8] else t
+        return int(self.instruction.pointers[item.index]) + place * item.nbytes + item.offset
+
+    def finish(self) -> None:
+        """Store the tables of moves and growing stacks, when all instructions are there."""
+        self.tables = [np.array(entries, np.int64).reshape(-1, 4) for entries in (self.moves, self.growing)]
+        for at, table in zip((MOVES, GROWING), self.tables, strict=True):
+            self.words[at // 8 : at // 8 + 2] = len(table), table.ctypes.data
+
+
+def memory_of(buffer: Buffer, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The current elements of a buffer; of an item of a stack, those of the current iteration."""
+    if buffer.kind != "part":
+        memory = arrays[buffer.index] if buffer.kind in PER_RUN else buffer.memory
         assert memory is not None
         return memory
-    if not slot.nbytes:
-        return np.empty(slot.shape, slot.dtype)
-    block = (ctypes.c_byte * slot.nbytes).from_address(address_of(slot, arrays))
-    return np.frombuffer(memoryview(block), slot.dtype).reshape(slot.shape)
+    if not buffer.nbytes:
+        return np.empty(buffer.shape, buffer.dtype)
+    block = (ctypes.c_byte * buffer.nbytes).from_address(address_of(buffer, arrays))
+    return np.frombuffer(memoryview(block), buffer.dtype).reshape(buffer.shape)
 
 
-def address_of(slot: Buffer, arrays: Sequence[np.ndarray]) -> int:
-    """Where a slot begins; see `memory_of`."""
-    if slot.place is not None:
-        return slot.place.address(slot)
-    if slot.kind == "part":
-        assert slot.base is not None
-        return address_of(slot.base, arrays) + slot.offset
-    return memory_of(slot, arrays).ctypes.data
+def address_of(buffer: Buffer, arrays: Sequence[np.ndarray]) -> int:
+    """The address of a buffer; see `memory_of`."""
+    if buffer.loop is not None:
+        return buffer.loop.address(buffer)
+    if buffer.kind == "part":
+        assert buffer.base is not None
+        return address_of(buffer.base, arrays) + buffer.offset
+    return memory_of(buffer, arrays).ctypes.data

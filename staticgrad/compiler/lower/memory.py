@@ -1,7 +1,7 @@
-"""Where the plan's own buffers lie in one arena: buffers that are never alive together may share memory.
+"""The arena: offsets of a plan's own buffers in one allocation, in which buffers that are never live together may overlap.
 
-The live-set bound, the most bytes that are alive in any row, is what no layout can be below. Source of the layouts that
-are tried: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020), greedy by size.
+The live-set bound, the most bytes that are live in any instruction, is a lower bound of all layouts. Source of the greedy
+layouts: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020), greedy by size.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from .instructions import Buffer
 
 ALIGN = 64
 MANY = 1000
-"""Buffers from which they get their places in the order of their rows: by size, it takes time by the square of their number."""
+"""The number of buffers from which they are placed in the order of instructions: placement by size takes quadratic time."""
 LOOSE, MOST = 1.15, 4 * MANY
-"""How much more than the bound that may take before one layout by size is tried too, and up to how many buffers."""
+"""The ratio to the bound above which one layout by size is tried too, and the most buffers for which it is."""
 RETRIES = 30
-"""Layouts that are tried beyond those of the orders, while the bound is not met."""
+"""The most further layouts that are tried while the bound is not met."""
 
 
-def size_of(slot: Buffer) -> int:
+def size_of(buffer: Buffer) -> int:
     """Bytes in the arena."""
-    return -(-max(slot.nbytes, 1) // ALIGN) * ALIGN
+    return -(-max(buffer.nbytes, 1) // ALIGN) * ALIGN
 
 
-def bound(slots: Sequence[Buffer]) -> int:
-    """The most bytes that are alive in one row."""
+def bound(buffers: Sequence[Buffer]) -> int:
+    """The most bytes that are live in one instruction."""
     change: dict[int, int] = {}
-    for slot in slots:
-        change[slot.first] = change.get(slot.first, 0) + size_of(slot)
-        change[slot.last + 1] = change.get(slot.last + 1, 0) - size_of(slot)
+    for buffer in buffers:
+        change[buffer.first] = change.get(buffer.first, 0) + size_of(buffer)
+        change[buffer.last + 1] = change.get(buffer.last + 1, 0) - size_of(buffer)
     alive = most = 0
     for row in sorted(change):
         alive += change[row]
@@ -47,36 +47,39 @@ ORDERS: tuple[Callable[[Buffer], Any], ...] = (
     lambda s: (-s.last, -size_of(s)),
     lambda s: (-size_of(s) * (s.last - s.first + 1), s.first),
 )
-"""In which buffers get their places: the large first, those of the first rows, of the last ones, the large and long first."""
+"""The orders in which buffers are placed: by size, by first use, by last use, by size times lifetime."""
 
 
-def lay_out(slots: Sequence[Buffer]) -> int:
-    """Set the offsets; returns the bytes of the arena. The best of some orders, or of these with buffers moved to their front
-    that came to lie on top; the first that meets the bound. Of many buffers, the better of two layouts row by row."""
-    least, best = bound(slots), Layout(0, [], [])
-    if len(slots) >= MANY:
-        best = min(_by_row(slots), _by_row(slots, backwards=True), key=lambda layout: layout.size)
-    orders = ORDERS if len(slots) < MANY else ORDERS[:1] if best.size > LOOSE * least and len(slots) <= MOST else ()
+def lay_out(buffers: Sequence[Buffer]) -> int:
+    """Set the offsets. Returns the bytes of the arena.
+
+    The layout is the best of some orders, and of variations that place the topmost buffer first, or the first that meets the
+    bound. For many buffers it is the better of two layouts instruction by instruction.
+    """
+    least, best = bound(buffers), Layout(0, [], [])
+    if len(buffers) >= MANY:
+        best = min(_by_instruction(buffers), _by_instruction(buffers, backwards=True), key=lambda layout: layout.size)
+    orders = ORDERS if len(buffers) < MANY else ORDERS[:1] if best.size > LOOSE * least and len(buffers) <= MOST else ()
     for key in orders:
-        tried = _place(sorted(slots, key=key))
+        tried = _place(sorted(buffers, key=key))
         best = tried if not best.order or tried.size < best.size else best
         if best.size == least:
             break
     order: Sequence[Buffer] = best.order
-    retries = RETRIES if len(slots) < MANY else 0
+    retries = RETRIES if len(buffers) < MANY else 0
     while best.size > least and retries:
-        top = max(order, key=lambda slot: slot.offset + size_of(slot))
-        order = [top, *(slot for slot in order if slot is not top)]
+        top = max(order, key=lambda buffer: buffer.offset + size_of(buffer))
+        order = [top, *(buffer for buffer in order if buffer is not top)]
         tried = _place(order)
         best = tried if tried.size < best.size else best
         retries -= 1
-    for slot, offset in zip(best.order, best.offsets, strict=True):
-        slot.offset = offset
+    for buffer, offset in zip(best.order, best.offsets, strict=True):
+        buffer.offset = offset
     return best.size
 
 
 class Memory(NamedTuple):
-    """Bytes of a plan's arena, and the most that are alive in one row: no arena can be smaller."""
+    """Bytes of a plan's arena, and the most that are live in one instruction, which no arena can be below."""
 
     arena: int
     bound: int
@@ -94,26 +97,26 @@ class Layout(NamedTuple):
     offsets: list[int]
 
 
-def _by_row(slots: Sequence[Buffer], backwards: bool = False) -> Layout:
-    """Row after row, forwards or backwards: what begins there gets the smallest gap that it fits in, the large first; then what
-    ends there leaves one."""
+def _by_instruction(buffers: Sequence[Buffer], backwards: bool = False) -> Layout:
+    """Instruction by instruction, forwards or backwards: buffers whose life begins get the smallest gap that fits, large ones
+    first; buffers whose life ends leave a gap."""
     begins, ends = (attrgetter("last"), attrgetter("first")) if backwards else (attrgetter("first"), attrgetter("last"))
-    turn = -1 if backwards else 1
-    order = sorted(slots, key=lambda slot: (turn * begins(slot), -size_of(slot)))
+    sign = -1 if backwards else 1
+    order = sorted(buffers, key=lambda buffer: (sign * begins(buffer), -size_of(buffer)))
     ending: list[tuple[int, int, Buffer]] = []
     gaps = Gaps()
-    for number, slot in enumerate(order):
-        row = turn * begins(slot)
-        while ending and ending[0][0] < row:
+    for number, buffer in enumerate(order):
+        at = sign * begins(buffer)
+        while ending and ending[0][0] < at:
             over = heappop(ending)[2]
             gaps.leave(over.offset, over.offset + size_of(over))
-        slot.offset = gaps.take(size_of(slot))
-        heappush(ending, (turn * ends(slot), number, slot))
-    return Layout(gaps.end, order, [slot.offset for slot in order])
+        buffer.offset = gaps.take(size_of(buffer))
+        heappush(ending, (sign * ends(buffer), number, buffer))
+    return Layout(gaps.end, order, [buffer.offset for buffer in order])
 
 
 class Gaps:
-    """What is free below `end`, found by size, by where it begins and by where it ends."""
+    """The gaps below `end`, by size, by start and by stop."""
 
     def __init__(self) -> None:
         self.end = 0
@@ -122,7 +125,7 @@ class Gaps:
         self.start_of: dict[int, int] = {}
 
     def take(self, size: int) -> int:
-        """Where the smallest gap that is large enough begins; at the end there is always room."""
+        """The start of the smallest gap that is large enough, or the end."""
         at = bisect_left(self.by_size, (size, 0))
         if at == len(self.by_size):
             begin = self.start_of.get(self.end, self.end)
@@ -157,17 +160,17 @@ class Gaps:
 
 
 def _place(order: Sequence[Buffer]) -> Layout:
-    """Give each buffer in turn the lowest place that is free in all of its rows."""
+    """Place each buffer in turn at the lowest offset that is free in all instructions of its lifetime."""
     placed: list[tuple[int, int, int, int]] = []
     peak = 0
-    for slot in order:
-        first, last, size = slot.first, slot.last, size_of(slot)
+    for buffer in order:
+        first, last, size = buffer.first, buffer.last, size_of(buffer)
         at = 0
         for begin, end in sorted([place[:2] for place in placed if place[2] <= last and first <= place[3]]):
             if begin - at >= size:
                 break
             at = max(at, end)
-        slot.offset = at
+        buffer.offset = at
         placed.append((at, at + size, first, last))
         peak = max(peak, at + size)
-    return Layout(peak, order, [slot.offset for slot in order])
+    return Layout(peak, order, [buffer.offset for buffer in order])

@@ -11,6 +11,7 @@ from typing import Any
 from ...errors import StaticgradError
 from ...ir import REGISTRY, Expand, Graph, Node, Reduction, View
 from ...operators import F, Symbol, apply, lines_of, located
+from ...ops.shaping import reshape_op
 from ...types import TensorType
 
 Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
@@ -109,7 +110,7 @@ def _expandable(node: Node) -> bool:
         return True
     if isinstance(emit, Reduction):
         return bool(node.attrs["keepdims"]) or not node.attrs["axis"] or not _one_sided(node)
-    return isinstance(emit, View) and emit.as_reshape
+    return isinstance(emit, View) and emit.keeps_order and node.op is not reshape_op
 
 
 def _definition(node: Node, inputs: list[Any]) -> Any:

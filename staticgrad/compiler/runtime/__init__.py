@@ -1,4 +1,4 @@
-"""What runs plans: the driver, its threads, loops and branches, and the body of calls.
+"""The runtime of plans: the driver, its threads, control flow, and the body of fast calls.
 
-Written in the language of `runtime_compiler.py`, in which all numbers are int64; nothing here can be run by Python itself.
+The sources are in the language of `backend/runtime_compiler.py`, in which all numbers are int64. Python can't run them.
 """

@@ -1,4 +1,4 @@
-"""Memory for new arrays; where it is short, the arrays that plans keep to use them again are given up first."""
+"""Memory for new arrays. Where it is short, the spare arrays that plans keep are released first."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from ...errors import OutOfMemoryError
 
 keepers: WeakSet[Any] = WeakSet()
-"""Objects whose `pools` are lists of object arrays, in which spare arrays are."""
+"""Objects whose `pools` are lists of object arrays that hold spare arrays."""
 
 
 def give_up_spare() -> None:
-    """Forget the arrays that plans keep to use them again."""
+    """Release the spare arrays of all plans."""
     for keeper in list(keepers):
         for pool in keeper.pools:
             pool[:] = None
 
 
 def room(make: Callable[[], list[np.ndarray]], *texts: str) -> list[np.ndarray]:
-    """New arrays. Raises OutOfMemoryError with these texts where there is no memory, even without the spare arrays."""
+    """The new arrays of `make`. Raises OutOfMemoryError with these texts where there is no memory, spare arrays included."""
     for last in (False, True):
         try:
             return make()
-        except (MemoryError, ValueError):  # ValueError: of more than there are addresses
+        except (MemoryError, ValueError):  # ValueError: the size exceeds the address space
             if last:
                 raise OutOfMemoryError(*texts) from None
         give_up_spare()

@@ -1,7 +1,6 @@
-"""A loop whose rows work on rows of a batch, cut into lanes: each runs all iterations on its part of the batch, and no
-lane waits for another.
+"""Shards of a loop over a batch: each runs all iterations on its part of the batch, and none waits for another.
 
-sizes: address of the plan's table, then for each lane its first row and the one behind its last.
+sizes: address of the plan's table, then for each shard its first instruction and the one after its last.
 """
 
 from ..backend.abi import ROW
@@ -9,16 +8,17 @@ from ..backend.runtime_builtins import call_2, call_kernel, entry, peek
 
 
 @entry
-def lanes(buffers, sizes, start, stop):
-    """A kernel; the range is over lanes."""
+def shards(buffers, sizes, start, stop):
+    """A kernel; its range is over shards."""
     table = peek(sizes)
-    for lane in range(start, stop):
-        r, last = peek(sizes + 8 + 16 * lane), peek(sizes + 16 + 16 * lane)
+    for shard in range(start, stop):
+        r, last = peek(sizes + 8 + 16 * shard), peek(sizes + 16 + 16 * shard)
         while r < last:
-            row = table + 8 * ROW * r
-            if peek(row + 40) == 0:
-                to = call_2(peek(row + 56), row, r)
-                r = to if to >= 0 else r  # a lane does not pause: it comes back to the row, which goes on
+            instruction = table + 8 * ROW * r
+            if peek(instruction + 40) == 0:
+                to = call_2(peek(instruction + 56), instruction, r)
+                r = to if to >= 0 else r  # a shard does not pause: it repeats the instruction
             else:
-                call_kernel(peek(row), peek(row + 8), peek(row + 16), peek(row + 24), peek(row + 32))
+                buffers_at, sizes_at = peek(instruction + 8), peek(instruction + 16)
+                call_kernel(peek(instruction), buffers_at, sizes_at, peek(instruction + 24), peek(instruction + 32))
                 r += 1

@@ -1,13 +1,12 @@
-"""The native driver: walks a plan's table and calls each row's kernel. The same compiled functions serve every plan.
+"""The native driver: runs the instructions of a plan. The same compiled functions serve all plans.
 
-A row of the table is ROW int64 numbers: kernel address, address of its buffer list, address of its sizes, start,
-stop, number of chunks to cut the range into, whether to look at the status afterwards, and the pool of threads that
-shares the chunks. A row without chunks is a part of a loop or branch (`control_instructions.py`), or stops the driver for
-the host.
+An instruction is ROW int64 words: address of the kernel, address of its list of buffers, address of its sizes, start, stop,
+number of chunks that the range is cut into, whether to check the status afterwards, and the thread pool that shares the
+chunks. An instruction without chunks is a control-flow instruction (`control_instructions.py`) or a host call.
 
-Behind the error, the status has what is known of how the plan runs best: SHARES whether it has to be found out, ALONE
-whether the last run left all to one thread, STREAK how many runs did as it did, SHARED_TIME and ALONE_TIME how many
-nanoseconds a run takes either way.
+After the error, the status holds measurements of whether threads pay: SHARES whether to measure, ALONE whether the last run
+used one thread only, STREAK the number of runs in a instruction that did the same, SHARED_TIME and ALONE_TIME the nanoseconds
+of a run either way.
 """
 
 from ..backend.abi import ALONE, ALONE_TIME, DATA_OFFSET, HOST, ROW, SHARED_TIME, SHARES, STREAK
@@ -28,8 +27,8 @@ from .work_sharing import alone, share
 
 
 def hold_blas(hold):
-    """Put BLAS at one thread while somebody holds it. hold: 0, or (holders, threads before, address of get and of set, 1
-    while one of these is called): nobody may ask between the last holder's leaving and its restoring."""
+    """Limit BLAS to one thread while plans run. hold: 0, or (holders, number of threads before, addresses of the functions
+    that get and set it, a lock around these calls)."""
     if hold != 0:
         enter(hold + 32)
         if peek(hold) == 0:
@@ -50,23 +49,23 @@ def release_blas(hold):
 
 
 def enter(place):
-    """Wait until the word there is 0, and make it 1."""
+    """Take a lock: wait until the word is 0, and set it to 1."""
     while exchange(place, 1) != 0:
         pause()
 
 
 @entry
 def hold_calls(hold):
-    """Wait until nobody asks for or sets BLAS's number of threads, and let nobody, until the word is 0 again."""
+    """Lock the number of BLAS's threads, until `hold[4]` is 0 again."""
     enter(hold + 32)
     return 0
 
 
 def goes_alone(status):
-    """Whether the rows of this run are left to one thread, as seems faster. Where other processes want the CPUs, or rows are
-    short, threads that meet after each row may take longer than one."""
+    """Whether one thread runs all instructions of this run, because that was faster. Threads that synchronize after each
+    instruction can take longer than one, where other processes compete for the CPUs or instructions are short."""
     alone_now = peek(status + ALONE)
-    # What is tried is measured at the second run: threads wake up, data moves. The very first runs take longer than others.
+    # The second run after a change is measured: in the first one threads wake up and data moves.
     if peek(status + STREAK) != 1 and (peek(status + ALONE_TIME) != 0 or peek(status + STREAK) >= 6):
         faster = 1 if peek(status + ALONE_TIME) < peek(status + SHARED_TIME) else 0
         if faster != alone_now:
@@ -78,8 +77,8 @@ def goes_alone(status):
 
 
 def learn(status, alone_now, took):
-    """Remember how long a run took: a mean of late, which believes good news sooner. The other way is thought of a little
-    better after each run, until it is tried again: that costs some 1 %."""
+    """Update the time of a run: a moving average, which adapts faster to improvement. The time of the other way is lowered a
+    little after each run, so that it is tried again some time; this costs about 1 %."""
     place, other = status + SHARED_TIME, status + ALONE_TIME
     if alone_now != 0:
         place, other = other, place
@@ -93,11 +92,11 @@ def learn(status, alone_now, took):
 
 @entry
 def step(patches, count, objects, table, first, last, status, hold):
-    """Bind the caller's arrays, then run rows [first, last). Returns the row that reported an error, or that the host has
-    to run, or -1.
+    """Bind the caller's arrays, then run instructions [first, last). Returns the instruction that reported an error or is a
+    host call, or -1.
 
-    patches: `count` rows of (which object, address to write, bytes to add), by which the data pointers of the ndarrays
-    whose ids are in `objects` get to where kernels read them. hold: see `hold_blas`.
+    patches: `count` triples (number of an object, address to write, bytes to add), which copy the data pointers of the
+    ndarrays whose ids are in `objects` to the instructions. hold: see `hold_blas`.
     """
     for p in range(count):
         which, to, add = peek(patches + 24 * p), peek(patches + 24 * p + 8), peek(patches + 24 * p + 16)
@@ -109,11 +108,12 @@ def step(patches, count, objects, table, first, last, status, hold):
     failed = -1
     r = first
     while r < last:
-        row = table + 8 * ROW * r
-        kernel, buffers, sizes, start, stop = peek(row), peek(row + 8), peek(row + 16), peek(row + 24), peek(row + 32)
-        chunks = peek(row + 40)
+        instruction = table + 8 * ROW * r
+        kernel, buffers, sizes = peek(instruction), peek(instruction + 8), peek(instruction + 16)
+        start, stop = peek(instruction + 24), peek(instruction + 32)
+        chunks = peek(instruction + 40)
         if chunks == 0:
-            r = call_2(peek(row + 56), row, r) if start != HOST else -1 - r
+            r = call_2(peek(instruction + 56), instruction, r) if start != HOST else -1 - r
             if r < 0:
                 failed = -1 - r
                 break
@@ -123,8 +123,8 @@ def step(patches, count, objects, table, first, last, status, hold):
         elif alone_now != 0:
             alone(kernel, buffers, sizes, start, stop, chunks)
         else:
-            share(peek(row + 56), kernel, buffers, sizes, start, stop, chunks)
-        if peek(row + 48) != 0 and peek(status) != 0:
+            share(peek(instruction + 56), kernel, buffers, sizes, start, stop, chunks)
+        if peek(instruction + 48) != 0 and peek(status) != 0:
             failed = r
             break
         r += 1

@@ -14,17 +14,14 @@ ENTRIES = {
     "steps": run_loop.steps,
     "hold_calls": instruction_loop.hold_calls,
     "call": fastcall_body.call,
-    "turn": control_instructions.turn,
-    "lanes": batch_shards.lanes,
+    "control": control_instructions.control,
+    "shards": batch_shards.shards,
     "worker": worker.worker,
 }
-MADE_BY = ("abi", "llvm", "object_code", "runtime_builtins", "runtime_compiler")
 
 
 def _addresses() -> dict[str, int]:
-    folder = Path(__file__).parent
-    files = (*sorted(folder.glob("*.py")), *(folder.parent / "backend" / f"{name}.py" for name in MADE_BY))
-    return object_code.made_or_kept("runtime", files, _compiled, ENTRIES).addresses
+    return object_code.made_or_kept("runtime", [Path(__file__)], _compiled, ENTRIES).addresses
 
 
 def _compiled() -> bytes:
@@ -39,14 +36,14 @@ def _function(name: str) -> Callable[..., int]:
 
 
 address = _addresses()
-"""Where the functions of the runtime lie."""
+"""The addresses of the functions of the runtime."""
 
 step = _function("step")
-"""step(patches, count, objects, table, first, last, status, hold): bind arrays and run rows;
+"""step(patches, count, objects, table, first, last, status, hold): bind arrays and run instructions;
 see `runtime/instruction_loop.py`."""
 
 steps = _function("steps")
 """steps(plan, table, width, ids, first, last, copies, count, random, draws, resume): many runs; see `runtime/run_loop.py`."""
 
 hold_calls = _function("hold_calls")
-"""hold_calls(hold): no thread sets BLAS's number of threads until `hold[4]` is 0 again; see `runtime/instruction_loop.py`."""
+"""hold_calls(hold): lock the number of BLAS's threads, until `hold[4]` is 0 again; see `runtime/instruction_loop.py`."""

@@ -1,7 +1,7 @@
-"""The threads behind `runtime/work_sharing.py`: one pool a process, started when a plan first wants it.
+"""The threads of `runtime/work_sharing.py`: one pool per process, started by the first plan that needs it.
 
-The workers are POSIX threads that never touch Python. They are told to stop, and waited for, before the interpreter
-takes down the code that they run.
+The workers are POSIX threads that never call Python. They are stopped and joined before the interpreter unloads the code that
+they run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from . import loader
 _lock = threading.Lock()
 _block = np.zeros(POOL_BYTES // 8 + 8, np.int64)
 address = _block.ctypes.data + -_block.ctypes.data % 64
-"""Where the pool lies: at the start of a cache line."""
+"""The address of the pool, at the start of a cache line."""
 _words = _block[(address - _block.ctypes.data) // 8 :]
 _workers: list[ctypes.c_ulong] = []
 
@@ -45,7 +45,7 @@ def _start(threads: int) -> None:
             if not _words[CALLS // 8]:
                 _prepare(library)
             entry = ctypes.c_void_p(loader.address["worker"])
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for Python's threads
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals are for Python's threads
             try:
                 while len(_workers) < threads - 1:
                     worker = ctypes.c_ulong()
@@ -60,7 +60,7 @@ def _start(threads: int) -> None:
 
 
 def _prepare(library: ctypes.CDLL) -> None:
-    """The functions that the pool calls, a mutex and a condition."""
+    """Store the functions that the pool calls, a mutex and a condition variable."""
     addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in FUNCTIONS]
     mutex, condition = address + LOCKS, address + LOCKS + 64
     library.pthread_mutex_init(ctypes.c_void_p(mutex), None)
@@ -72,7 +72,7 @@ def _prepare(library: ctypes.CDLL) -> None:
 def _stop() -> None:
     library = ctypes.CDLL(None)
     _words[STOP // 8] = 1
-    if _workers:  # one that lies down just now has the mutex until it sleeps
+    if _workers:  # a worker that is about to sleep holds the mutex until it sleeps
         mutex, condition = ctypes.c_void_p(address + LOCKS), ctypes.c_void_p(address + LOCKS + 64)
         library.pthread_mutex_lock(mutex)
         library.pthread_cond_broadcast(condition)
@@ -82,7 +82,7 @@ def _stop() -> None:
 
 
 def _child() -> None:
-    """After a fork: the pool as it was before any worker."""
+    """After a fork: reset the pool, which has no workers."""
     global _lock
     _lock = threading.Lock()
     _workers.clear()

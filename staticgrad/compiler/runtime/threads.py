@@ -1,7 +1,7 @@
-"""One pool of threads for kernels and BLAS: how many a plan may use, and BLAS held at one thread while a plan runs.
+"""The number of threads of plans, and BLAS limited to one thread while a plan runs.
 
-A child of fork() has no workers: plans that it inherits run their chunks by themselves, and a plan that it makes starts
-workers of its own.
+A child of fork() has no workers: plans that it inherits run all chunks in one thread, and plans that it makes start new
+workers.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def set_num_threads(n: int) -> None:
 
 @cache
 def blas_hold() -> np.ndarray | None:
-    """What the driver holds BLAS by: (holders, threads before, address of get, address of set, whether one of these is being
-    called) of SciPy's OpenBLAS.
+    """The words by which the driver limits SciPy's OpenBLAS to one thread: (holders, number of threads before, addresses of
+    the functions that get and set it, a lock around these calls).
 
-    None where SciPy was built with another BLAS, which then keeps its own threads.
+    None where SciPy was built with another BLAS, which keeps its own threads.
     """
     from ..backend.blas_symbols import cython_blas
 
@@ -64,7 +64,8 @@ def blas_hold() -> np.ndarray | None:
 
 
 def _hold_calls(hold: np.ndarray) -> None:
-    """Before a fork: a thread that sets the number of threads has a lock of BLAS's meanwhile, which a child couldn't free."""
+    """Before a fork: wait until no thread sets the number of threads, which takes a lock of BLAS that a child couldn't
+    free."""
     from .loader import hold_calls
 
     hold_calls(hold.ctypes.data)

@@ -1,19 +1,19 @@
-"""The pool of threads: rows of a plan cut into chunks, which whoever is free takes.
+"""The thread pool: instructions are cut into chunks, which idle threads take.
 
-Chunk t of n covers the range [start + len * t // n, start + len * (t + 1) // n): for a given number of chunks the
-result does not depend on which thread runs which. The thread that runs the plan takes chunks too, and waits only for
-those that another thread has begun: workers that sleep, or that the system has set aside, delay nothing.
+Chunk t of n covers the range [start + len * t // n, start + len * (t + 1) // n): for a given number of chunks the result
+does not depend on which thread runs which. The thread that runs the plan takes chunks too, and waits only for those that
+another thread has begun, so workers that sleep or are preempted delay nothing.
 
-A pool is a block of int64 words, hot ones on cache lines of their own:
+A pool is a block of int64 words, on cache lines of their own where many threads write them:
 
     TICKET   chunks << 16 | next chunk to take; adding 1 takes a chunk, and there is none when next >= chunks
-    DONE     chunks that are finished
+    DONE     chunks that are done
     JOB ..   kernel, buffers, sizes, start, length of the range
-    OWNER    1 while a plan runs on the pool; another plan meanwhile runs its chunks by itself
+    OWNER    1 while a plan uses the pool; another plan meanwhile runs its chunks in its own thread
     ASLEEP   workers that sleep
-    SHUN     until when jobs are run alone, because workers were set aside for long; whether they were in the last job
-    STOP     1 when the workers have to end
-    CALLS .. addresses of pthread_mutex_lock, _unlock, pthread_cond_wait, _broadcast, sched_yield, a mutex, a condition
+    SHUN     the time until which jobs are run without workers, because these were preempted; whether they were in the last job
+    STOP     1 when the workers have to exit
+    CALLS .. addresses of pthread_mutex_lock, _unlock, pthread_cond_wait, _broadcast, sched_yield, a mutex, a condition variable
 """
 
 from ..backend.abi import ASLEEP, CALLS, DONE, GRACE, JOB, LONGEST, OWNER, PATIENCE, SHUN, SHUNNED, TICKET
@@ -48,7 +48,7 @@ def take(pool):
 
 
 def wake(pool):
-    """Workers that sleep get up, in their own time."""
+    """Wake the workers that sleep, without waiting for them."""
     if peek_shared(pool + ASLEEP) > 0:
         mutex, condition = peek(pool + CALLS + 40), peek(pool + CALLS + 48)
         call_with(peek(pool + CALLS), mutex, 0)
@@ -57,7 +57,7 @@ def wake(pool):
 
 
 def alone(kernel, buffers, sizes, start, stop, chunks):
-    """All chunks, one after the other."""
+    """Run all chunks, one after the other."""
     for t in range(chunks):
         call_kernel(
             kernel, buffers, sizes,
@@ -66,8 +66,8 @@ def alone(kernel, buffers, sizes, start, stop, chunks):
 
 
 def join(pool, chunks, begun):
-    """Wait for the chunks that others have begun. Where they take longer than all that this thread has done since
-    `begun`, and the next time again, other processes want the CPUs: for many times as long, jobs are run alone."""
+    """Wait for the chunks that other threads have begun. Where that takes longer than all work of this thread since `begun`,
+    twice in a row, other processes compete for the CPUs: for many times as long, jobs are run without workers."""
     if peek_shared(pool + DONE) >= chunks:
         return
     through = nanoseconds()
@@ -76,7 +76,7 @@ def join(pool, chunks, begun):
         pause()
         waited += 1
         if waited % PATIENCE == 0:
-            call_get(peek(pool + CALLS + 32))  # a worker that was set aside gets this CPU
+            call_get(peek(pool + CALLS + 32))  # a worker that was preempted gets this CPU
     now = nanoseconds() if waited >= PATIENCE else through
     if now - through <= through - begun + GRACE:
         poke(pool + SHUN + 8, 0)

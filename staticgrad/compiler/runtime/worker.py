@@ -1,4 +1,4 @@
-"""What a thread of the pool runs."""
+"""The function of a worker thread."""
 
 from ..backend.abi import ASLEEP, CALLS, LINGER, STOP, TICKET
 from ..backend.runtime_builtins import atomic_add, call_with, entry, pause, peek, peek_shared
@@ -7,7 +7,7 @@ from .work_sharing import take
 
 @entry
 def worker(pool):
-    """A thread of the pool: takes chunks, lingers for more, sleeps, until it is told to stop."""
+    """Take chunks, spin for more, then sleep, until the pool is stopped."""
     idle = 0
     while peek_shared(pool + STOP) == 0:
         ticket = peek_shared(pool + TICKET)

@@ -9,10 +9,9 @@ end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-from ...ir import Cell, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
+from ...ir import Call, Cell, Copy, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
 from ...ir.walks import ordered
 from ..fusion.epilogue import Sum
 from ..fusion.fuse import Group
@@ -32,7 +31,7 @@ class ScheduleNode:
     reads: set[Node]
     position: int
     group: Group | None = None
-    calls: list[tuple[str, Any]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     over: Node | None = None
     """For a native call: the operand in whose memory the result may be computed ..."""
     beside: Sequence[Node] = ()
@@ -153,20 +152,27 @@ def _units(
 
 def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> ScheduleNode:
     """Products that add up in the memory of their sum."""
-    calls, addend = [], found.addend
+    calls: list[Call] = []
+    addend = found.addend
     for product, factor in found.products:
-        [(name, _)] = product.op.emit.plan(product, [layouts.at[i] for i in product.inputs])  # type: ignore[union-attr]
-        calls.append((name, (product, addend, factor)))
+        assert isinstance(product.op.emit, Native)
+        planned = product.op.emit.plan(product, [layouts.at[i] for i in product.inputs])
+        assert planned is not None
+        [call] = planned
+        assert isinstance(call, Gemm)
+        calls.append(replace(call, product=product, addend=addend, factor=factor))
         addend = found.out
     operands = [operand for product, _ in found.products for operand in product.inputs]
     reads = {layouts.source(i) for i in (*operands, *([found.addend] if found.addend is not None else []))}
     return ScheduleNode("native", [found.out], reads, position[found.out], calls=calls, over=found.addend, beside=operands)
 
 
-def _lies_there(node: Node, call: tuple[str, Any], layouts: Layouts) -> bool:
+def _lies_there(node: Node, call: Call, layouts: Layouts) -> bool:
     """Whether a copy would take a part of the node from where it goes."""
-    name, what = call
-    return name == "copy" and layouts.base[node.inputs[what[0]]] is node and layouts.at[node.inputs[what[0]]].same(what[1])
+    if not isinstance(call, Copy):
+        return False
+    operand = node.inputs[call.operand]
+    return layouts.base[operand] is node and layouts.at[operand].same(call.layout)
 
 
 def may_fail(node: Node) -> bool:

@@ -146,7 +146,7 @@ class _Scan:
         likes = [*(x.dtype for x in carry), COUNTER.dtype]
         body = Traced(graph, self._traced, kinds, lambda p: (p[:n], p[n], p[n + 1 :]), "scan", likes)
         try:
-            carry_spec, _, self.y_spec = body.structure[1]
+            carry_spec, _, self.y_spec = body.structure.items
             check_structure("scan", self.spec, carry_spec)
             check_carries("scan", self.names, carry, body.symbols[:n])
         finally:

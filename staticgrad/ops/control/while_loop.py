@@ -95,10 +95,10 @@ class _While:
     def next(self, carry: Sequence[Any]) -> list[Any]:
         """The leaves that the body returns. Raises ArgumentError when their structure is another."""
         after = self.body(*unflatten(self.spec, carry))
-        if len(self.spec[1]) == 1 and (not isinstance(after, (list, tuple)) or len(after) != 1):
+        if len(self.spec.items) == 1 and (not isinstance(after, (list, tuple)) or len(after) != 1):
             after = (after,)
         if isinstance(after, (list, tuple)) and not hasattr(after, "_fields"):
-            after = self.spec[0](after)  # a list for a tuple, and the other way round
+            after = self.spec.like(after)  # a list for a tuple, and the other way round
         leaves, spec = flatten(after)
         check_structure("while_loop", self.spec, spec)
         return leaves

@@ -1,4 +1,4 @@
-"""Gates: which arguments they take, what they return, and whose memory that is."""
+"""Fast calls: the arguments that they take, their results, and the owners of the memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad.compiler.backend import abi as t
-from staticgrad.compiler.execute.fastcall import Spec, _disjoint, gate
+from staticgrad.compiler.execute.fastcall import Spec, _disjoint, fast_call
 from staticgrad.compiler.execute.outputs import LARGE
 from staticgrad.operators import F
 from staticgrad.tracing.fast_call import tensors
@@ -25,11 +25,11 @@ BIG = LARGE // 4  # float32 elements of a result that is used again
 
 
 def opened(b: Bench, *fetches: Any, specs: list[Spec] | None = None, **options: Any) -> Any:
-    """(a gate of the plan, the plan), bound to the bench's variables."""
+    """(a fast call of the plan, the plan), bound to the bench's variables."""
     plan = b.plan(*fetches)
     plan.bind(b.store)
     given = [Spec(a.dtype, a.shape) for a in b.arrays] if specs is None else specs
-    return gate(plan.control, given, **options), plan
+    return fast_call(plan.control, given, **options), plan
 
 
 # arguments ----------------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_results(name: str):
     plan.bind(stores[1])
     assert bool(plan.simple and not plan.results.late) == native
     if native:
-        call = gate(plan.control, [Spec(a.dtype, a.shape) for a in b.arrays])
+        call = fast_call(plan.control, [Spec(a.dtype, a.shape) for a in b.arrays])
         for results, values in zip([call(*b.arrays) for _ in range(3)], expected, strict=True):
             assert type(results) is list
             for result, value in zip(results, values, strict=True):

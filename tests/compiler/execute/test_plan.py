@@ -17,7 +17,7 @@ import staticgrad as sg
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.backend.kernel_cache import Counters
 from staticgrad.compiler.execute import explain
-from staticgrad.compiler.execute.fast_path import direct
+from staticgrad.compiler.execute.fast_path import fast_path
 from staticgrad.compiler.execute.fastcall import Spec
 from staticgrad.compiler.execute.plan import Plan
 from staticgrad.compiler.runtime import loader, threads
@@ -273,7 +273,7 @@ def test_a_call_that_has_to_wait_draws_nothing():
         y = x * sg.rand(3)
         first = sess.run(y, {x: np.ones(3)})
         plan = sess.plan(y, {x: np.ones(3)})
-    call = direct(plan, [Spec(np.dtype(np.float32), (3,))])
+    call = fast_path(plan, [Spec(np.dtype(np.float32), (3,))])
     before = plan.builder.generator_state.copy()
     assert plan.alone(call, np.ones(3, np.float32)) is None
     assert (plan.builder.generator_state == before).all()
@@ -370,7 +370,7 @@ def test_profile_stays_in_range():
     assert any("written over cumsum" in note for note in plan.notes)
     [check] = [row for row in plan.rows if row.check]
     numbers = check.buffers[1][0]
-    others = [slot for slot in plan.builder.made if slot.kind == "arena" and slot.dtype == np.float32]
+    others = [slot for slot in plan.builder.stream.temporaries if slot.kind == "arena" and slot.dtype == np.float32]
     assert any(slot.offset < numbers.offset + numbers.nbytes <= slot.offset + slot.nbytes for slot in others)
     expected = plan.run(b.arrays, b.store)
     for _ in range(5):

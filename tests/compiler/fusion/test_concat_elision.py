@@ -59,7 +59,7 @@ IN_PLACE: dict[str, tuple[Build, list[str]]] = {
         lambda b: joined(1, b.feed(2, 3, 4) @ b.feed(2, 4, 9), b.feed(2, 5, 6) @ b.feed(6, 9)), ["gemm"] * 2),
     "rows of tables": (
         lambda b: joined(0, functional.embedding(b.feed(4, dtype=np.int64), b.feed(6, 3)), F.exp(b.feed(2, 3))),
-        ["check", "gather", "kernel"],
+        ["check", "routine", "kernel"],
     ),
     "a product reads it": (
         lambda b: [F.concatenate([F.tanh(b.feed(5, 9)), F.exp(b.feed(5, 11))], 1) @ b.feed(20, 3)],

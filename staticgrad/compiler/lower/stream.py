@@ -1,0 +1,58 @@
+"""The instruction stream of a plan while it grows: a program and the bodies of its loops and branches append to one stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..backend.abi import STATUS_WORDS
+from ..runtime import thread_pool
+from .instructions import Buffer, Instruction, LoopInstruction
+
+
+class InstructionStream:
+    """Instructions in the order in which they run, and the state that all bodies share."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.instructions: list[Instruction] = []
+        self.temporaries: list[Buffer] = []
+        """Buffers that get a place in the arena, unless they become results."""
+        self.loops: list[LoopInstruction] = []
+        self.stacks: dict[Buffer, np.ndarray] = {}
+        """Of each stack that grows: (address, capacity in bytes, items), in words that the driver writes."""
+        self.status = Buffer("fixed", (STATUS_WORDS,), np.dtype(np.int64))
+        self.landing = -1
+        """The number of the instruction where both ways of the latest branch meet. It can't become part of the instruction
+        before it, which one way skips."""
+        self.decisions: list[Any] = []
+        self.notes: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def add(self, instruction: Instruction) -> Instruction:
+        at = len(self.instructions)
+        for buffer, _ in instruction.buffers:
+            buffer.root.last = at
+        if instruction.chunks > 1:
+            instruction.pool = thread_pool.ensure(self.threads)
+        self.instructions.append(instruction)
+        return instruction
+
+    def temporary(self, shape: tuple[int, ...], dtype: np.dtype) -> Buffer:
+        at = len(self.instructions)
+        buffer = Buffer("arena", shape, dtype, at, at)
+        self.temporaries.append(buffer)
+        return buffer
+
+    def outlive(self, begin: int, mark: int) -> None:
+        """Buffers that instructions from `begin` on use live for all of them, except for temporaries from `mark` on: a loop
+        repeats these instructions."""
+        own = set(self.temporaries[mark:])
+        for instruction in self.instructions[begin:]:
+            for buffer, _ in instruction.buffers:
+                root = buffer.root
+                if root not in own:
+                    root.first, root.last = min(root.first, begin), max(root.last, len(self.instructions) - 1)

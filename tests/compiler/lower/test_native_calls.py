@@ -1,0 +1,69 @@
+"""Native calls of op records: their instructions, and where operands are copied first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from staticgrad.ir import REGISTRY, Clear, Copy, Gemm, Layout, Native, Node, Routine
+from staticgrad.operators import F, apply
+from tests.compiler.helpers import Bench
+
+
+def put(b: Bench, values: Any, rows: int, *shape: int) -> Any:
+    return apply(REGISTRY["put_add"], values, b.feed(rows, *shape), b.feed(value=np.array([2, 0, 2])), axis=0)
+
+
+def picked(b: Bench, table: Any) -> Any:
+    return apply(REGISTRY["pick"], table, b.feed(value=np.array([1, 0, 1])), axis=0)
+
+
+CASES: dict[str, tuple[Callable[[Bench], Any], list[str]]] = {
+    "rows as they lie": (lambda b: put(b, b.feed(3, 4), 5, 4), ["zero", "scatter_add"]),
+    "rows apart": (lambda b: put(b, b.feed(6, 4)[::2], 5, 4), ["zero", "scatter_add"]),
+    "one row, repeated": (lambda b: put(b, F.broadcast_to(b.feed(4), (3, 4)), 5, 4), ["zero", "scatter_add"]),
+    "rows of other axes": (lambda b: put(b, b.feed(4, 3).T, 5, 4), ["zero", "copy", "scatter_add"]),
+    "a table": (lambda b: picked(b, b.feed(2, 4)), ["gather"]),
+    "a transposed table": (lambda b: picked(b, b.feed(4, 2).T), ["copy", "gather"]),
+    "sums along an axis": (lambda b: F.cumsum(b.feed(3, 4), 1), ["cumsum"]),
+    "sums of a transposed operand": (lambda b: F.cumsum(b.feed(4, 3).T, 1), ["copy", "cumsum"]),
+    "rows added to a feed": (
+        lambda b: apply(REGISTRY["index_add"], b.feed(5, 4), b.feed(2, 4), b.feed(value=np.array([1, 1]))),
+        ["copy", "index_add"],
+    ),
+    "rows added to an intermediate value": (
+        lambda b: -apply(REGISTRY["index_add"], F.cumsum(b.feed(5, 4), 0), b.feed(2, 4), b.feed(value=np.array([1, 1]))),
+        ["cumsum", "index_add", "neg"],
+    ),
+    "a checked index": (lambda b: b.feed(5, 4)[b.feed(value=np.array([-1, 2]))], ["gather"]),
+    "joined operands": (lambda b: F.concatenate([b.feed(2, 3), b.feed(4, 3)], 0), ["copy", "copy"]),
+    "a product": (lambda b: F.matmul(b.feed(3, 4), b.feed(4, 2)), ["3x4x2"]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_instructions(name: str):
+    make, expected = CASES[name]
+    b = Bench()
+    fetch = make(b)
+    plan = b.check(fetch)
+    assert [row.name for row in plan.rows if not row.check] == expected, plan.explain()
+    assert not plan.host_calls
+
+
+def test_all_native_ops_hand_over_calls():
+    """No op is known to the lowering by its name."""
+    calls = Routine | Gemm | Copy | Clear
+    b = Bench()
+    nodes: list[Node] = [make(b).node for make, _ in CASES.values()]
+    seen = 0
+    for node in nodes:
+        if isinstance(node.op.emit, Native):
+            planned = node.op.emit.plan(node, [Layout.contiguous(i.type.shape) for i in node.inputs])
+            assert planned is not None
+            assert all(isinstance(call, calls) for call in planned)
+            seen += 1
+    assert seen > 5
