@@ -32,7 +32,7 @@ from .gathering import index_check
 from .rules import arithmetic, binary, boolean, compared, elementwise, floating, keep, numeric, unary, unbroadcast
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
-TINY = {dtype: float(np.finfo(dtype).tiny) for dtype in DTYPES if dtype.kind == "f"}
+TINY = {dtype: float(np.finfo(dtype.name).tiny) for dtype in DTYPES if dtype.kind == "f"}
 """The smallest normal numbers."""
 LN2 = math.log(2)
 MOST = int(np.iinfo(np.int64).max)

@@ -8,11 +8,11 @@
                | Load(pointer, index, dtype) | Scalar(name, operands) | Draw(name, ...)
                | Infix(operator, left, right) | Least(left, right)
 
-Op records contribute scalar operations by name (`ir.Pointwise.scalar`, `ir.Reduction.combine`); `parameters.py` and
+Op records contribute scalar operations by name (`ir.Pointwise.scalar`, `ir.Reduction.combine`); `operands.py` and
 `kernel_writer.py` build the loops, `rewrites.py` transforms them. A load whose index holds a loaded value is an indirect
 load. `printers.py` writes a kernel for Numba or as plain Python for a debugger, `cost.py` counts its arithmetic and bytes.
 
-`Infix` is the integer arithmetic of places and bounds; arithmetic of values is `Scalar`.
+`Infix` is arithmetic of places and bounds, and of float64 sums; arithmetic of other values is `Scalar`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from .loop_ir import ROW_I, TILE_L, Least, Loop, Name, Statement, assign, loop
+from .loop_ir import ROW_I, TILE_L, Expr, Least, Loop, Name, Statement, assign, loop
 
 
 def strip_mined(
@@ -35,7 +35,7 @@ def strip_mined(
     return loop(index, inner.start, inner.stop, [*named, *before, tile(strip), *after], step)
 
 
-def tiled(rows: Loop, size: Name) -> Loop:
+def tiled(rows: Loop, size: Expr) -> Loop:
     """A loop over rows as one over tiles of at most `size` rows. The body gets the first row `b` and the number of rows `n`."""
     count = assign("n", Least(size, rows.stop - Name("b")))
     return loop("b", rows.start, rows.stop, [count, *rows.body], size, rows.strip_of)

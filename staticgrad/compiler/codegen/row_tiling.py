@@ -1,4 +1,4 @@
-"""Kernels that walk tiles of rows, where what is computed once a row should be vectorised too.
+"""Kernels that walk tiles of rows, where what is computed once a row should be vectorized too.
 
 Row by row, the work per row is scalar code between two loops over the columns: an exp there costs as much as sixteen
 inside a loop. Here each phase of the row loop runs over a tile of rows before the next phase does (loop fission), and
@@ -6,13 +6,13 @@ values per row lie in small arrays meanwhile (scalar expansion):
 
     for b in range(<first row of the chunk>, <last>, block):
         n = min(block, ...)
-        for l in range(n): <row values of level 0>                      # vectorised over rows
+        for l in range(n): <row values of level 0>                      # vectorized over rows
         for l in range(n):
-            for j in range(columns): <full values of level 0, ...>      # vectorised over columns
+            for j in range(columns): <full values of level 0, ...>      # vectorized over columns
         for l in range(n): <row values of level 1>
         ...
 
-With few columns (10 classes) the inner loops are interchanged, so that they too are vectorised over rows.
+With few columns (10 classes) the inner loops are interchanged, so that they too are vectorized over rows.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class RowTiledWriter(KernelWriter):
     # phases ---------------------------------------------------------------------------------------------------------
 
     def _row_phase(self, level: int) -> list[Statement]:
-        """Values per row of one level, vectorised over the rows of the tile."""
+        """Values per row of one level, vectorized over the rows of the tile."""
         self.begin()
         body: list[Statement] = []
         for node in self.group.members:

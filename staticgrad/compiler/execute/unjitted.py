@@ -147,7 +147,7 @@ def _draws(op: OpDef) -> Callable[..., Any]:
 
     @cache
     def first(seed: int, draw: int, n: int, dtype: np.dtype) -> np.ndarray:
-        return op.eval(np.array([seed, draw]), shape=(n,), dtype=dtype, index=0)
+        return np.asarray(op.eval(np.array([seed, draw]), shape=(n,), dtype=dtype, index=0))
 
     def drawn(seed: int, draw: int, element: int, number: Number) -> Any:
         return first(int(seed), int(draw), 1 << int(element).bit_length(), number.dtype)[int(element)]
