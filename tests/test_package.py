@@ -227,7 +227,6 @@ def test_no_room_of_the_package_is_unlisted():
 CYCLES = [
     ["eager.backward", "eager.tensor"],  # Tensor.backward
     ["optim.optimizer", "optim.symbolic"],  # Optimizer.minimize in a graph
-    ["tracing.effects", "tracing.watch"],
 ]
 """Modules that import each other when they run: a method that is written in the other file."""
 

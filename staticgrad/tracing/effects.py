@@ -105,9 +105,7 @@ def put(holder: Any, name: str, value: Any) -> None:
     if isinstance(holder, type):
         setattr(holder, name, value)
     elif hasattr(type(holder), "named_modules") and holder._roles.get(name) is None and name != "training":
-        from .watch import _counted_class
-
-        if _counted_class(type(holder)):
+        if reads_own_attributes(type(holder)):
             setattr(holder, name, value)
         else:
             object.__setattr__(holder, name, value)
@@ -115,6 +113,11 @@ def put(holder: Any, name: str, value: Any) -> None:
         object.__setattr__(holder, name, value)
     else:
         setattr(holder, name, value)
+
+
+def reads_own_attributes(kind: type) -> bool:
+    """Whether a module's class is one of staticgrad's layers, or is derived from one: their own code reads their settings."""
+    return any(base.__module__.startswith("staticgrad.") and base.__name__ != "Module" for base in kind.__mro__)
 
 
 def snapshot(holder: Any) -> Any:

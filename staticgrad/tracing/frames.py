@@ -165,7 +165,7 @@ def _search(frame: FrameType, left: int, right: int, function: int) -> list[Plac
     return [Places(inner, WORD * functions[0], WORD * pairs[0])] if pairs and functions else []
 
 
-def watch(frame: FrameType, local: Any) -> Any:
+def trace_instructions(frame: FrameType, local: Any) -> Any:
     """Have `local` called before each instruction of a frame that begins."""
     frame.f_trace = local
     frame.f_trace_opcodes = True
@@ -195,7 +195,7 @@ def _agrees(at: Places) -> bool:
 
     before = sys.gettrace()
     sys._getframe().f_trace_opcodes = True
-    sys.settrace(lambda frame, event, arg: watch(frame, local) if frame.f_code is add.__code__ else None)
+    sys.settrace(lambda frame, event, arg: trace_instructions(frame, local) if frame.f_code is add.__code__ else None)
     try:
         add(left, right)
     finally:

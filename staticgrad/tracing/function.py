@@ -20,12 +20,12 @@ from ..operators import frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
 from .fast_call import FALLBACK
+from .observer.trace_observer import TraceObserver
 from .sharing import Place, Shared
 from .specialization import Specialization
 from .specialization import difference as entry_difference
 from .step_loop import loop
 from .tracer import Reached, Tracer
-from .watch import Watch
 
 OFTEN = 64
 """Traces after which a function warns that something in its key changes with every call."""
@@ -209,13 +209,13 @@ class CompiledFunction:
         """places: of arguments that share memory which the function writes."""
         why = self._why(call)
         moved = self.latest is not None and self.latest.moves(self.latest.reach.changed())
-        watch = Watch(self.name, [(self.name, self.fn), *call.reached()])
-        tracer = Tracer(self.name, watch.arrays, places, watch)
+        observer = TraceObserver(self.name, [(self.name, self.fn), *call.reached()])
+        tracer = Tracer(self.name, observer.arrays, places, observer)
         undo = tracer.undo
         try:
-            entry = tracer.active(functools.partial(self._entry, call, tracer, watch))
+            entry = tracer.active(functools.partial(self._entry, call, tracer, observer))
             tracer.close()
-            del tracer, watch  # before the compiler asks for memory
+            del tracer, observer  # before the compiler asks for memory
             entry.compile(call)
         except BaseException:
             for step in reversed(undo):
@@ -238,16 +238,16 @@ class CompiledFunction:
             self._forget()
         return entry
 
-    def _entry(self, call: Call, tracer: Tracer, watch: Watch) -> Specialization:
+    def _entry(self, call: Call, tracer: Tracer, observer: TraceObserver) -> Specialization:
         def traced() -> Any:
             args, kwargs = call.symbols(tracer)
-            watch.call(self.fn, (), {})
+            observer.call(self.fn)
             return self.fn(*args, **kwargs)
 
         try:
-            return Specialization(call, tracer, watch.active(traced), watch, self.numerics, self.passes)
+            return Specialization(call, tracer, observer.observe(traced), observer, self.numerics, self.passes)
         except BaseException:
-            watch.rewind()
+            observer.rewind()
             raise
 
     def _forget(self) -> None:

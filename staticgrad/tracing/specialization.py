@@ -22,11 +22,11 @@ from ..operators import Symbol, append
 from ..types import shape_text
 from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
+from .observer.trace_observer import TraceObserver
 from .outputs import Results
 from .sharing import bounds, check, pattern
 from .sparse_gradients import DeferredGradientBinding, recipe
 from .tracer import Tracer
-from .watch import Watch
 
 ndarray = np.ndarray
 GRAD = attrgetter("_grad")
@@ -81,7 +81,7 @@ class Specialization:
         call: Call,
         tracer: Tracer,
         result: Any,
-        watch: Watch,
+        observer: TraceObserver,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
     ):
@@ -105,9 +105,9 @@ class Specialization:
         """(number of an argument, which fetch is written to its memory, whether into its gradient)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.results = Results(result, self.numbers)
-        self.effects = watch.effects
+        self.effects = observer.effects
         for effect in self.effects:
-            effect.build = self.results.kept(effect.args, watch.old)
+            effect.build = self.results.kept(effect.args, observer.existed)
         self.results.seal()
         self.results._known.clear()
         self.fetches = list(self.results.fetches)
@@ -136,7 +136,7 @@ class Specialization:
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
         """Which arguments are row-major, where the trace relies on it."""
-        self.reach = watch.close()
+        self.reach = observer.close()
         self.specs = self._specs(call)
         self.short: Callable[[tuple[Any, ...]], Any] = fallback
         self.free = False

@@ -52,13 +52,15 @@ class Tracer:
     of arguments that share memory, by number.
     """
 
-    def __init__(self, name: str, arrays: Collection[int] = (), places: Mapping[int, Place] | None = None, watch: Any = None):
+    def __init__(
+        self, name: str, arrays: Collection[int] = (), places: Mapping[int, Place] | None = None, observer: Any = None
+    ):
         self.name = name
         self.places: Mapping[int, Place] = {} if places is None else places
         self.windows: list[Window] = []
         self.graph = Graph()
         self.arrays = arrays
-        self.watch = watch
+        self.observer = observer
         self.tracked: set[Node] = set()
         """Nodes that require grad."""
         self.leaves: dict[Node, Any] = {}
@@ -282,8 +284,8 @@ class Tracer:
         known = self.arrays and isinstance(x, np.ndarray) and (id(x) in self.arrays or id(x.base) in self.arrays)
         if known and x.flags.c_contiguous and x.dtype.isnative:
             return self._around(x, x)
-        if known and self.watch is not None:
-            self.watch.array(x)  # its values become a constant
+        if known and self.observer is not None:
+            self.observer.read_array(x)  # its values become a constant
         return x
 
     def _shape(self, x: Lost, enough: bool) -> Node:
