@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradientError, ShapeError
 from ..ir import Graph, Node, Region
 from ..operators import F, Symbol, append, apply, frontends, lines_of, state
 from ..ops.adjoint import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
-from ..types import shape_text
+from . import messages
+from .requests import check_seed
 
 NO_HOOKS: Mapping[Node, Callable[[Symbol], Symbol]] = MappingProxyType({})
 
@@ -38,12 +38,12 @@ def gradients(
         return Symbol(graph, node), [Symbol(graph, i) for i in node.inputs]
 
     saved = values if saved is None else saved
-    for y in ys:
+    for i, y in enumerate(ys):
         if y.dtype.kind != "f":
-            raise GradientError(f"gradients need floating ys, got {y.describe()}")
-    for x in xs:
+            raise messages.no_history(i, y.dtype)
+    for i, x in enumerate(xs):
         if x.dtype.kind != "f":
-            raise GradientError(f"gradients need floating xs, got {x.describe()}")
+            raise messages.not_differentiable(i, x)
     wanted = {x.node for x in xs}
     stops = {s.node for s in stop_gradients}
     cotangents = _seeds(ys, grad_ys)
@@ -107,13 +107,13 @@ def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, An
             if seed is None:
                 seed = F.broadcast_like(np.ones((), y.dtype), y) if y.shape else _constant(y, 1)
             else:
-                shape = tuple(np.shape(seed)) if not hasattr(seed, "shape") else seed.shape
-                if len(shape) != len(y.shape) or any(
-                    a != b and None not in (a, b) for a, b in zip(shape, y.shape, strict=True)
-                ):
-                    raise ShapeError(f"grad_ys[{i}] has shape {shape_text(shape)}, ys[{i}] has {shape_text(y.shape)}")
-                plain = isinstance(seed, (np.ndarray, np.generic)) or not hasattr(seed, "dtype")
-                seed = _constant(y, seed) if plain else F.astype(seed, y.dtype)
+                if isinstance(seed, (np.ndarray, np.generic)) or not hasattr(seed, "dtype"):
+                    seed = np.asarray(seed, y.dtype)
+                    check_seed(i, y, seed)
+                    seed = _constant(y, seed)
+                else:
+                    check_seed(i, y, seed)
+                    seed = F.astype(seed, y.dtype)
                 if not isinstance(seed, Symbol):
                     seed = F.broadcast_like(seed, y) if y.shape else _constant(y, 1) * seed
             cotangents[y.node] = joined(cotangents.get(y.node), seed)

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff import messages
+from ..autodiff.accumulation import adds_in_place, hooked
+from ..autodiff.requests import check_used, request
 from ..errors import AnomalyError
-from ..operators import F, as_array, frontends, listed, misuse, state
+from ..operators import F, as_array, frontends, listed, state
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
@@ -26,14 +29,13 @@ def backward(
     if frontends.tracing and state.tracer is not None:
         state.tracer.backward(tensors, gradients, retain_graph, create_graph, inputs)
         return
-    roots, seeds = _roots(tensors, gradients)
-    targets = None if inputs is None else _targets(inputs, "backward")
-    walk = BackwardEngine(roots, seeds, create_graph, targets)
-    walk.run(create_graph if retain_graph is None else retain_graph)
-    retained = [(tensor, g) for tensor, g in walk.retained if id(tensor) not in walk.found]
-    for tensor, g in (*walk.found.values(), *retained):
+    checked = request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph)
+    engine = BackwardEngine(checked.roots, checked.seeds, create_graph, checked.targets)
+    engine.run(checked.retain)
+    retained = [(tensor, g) for tensor, g in engine.retained if id(tensor) not in engine.found]
+    for tensor, g in (*engine.found.values(), *retained):
         if tensor._tracked:
-            _accumulate(tensor, g, walk)
+            _accumulate(tensor, g, engine)
 
 
 def grad(
@@ -51,60 +53,43 @@ def grad(
     """
     if frontends.tracing and state.tracer is not None:
         return state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
-    roots, seeds = _roots(outputs, grad_outputs)
-    targets = _targets(inputs, "grad")
-    walk = BackwardEngine(roots, seeds, create_graph, targets)
-    walk.run(create_graph if retain_graph is None else retain_graph)
-    result = []
-    for i, target in enumerate(targets):
-        found = walk.found.get(id(target))
-        if found is None and not allow_unused:
-            raise misuse.unused(i, target.shape)
-        result.append(None if found is None else walk.own(found[1]))
-    return tuple(result)
+    roots, seeds, targets, retain = request(
+        EAGER, "grad", outputs, grad_outputs, listed(inputs), retain_graph, create_graph
+    )
+    assert targets is not None
+    engine = BackwardEngine(roots, seeds, create_graph, targets)
+    engine.run(retain)
+    found = [engine.found.get(id(target)) for target in targets]
+    check_used(targets, found, allow_unused)
+    return tuple([None if pair is None else engine.own(pair[1]) for pair in found])
 
 
-def _targets(inputs: Any, function: str) -> list[Tensor]:
-    targets = listed(inputs)
-    if not targets:
-        raise misuse.no_inputs(function)
-    for target in targets:
-        if not isinstance(target, Tensor) or not target._tracked:
-            raise misuse.not_differentiable()
-    return targets
+class EagerMode:
+    """See `autodiff.requests.Mode`."""
+
+    scalar_roots = True
+
+    def tensor(self, x: Any) -> Tensor | None:
+        return x if isinstance(x, Tensor) else None
+
+    def requires_grad(self, x: Tensor) -> bool:
+        return x._tracked
+
+    def ones(self, root: Tensor) -> Tensor:
+        data = root._data
+        return wrap(np.ones(data.shape, data.dtype))
+
+    def seed(self, value: Any, root: Tensor) -> Tensor:
+        if isinstance(value, Tensor):
+            return value
+        as_array(value)  # refuses unsupported dtypes; the values are converted to the root's dtype in one step
+        return Tensor(np.asarray(value, root.dtype))
+
+    def cast(self, x: Any, dtype: np.dtype) -> Tensor:
+        return F.astype(x, dtype)
 
 
-def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
-    roots = listed(tensors)
-    given = [None] * len(roots) if gradients is None else listed(gradients)
-    if len(given) != len(roots):
-        raise misuse.other_number(len(roots), len(given))
-    seeds = []
-    for i, (root, seed) in enumerate(zip(roots, given, strict=True)):
-        if not isinstance(root, Tensor):
-            raise misuse.no_root(root)
-        if not root._tracked:
-            raise misuse.no_history(
-                i,
-                "make a leaf with requires_grad=True, and compute outside sg.no_grad()",
-                "results of a compiled function carry no tape: call backward() inside it",
-            )
-        if seed is None:
-            data = root._data
-            if data.size != 1:
-                raise misuse.not_scalar(root.shape)
-            seeds.append(wrap(np.ones(data.shape, data.dtype)))
-        else:
-            seeds.append(_seed(i, root, seed))
-    return roots, seeds
-
-
-def _seed(i: int, root: Tensor, seed: Any) -> Tensor:
-    if not isinstance(seed, Tensor):
-        as_array(seed)  # refuses what has no supported dtype; the values go straight to that of the root
-        seed = Tensor(np.asarray(seed, root.dtype))
-    misuse.check_seed(i, root, seed)
-    return seed if seed.dtype == root.dtype else F.astype(seed, root.dtype)
+EAGER = EagerMode()
 
 
 class BackwardEngine:
@@ -277,7 +262,7 @@ class BackwardEngine:
         if not isinstance(out, np.ndarray):
             return out
         if record.memory is not None and record.memory.changed > record.clock:
-            return Overwritten(f"the output of {record.name()}", out)
+            return Overwritten(messages.output_text(record.name()), out)
         return wrap(out, record) if self.create else out
 
     # hooks and ownership -----------------------------------------------------------------------------------------
@@ -293,12 +278,8 @@ class BackwardEngine:
                     continue
                 tensor = g if self.create else wrap(np.asarray(g))
                 self.taken.add(id(tensor._data))
-                replaced = hook(tensor)
-                if replaced is not None:
-                    if not isinstance(replaced, Tensor) or replaced.shape != tensor.shape:
-                        raise misuse.wrong_hook(tensor.shape, replaced)
-                    tensor = replaced if replaced.dtype == tensor.dtype else F.astype(replaced, tensor.dtype)
-                    self.taken.add(id(tensor._data))
+                tensor = hooked(EAGER, hook, tensor)
+                self.taken.add(id(tensor._data))
                 g = tensor if self.create else tensor._data
         finally:
             modes.now.arrays = around
@@ -351,15 +332,18 @@ def _check_nan(cotangent: Any, record: Record, position: int) -> None:
         )
 
 
-def _accumulate(leaf: Tensor, g: Any, walk: BackwardEngine) -> None:
-    """Add to `grad`. The first gradient is taken over when nobody else holds its memory, else copied."""
+def _accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
+    """Add to `grad`. The first gradient is stored itself where nobody else holds its memory, else a copy."""
     known = leaf._grad
     if known is None:
-        leaf._grad = walk.own(g)
-    elif walk.create or known._tracked or not known._data.flags.writeable:
-        leaf._grad = known + (g if walk.create else wrap(np.asarray(g)))
-    else:
+        leaf._grad = engine.own(g)
+    elif adds_in_place(known._tracked, engine.create) and known._data.flags.writeable:
         data = known._data
         data += g
         carry(data, data, np.asarray(g))
         touch(known)
+    else:
+        leaf._grad = known + (g if engine.create else wrap(np.asarray(g)))
+
+
+frontends.backward = backward

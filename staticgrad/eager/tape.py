@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import ArgumentError, GradientError, Where
+from ..autodiff import messages
+from ..errors import ArgumentError, Where
 from ..ir import OpDef
-from ..operators import misuse
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -185,7 +185,7 @@ class FreedTensor:
         return np.broadcast_to(np.zeros((), self.dtype), self.shape)
 
     def refuse(self) -> NoReturn:
-        raise GradientError(misuse.FREED)
+        raise messages.freed()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python and NumPy probe these
@@ -212,12 +212,12 @@ class Overwritten(FreedTensor):
         self.what = what
 
     def refuse(self) -> NoReturn:
-        raise misuse.modified(self.what)
+        raise messages.modified(self.what)
 
 
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
     """What stands for an operand of `record` that was changed after it was read."""
-    return Overwritten(misuse.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock))
+    return Overwritten(messages.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock))
 
 
 def changed(tensor: Any) -> int:

@@ -327,9 +327,7 @@ class Tensor(Operators):
         (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated. Raises
         GradientError, and leaves every `grad` as it was when it does.
         """
-        from .backward import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs)
+        frontends.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self) -> Tensor:
         """The same memory without the tape."""

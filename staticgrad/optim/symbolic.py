@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from ..eager import Tensor
 from ..errors import ArgumentError, GraphError
 from ..operators import Symbol
 from ..static.graphs import element
-from .groups import ParamGroup
-from .optimizer import Member, Optimizer
+from .groups import Member, ParamGroup
+
+if TYPE_CHECKING:
+    from .optimizer import Optimizer
 
 
 def compute_gradients(optimizer: Optimizer, loss: Symbol, var_list: Iterable[Any] | None) -> list[tuple[Any, Any]]:

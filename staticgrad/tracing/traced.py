@@ -193,7 +193,7 @@ for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: they 
         setattr(Traced, _name, _method)
 
 
-class Lost(Symbol):
+class LostValue(Symbol):
     """A value that eager mode would not have any more: it has a shape, and says why it has no value when asked.
 
     error: makes the exception.
@@ -270,3 +270,10 @@ class Alias(Traced):
     def records(self, value: Any) -> None:
         """It was changed, and has a tape of its own until its base is changed."""
         self._seen, self._fresh = self.base.node, value.node
+
+
+def memory_node(node: Node) -> Node:
+    """The node whose memory a view has in eager mode."""
+    while isinstance(node.op.emit, View) or node.op is stop_gradient_op:
+        node = node.inputs[0]
+    return node

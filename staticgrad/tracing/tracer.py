@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..autodiff.reverse import gradients
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
-from ..errors import GradientError, TraceError
-from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
-from ..operators import F, Symbol, append, flows, frontends, layout_of, listed, misuse, state
+from ..errors import TraceError
+from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
+from ..operators import F, append, flows, frontends, layout_of, misuse, state
 from ..ops.leaves import constant_of
-from ..ops.pointwise import stop_gradient_op
 from ..types import TensorType, check_unmasked, shape_text, type_of
+from . import traced_backward
 from .sharing import Member, Place, Window
-from .traced import Alias, Leaf, Lost, Traced
+from .traced import Alias, Leaf, LostValue, Traced, memory_node
 
 Result = TypeVar("Result")
 
@@ -206,7 +204,7 @@ class Tracer:
 
     def array(self, array: np.ndarray) -> Traced:
         """An array as a tensor: one from outside is read anew at every run."""
-        found = self._operand(array)
+        found = self.operand(array)
         return found if isinstance(found, Traced) else self.constant(found)
 
     def copied(self, x: Any, dtype: np.dtype | None, requires_grad: bool) -> Traced:
@@ -270,14 +268,16 @@ class Tracer:
 
     def apply(self, op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Traced:
         """Append an op. Eager operands enter as variables."""
-        operands = [self._shape(a, p in op.shape_only) if isinstance(a, Lost) else self._operand(a) for p, a in enumerate(args)]
+        operands = [
+            self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
+        ]
         first = len(self.graph.nodes)
         node = append(self.graph, op, operands, attrs).node
         if modes.now.grad:
             self.tracked.update(new for new in self.graph.nodes[first:] if flows(new, self.tracked.__contains__))
         return Traced(self, node)
 
-    def _operand(self, x: Any) -> Any:
+    def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
             return self.value(x)
         check_unmasked(x)
@@ -288,7 +288,7 @@ class Tracer:
             self.observer.read_array(x)  # its values become a constant
         return x
 
-    def _shape(self, x: Lost, enough: bool) -> Node:
+    def _shape(self, x: LostValue, enough: bool) -> Node:
         """The operand of an op that reads no more than the shape of a value that is gone."""
         return x.node if enough else x.operand()
 
@@ -304,7 +304,7 @@ class Tracer:
         """Raises TraceError for a view that would see an in-place change in eager mode, and does not here."""
         if not self.overwritten or self.differentiating:
             return
-        memory = _memory(x.node)
+        memory = memory_node(x.node)
         if memory is not x.node and memory in self.overwritten:
             self.refuse(
                 f"{x.describe()} is a view of a tensor that was changed in place after it was taken",
@@ -345,7 +345,7 @@ class Tracer:
 
     def version(self, x: Traced) -> int | None:
         """How often the memory of a value has been changed in place; None where that was done before the run, too."""
-        memory = _memory(x.node)
+        memory = memory_node(x.node)
         return None if memory.op.leaf in ("placeholder", "variable") else self.versions.get(memory, 0)
 
     def check_inplace(self, target: Any) -> None:
@@ -355,7 +355,7 @@ class Tracer:
             return
         if x.node in self.leaves:
             raise misuse.leaf_changed(view=False)
-        if x.is_view and _memory(x.node) in self.leaves:
+        if x.is_view and memory_node(x.node) in self.leaves:
             raise misuse.leaf_changed(view=True)
 
     def assign(self, target: Any, value: Any, name: str = "set") -> None:
@@ -366,9 +366,10 @@ class Tracer:
             raise misuse.read_only(name)
         if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
             raise misuse.read_only(name)
-        self._assign(x, value)
+        self.overwrite(x, value)
 
-    def _assign(self, x: Traced, value: Any, same_memory: bool = True) -> None:
+    def overwrite(self, x: Traced, value: Any, same_memory: bool = True) -> None:
+        """Give x another value, in its memory or in memory of its own. Raises TraceError where others share the memory."""
         aliases: list[Alias] = []
         while isinstance(x, Alias):
             aliases.append(x)
@@ -388,16 +389,16 @@ class Tracer:
             )
         shape = aliases[0].shape if aliases else x.shape
         made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
-        part = value = F.broadcast_to(F.astype(self._operand(value), x.dtype), shape)
+        part = value = F.broadcast_to(F.astype(self.operand(value), x.dtype), shape)
         for alias in aliases:
             value = alias.within(value)
         if detached or not same_memory:
             value = F.stop_gradient(value)
-        memory, count = _memory(x.node), self.version(x)
+        memory, count = memory_node(x.node), self.version(x)
         if same_memory:
             self.overwritten.add(memory)
-            self.overwritten.update(_memory(w.seen) for w in self.windows if w.base is x and w.seen is not None)
-            if made is not None and any(_memory(operand) is memory for operand in made.inputs):
+            self.overwritten.update(memory_node(w.seen) for w in self.windows if w.base is x and w.seen is not None)
+            if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
                 self.writers[made] = memory
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
         flows = recorded and x.node in self.tracked
@@ -434,7 +435,7 @@ class Tracer:
                 "pass a clone() of one of them",
             )
         if isinstance(target, Alias):
-            target.base = self.own(F.stop_gradient(self._operand(value)))
+            target.base = self.own(F.stop_gradient(self.operand(value)))
             return
         former = F.stop_gradient(target)
         self.cut.add(former.node)
@@ -442,7 +443,7 @@ class Tracer:
             alias = reference()
             if alias is not None and alias.base is target:
                 alias.base = former
-        self._assign(target, value, same_memory=False)
+        self.overwrite(target, value, same_memory=False)
 
     # gradients ----------------------------------------------------------------------------------------------------------
 
@@ -481,177 +482,10 @@ class Tracer:
 
     def backward(self, tensors: Any, seeds: Any, retain: bool | None, create: bool, inputs: Any) -> None:
         """`backward` of one or several roots. Raises GradientError; no gradient is changed when it does."""
-        roots = self._roots(tensors)
-        behind = self.graph.reaching([root.node for root in roots])
-        if inputs is None:
-            wanted = [(self.leaves[node], node) for node in behind if node in self.leaves]
-        else:
-            wanted = self._versions(self._inputs(inputs, "backward"), behind)
-        known = {node for _, node in wanted}
-        wanted += [(self.retained[node], node) for node in behind if node in self.retained and node not in known]
-        found = self._gradients(roots, seeds, behind, [node for _, node in wanted], create)
-        if not (create if retain is None else retain):
-            self._free(roots, behind, None if inputs is None else known)
-        for (key, _), g in zip(wanted, found, strict=True):
-            if g is not None:
-                self._accumulate(key, g, create)
-
-    def _accumulate(self, key: Any, g: Traced, create: bool) -> None:
-        """Add to `.grad`: in place, except for gradients that are recorded themselves."""
-        known = self.get_grad(key)
-        if known is None:
-            self.grads[id(key)] = key, g
-        elif create or known.requires_grad:
-            self.grads[id(key)] = key, known + g
-        else:
-            self._assign(self.value(known) if isinstance(known, Tensor) else known, known + g)
+        traced_backward.backward(self, tensors, seeds, retain, create, inputs)
 
     def grad(
-        self, outputs: Any, inputs: Any, grad_outputs: Any, retain: bool | None, create: bool, allow_unused: bool
+        self, outputs: Any, inputs: Any, seeds: Any, retain: bool | None, create: bool, allow_unused: bool
     ) -> tuple[Any, ...]:
         """`sg.grad` while tracing."""
-        roots = self._roots(outputs)
-        behind = self.graph.reaching([root.node for root in roots])
-        keys = self._inputs(inputs, "grad")
-        wanted = self._versions(keys, behind)
-        parts = self._gradients(roots, grad_outputs, behind, [node for _, node in wanted], create)
-        if not (create if retain is None else retain):
-            self._free(roots, behind, {node for _, node in wanted})
-        sums: dict[int, Any] = {}
-        with _recording(create):
-            for (key, _), g in zip(wanted, parts, strict=True):
-                if g is not None:
-                    sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
-        found = [sums.get(id(key)) for key, _ in keys]
-        for i, (key, _) in enumerate(keys):
-            if found[i] is None and not allow_unused:
-                raise misuse.unused(i, key.shape)
-        return tuple(found)
-
-    def _roots(self, tensors: Any) -> list[Traced]:
-        roots: list[Traced] = []
-        for i, x in enumerate(listed(tensors)):
-            if not isinstance(x, (Tensor, Traced)):
-                raise misuse.no_root(x)
-            root = self.value(x) if isinstance(x, Tensor) else x
-            if not root.requires_grad:
-                raise misuse.no_history(i, "nothing that requires grad was used to compute it inside this compiled function")
-            roots.append(root)
-        return roots
-
-    def _versions(self, inputs: Sequence[tuple[Any, Node]], behind: Sequence[Node]) -> list[tuple[Any, Node]]:
-        """With each leaf the nodes that it was before in-place changes: what read it then has a gradient for it, too."""
-        known = {node for _, node in inputs}
-        keys = {id(key) for key, node in inputs if node in self.leaves}
-        former = [(self.leaves[n], n) for n in behind if n in self.leaves and n not in known and id(self.leaves[n]) in keys]
-        return [*{(id(key), node): (key, node) for key, node in inputs}.values(), *former]
-
-    def _inputs(self, inputs: Any, function: str) -> list[tuple[Any, Node]]:
-        """(tensor, its node) for explicit inputs. Raises GradientError."""
-        wanted = []
-        for x in listed(inputs):
-            symbol = self.value(x) if isinstance(x, Tensor) else x
-            if not isinstance(symbol, Traced) or not symbol.requires_grad:
-                raise misuse.not_differentiable()
-            wanted.append((self.leaves.get(symbol.node, x), symbol.node))
-        if not wanted:
-            raise misuse.no_inputs(function)
-        return wanted
-
-    def _gradients(
-        self, roots: list[Traced], seeds: Any, behind: list[Node], wanted: list[Node], create: bool
-    ) -> list[Traced | None]:
-        """The gradient at each of `wanted`, hooks included; None where there is none."""
-        given = [None] * len(roots) if seeds is None else listed(seeds)
-        if len(given) != len(roots):
-            raise misuse.other_number(len(roots), len(given))
-        weights = [self._seed(i, root, seed) for i, (root, seed) in enumerate(zip(roots, given, strict=True))]
-        hooks = {node: self._hook(node) for node in behind if node in self.hooks or self._leaf_hooks(node)}
-        targets = [Symbol(self.graph, node) for node in (*wanted, *hooks)]
-        stops = [Symbol(self.graph, node) for node in behind if node not in self.tracked and node.op.vjp is not None]
-        saved = modes.now.grad, self.differentiating
-        modes.now.grad, self.differentiating = create, True
-        try:
-            found = gradients(roots, targets, weights, stops, hooks, self._saved)
-            return [None if g is None else self.own(g) for g in found[: len(wanted)]]
-        finally:
-            modes.now.grad, self.differentiating = saved
-
-    def _seed(self, i: int, root: Traced, seed: Any) -> Any:
-        if seed is None:
-            if any(d != 1 for d in root.shape):
-                raise misuse.not_scalar(root.shape)
-            return None
-        seed = self._operand(seed) if hasattr(seed, "shape") else np.asarray(seed, root.dtype)
-        misuse.check_seed(i, root, seed)
-        return seed
-
-    def _saved(self, node: Node) -> tuple[Symbol, list[Symbol]]:
-        """The result and the operands of an operation as its rules see them: without those that eager mode lost."""
-        operands = [self._kept(node, i, misuse.operand_text(i, node.op.grad_name)) for i in node.inputs]
-        return self._kept(node, node, f"the output of {node.op.grad_name}"), operands
-
-    def _kept(self, node: Node, value: Node, what: str) -> Symbol:
-        """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
-        if node in self.freed:
-            return Lost(self.graph, value, lambda: GradientError(misuse.FREED))
-        if self.overwritten and not (value is node and isinstance(node.op.emit, View)):
-            memory = _memory(value)
-            if memory in self.overwritten and self.writers.get(node) is not memory:
-                return Lost(self.graph, value, lambda: misuse.modified(what))
-        return Symbol(self.graph, value)
-
-    def _free(self, roots: list[Traced], behind: list[Node], wanted: set[Node] | None) -> None:
-        """Note that the saved values of the operations that a backward pass went by are gone. wanted: where it led; None:
-        to all leaves."""
-        leading = set(behind)
-        if wanted is not None:
-            leading = set()
-            for node in behind:
-                if node in wanted or flows(node, leading.__contains__):
-                    leading.add(node)
-        reached = {root.node for root in roots}
-        for node in reversed(behind):
-            if node in reached and node in leading and node in self.tracked and node not in self.leaves:
-                self.freed.add(node)
-                reached.update(i for p, i in enumerate(node.inputs) if node.op.vjp_for(p) is not None)
-
-    def _leaf_hooks(self, node: Node) -> list[Any]:
-        """Hooks of the eager tensor that a node stands for."""
-        key = self.leaves.get(node)
-        given = next((given for given, leaf in self.arguments if leaf is key), None) if isinstance(key, Leaf) else key
-        return list(given._hooks.values()) if isinstance(given, Tensor) and given._hooks else []
-
-    def _hook(self, node: Node) -> Callable[[Symbol], Symbol]:
-        """All hooks of a node as one function."""
-
-        def hooked(g: Symbol) -> Symbol:
-            inside, self.differentiating = self.differentiating, False
-            for hook in (*self.hooks.get(node, {}).values(), *self._leaf_hooks(node)):
-                replaced = hook(Traced(self, g.node))
-                if replaced is None:
-                    continue
-                if not isinstance(replaced, (Tensor, Traced)) or replaced.shape != g.shape:
-                    raise misuse.wrong_hook(g.shape, replaced)
-                g = F.astype(self._operand(replaced), g.dtype)
-            self.differentiating = inside
-            return g
-
-        return hooked
-
-
-@contextmanager
-def _recording(create: bool) -> Iterator[None]:
-    """Gradients are added as they were computed: recorded when they are to be differentiated."""
-    before, modes.now.grad = modes.now.grad, create
-    try:
-        yield
-    finally:
-        modes.now.grad = before
-
-
-def _memory(node: Node) -> Node:
-    """The node whose memory a view has in eager mode."""
-    while isinstance(node.op.emit, View) or node.op is stop_gradient_op:
-        node = node.inputs[0]
-    return node
+        return traced_backward.grad(self, outputs, inputs, seeds, retain, create, allow_unused)
