@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from ..errors import GradientError
 from ..operators import listed
 from ..types import Shape
 from . import messages
@@ -37,7 +38,8 @@ class Mode(Protocol[T]):
     def tensor(self, x: Any) -> T | None:
         """The mode's tensor for a user's object; None for an object that is no tensor of this mode."""
 
-    def requires_grad(self, x: T) -> bool: ...
+    def differentiable(self, x: Any) -> T | None:
+        """As `tensor`; None also for a tensor that gradients can't be taken of, or with respect to."""
 
     def ones(self, root: T) -> T | None:
         """The seed of a root that is given none; None where the backward pass itself begins with ones."""
@@ -74,13 +76,18 @@ def roots_of(mode: Mode[T], outputs: Any) -> list[T]:
     """The tensors to differentiate: one, or several in any iterable. Raises GradientError."""
     roots = []
     for i, x in enumerate(listed(outputs)):
-        root = mode.tensor(x)
+        root = mode.differentiable(x)
         if root is None:
-            raise messages.other_mode(x) if hasattr(x, "requires_grad") else messages.no_tensor(x)
-        if not mode.requires_grad(root):
-            raise messages.no_history(i, root.dtype)
+            raise _wrong_root(mode, i, x)
         roots.append(root)
     return roots
+
+
+def _wrong_root(mode: Mode[T], i: int, x: Any) -> GradientError:
+    tensor = mode.tensor(x)
+    if tensor is not None:
+        return messages.no_history(i, tensor.dtype)
+    return messages.other_mode(x) if hasattr(x, "requires_grad") else messages.no_tensor(x)
 
 
 def seeds_of(mode: Mode[T], roots: Sequence[T], given: Any) -> list[Any]:
@@ -123,8 +130,8 @@ def targets_of(mode: Mode[T], inputs: Any, function: str) -> list[T]:
         raise messages.no_inputs(function)
     targets = []
     for i, x in enumerate(given):
-        target = mode.tensor(x)
-        if target is None or not mode.requires_grad(target):
+        target = mode.differentiable(x)
+        if target is None:
             raise messages.not_differentiable(i, x)
         targets.append(target)
     return targets
@@ -133,6 +140,6 @@ def targets_of(mode: Mode[T], inputs: Any, function: str) -> list[T]:
 def check_used(targets: Sequence[Differentiable], found: Sequence[Any], allow_unused: bool) -> None:
     """Raises GradientError for a target that no root depends on, unless None is allowed to stand for its gradient."""
     if not allow_unused:
-        for i, (target, g) in enumerate(zip(targets, found, strict=True)):
+        for i, g in enumerate(found):
             if g is None:
-                raise messages.unused(i, target.shape)
+                raise messages.unused(i, targets[i].shape)

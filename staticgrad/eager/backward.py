@@ -11,7 +11,7 @@ from ..autodiff import messages
 from ..autodiff.accumulation import adds_in_place, hooked
 from ..autodiff.requests import check_used, request
 from ..errors import AnomalyError
-from ..operators import F, as_array, frontends, listed, state
+from ..operators import F, as_array, frontends, state
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
@@ -53,8 +53,9 @@ def grad(
     """
     if frontends.tracing and state.tracer is not None:
         return state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+    inputs = [None] if inputs is None else inputs
     roots, seeds, targets, retain = request(
-        EAGER, "grad", outputs, grad_outputs, listed(inputs), retain_graph, create_graph
+        EAGER, "grad", outputs, grad_outputs, inputs, retain_graph, create_graph
     )
     assert targets is not None
     engine = BackwardEngine(roots, seeds, create_graph, targets)
@@ -72,8 +73,8 @@ class EagerMode:
     def tensor(self, x: Any) -> Tensor | None:
         return x if isinstance(x, Tensor) else None
 
-    def requires_grad(self, x: Tensor) -> bool:
-        return x._tracked
+    def differentiable(self, x: Any) -> Tensor | None:
+        return x if isinstance(x, Tensor) and x._tracked else None
 
     def ones(self, root: Tensor) -> Tensor:
         data = root._data

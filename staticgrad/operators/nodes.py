@@ -74,6 +74,8 @@ def operand_of(graph: Graph, arg: Any, where: Where | None) -> Any:
 
 def listed(tensors: Any) -> list[Any]:
     """Several tensors, in any iterable, or one, as a list."""
+    if tensors.__class__ is list or tensors.__class__ is tuple:
+        return list(tensors)
     several = isinstance(tensors, Iterable) and not hasattr(tensors, "__array__") and not hasattr(tensors, "shape")
     return list(tensors) if several else [tensors]
 

@@ -25,8 +25,9 @@ class GraphMode:
     def tensor(self, x: Any) -> Symbol | None:
         return Symbol(x.graph, element(x.graph, x)) if isinstance(x, Symbol) else None
 
-    def requires_grad(self, x: Symbol) -> bool:
-        return x.dtype.kind == "f"
+    def differentiable(self, x: Any) -> Symbol | None:
+        tensor = self.tensor(x)
+        return tensor if tensor is not None and tensor.dtype.kind == "f" else None
 
     def ones(self, root: Symbol) -> None:
         return None

@@ -15,7 +15,7 @@ from ..autodiff.reverse import gradients
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..ir import Node, View
-from ..operators import F, Symbol, as_array, flows, listed
+from ..operators import F, Symbol, as_array, flows
 from .traced import Leaf, LostValue, Traced, memory_node
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ class TracedMode:
     def tensor(self, x: Any) -> Traced | None:
         return self.tracer.value(x) if isinstance(x, Tensor) else x if isinstance(x, Traced) else None
 
-    def requires_grad(self, x: Traced) -> bool:
-        return x.requires_grad
+    def differentiable(self, x: Any) -> Traced | None:
+        tensor = self.tensor(x)
+        return tensor if tensor is not None and tensor.requires_grad else None
 
     def ones(self, root: Traced) -> None:
         return None
@@ -78,7 +79,8 @@ def grad(
     allow_unused: bool,
 ) -> tuple[Any, ...]:
     """`sg.grad` while tracing. Raises GradientError."""
-    checked = request(TracedMode(tracer), "grad", outputs, seeds, listed(inputs), retain_graph, create_graph)
+    inputs = [None] if inputs is None else inputs
+    checked = request(TracedMode(tracer), "grad", outputs, seeds, inputs, retain_graph, create_graph)
     assert checked.targets is not None
     order = tracer.graph.reaching([root.node for root in checked.roots])
     wanted = _versions(tracer, checked.targets, order)

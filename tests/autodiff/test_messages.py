@@ -258,6 +258,7 @@ def test_eager_tensors_in_a_graph() -> None:
 
 
 def test_tensors_of_a_graph_on_the_tape() -> None:
-    with sg.Graph().as_default(), pytest.raises(sg.GradientError, match="^gradients need tensors of one mode, got <sg.Symbol"):
+    with sg.Graph().as_default():
         x = sg.placeholder(sg.float32, ())
-        sg.grad(x * 2, x)
+    with pytest.raises(sg.GradientError, match=r"^gradients need tensors of one mode, got <sg\.Symbol"):
+        sg.grad(x, x)
