@@ -52,7 +52,8 @@ def grad(
     `allow_unused`. Raises GradientError.
     """
     if frontends.tracing and state.tracer is not None:
-        return state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+        traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+        return traced
     inputs = [None] if inputs is None else inputs
     roots, seeds, targets, retain = request(
         EAGER, "grad", outputs, grad_outputs, inputs, retain_graph, create_graph
@@ -87,7 +88,8 @@ class EagerMode:
         return Tensor(np.asarray(value, root.dtype))
 
     def cast(self, x: Any, dtype: np.dtype) -> Tensor:
-        return F.astype(x, dtype)
+        tensor: Tensor = F.astype(x, dtype)
+        return tensor
 
 
 EAGER = EagerMode()

@@ -36,7 +36,8 @@ class GraphMode:
         return value if isinstance(value, (Symbol, Tensor)) else np.asarray(value, root.dtype)
 
     def cast(self, x: Any, dtype: np.dtype) -> Symbol:
-        return F.astype(x, dtype)
+        tensor: Symbol = F.astype(x, dtype)
+        return tensor
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -> list[Symbol | None]:

@@ -48,7 +48,8 @@ class TracedMode:
         return np.asarray(seed, root.dtype) if isinstance(seed, np.ndarray) else self.cast(seed, root.dtype)
 
     def cast(self, x: Any, dtype: np.dtype) -> Traced:
-        return F.astype(self.tracer.operand(x), dtype)
+        tensor: Traced = F.astype(self.tracer.operand(x), dtype)
+        return tensor
 
 
 def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:

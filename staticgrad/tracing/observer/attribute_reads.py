@@ -15,7 +15,7 @@ from ..guards import MISSING, static
 from .access_log import AccessLog
 from .class_reads import read_class_attribute, read_special_methods, read_super
 from .container_reads import read_contents
-from .python_types import has_python_getattribute, is_heap_type
+from .python_types import OBJECT, has_python_getattribute, is_heap_type
 
 
 def read_attribute(log: AccessLog, x: Any, name: str) -> None:
@@ -49,7 +49,7 @@ def read_attribute(log: AccessLog, x: Any, name: str) -> None:
         _read_of_array(log, x, name)
         return
     found = static(kind, name)
-    if kind.__getattribute__ is not object.__getattribute__:
+    if kind.__getattribute__ is not OBJECT.__getattribute__:
         how = static(kind, "__getattribute__")
         if isinstance(how, types.FunctionType):
             read_special_methods(log, x, "__getattribute__")

@@ -18,7 +18,7 @@ from .access_log import AccessLog
 from .attribute_reads import read_attribute
 from .container_reads import read_item, read_length
 from .protocol_reads import advance, iterate, read_subscript, result_of
-from .python_types import has_plain_hash, is_heap_type
+from .python_types import OBJECT, has_plain_hash, is_heap_type
 from .state_writes import set_attribute, set_item, set_plain_attribute
 
 
@@ -29,7 +29,7 @@ def call_getattr(log: AccessLog, x: Any, name: Any, *default: Any) -> Any:
 
 
 def call_setattr(log: AccessLog, x: Any, name: Any, value: Any) -> None:
-    if type(x).__setattr__ is object.__setattr__ or not isinstance(static(type(x), "__setattr__"), types.FunctionType):
+    if type(x).__setattr__ is OBJECT.__setattr__ or not isinstance(static(type(x), "__setattr__"), types.FunctionType):
         set_attribute(log, x, name, value)
     else:
         set_plain_attribute(log, x, name, value)

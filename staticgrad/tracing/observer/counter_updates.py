@@ -13,7 +13,7 @@ from ...operators import Symbol
 from ..frames import Code, Operands, Step
 from ..guards import MISSING, static
 from .access_log import AccessLog, key_of
-from .python_types import is_heap_type
+from .python_types import OBJECT, is_heap_type
 
 OPERATIONS = {"+=": operator.add, "-=": operator.sub, "*=": operator.mul}
 STORES = {
@@ -79,7 +79,7 @@ def is_plain_attribute(x: Any, name: str) -> bool:
     """Whether an object has the attribute in its own namespace or slots, so that reading and setting it runs no user code."""
     if not is_heap_type(type(x)) or isinstance(x, (type, types.ModuleType, Symbol, Tensor)):
         return isinstance(x, types.SimpleNamespace) and name in vars(x)
-    if type(x).__getattribute__ is not object.__getattribute__:
+    if type(x).__getattribute__ is not OBJECT.__getattribute__:
         return False
     if isinstance(static(type(x), "__setattr__"), types.FunctionType) and not hasattr(type(x), "named_modules"):
         return False

@@ -15,6 +15,8 @@ from ..plain import key as plain_key
 
 CONTAINERS = (list, dict, set, frozenset, tuple, collections.deque, bytearray, types.MappingProxyType)
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+OBJECT: Any = object
+"""Its methods are compared with those of other classes, which type checkers take to be never the same."""
 HEAP_TYPE = 1 << 9
 """CPython's Py_TPFLAGS_HEAPTYPE."""
 
@@ -30,7 +32,7 @@ def is_iterator(x: Any) -> bool:
 
 def has_plain_hash(key: Any) -> bool:
     """Whether looking a key up runs no user code."""
-    return not isinstance(plain_key(key), Same) or type(key).__hash__ in (object.__hash__, type.__hash__)
+    return not isinstance(plain_key(key), Same) or type(key).__hash__ in (OBJECT.__hash__, type.__hash__)
 
 
 def has_python_getattribute(x: Any) -> bool:
