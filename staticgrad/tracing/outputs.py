@@ -1,4 +1,4 @@
-"""Results put together again: what the user's function returned, around the values of a run."""
+"""Results put run_steps again: what the user's function returned, around the values of a run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
 
 
 class Results:
-    """The structure of a result, without what was traced. fetches: the traced tensors in it, each once, until the entry is
-    made; build: see `Build`; single: it is one tensor; flat: it is a tuple of tensors.
+    """The structure of a result, without its traced values. fetches: the traced tensors in it, each once, until the
+    specialization is made; build: see `Build`; single: it is one tensor; flat: it is a tuple of tensors.
 
     arguments: what was passed, by id of its placeholder; an argument that is returned comes back itself, as it does eagerly.
     """

@@ -24,7 +24,7 @@ ndarray = np.ndarray
 ADVICE = "pass a clone() of one of them, or one tensor of which the function takes the views that it needs"
 
 
-class Member(NamedTuple):
+class MemoryUse(NamedTuple):
     """Memory that a step reads or writes. key: the number of an argument, a tensor that the step reaches, or for a gradient
     (whose it is,), a number or a tensor."""
 
@@ -42,7 +42,7 @@ class Member(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an argument lies in its base. base: as `Member.key`; places: the positions of its elements among those of the
+    """Where an argument lies in its base. base: as `MemoryUse.key`; places: the positions of its elements among those of the
     base, None for the same elements; inside: which elements these are, None for all; taped: it is a view of the base on
     one tape; array: that of the base; label: of the base."""
 
@@ -54,14 +54,14 @@ class Place(NamedTuple):
     label: str
 
 
-class Shared(BaseException):
+class SharedMemory(BaseException):
     """Arguments share memory that the step writes: the trace begins again with `places`, by the arguments' numbers."""
 
     def __init__(self, places: Mapping[int, Place]):
         self.places = places
 
 
-class Window(Alias):
+class SharedView(Alias):
     """An argument as a part of the memory of another tensor: it sees changes of that, and changes of it change that.
 
     origin: its placeholder, of which elements outside the base are read.
@@ -153,7 +153,7 @@ def pattern(
     return tuple(found)
 
 
-def _pairs(members: Sequence[Member]) -> Iterator[tuple[int, int]]:
+def _pairs(members: Sequence[MemoryUse]) -> Iterator[tuple[int, int]]:
     """Of members that share memory which is changed, one of them an argument or the gradient of one."""
     for i, a in enumerate(members):
         if a.is_argument or (isinstance(a.key, tuple) and isinstance(a.key[0], int)):
@@ -162,8 +162,8 @@ def _pairs(members: Sequence[Member]) -> Iterator[tuple[int, int]]:
                     yield i, k
 
 
-def check(members: Sequence[Member], known: Mapping[int, Place]) -> None:
-    """Raises Shared for arguments that share memory which the step writes, when a trace can follow that; else TraceError.
+def check(members: Sequence[MemoryUse], known: Mapping[int, Place]) -> None:
+    """Raises SharedMemory for arguments that share memory which the step writes, when a trace can follow that; else TraceError.
 
     known: arguments that the trace takes for windows already.
     """
@@ -185,10 +185,10 @@ def check(members: Sequence[Member], known: Mapping[int, Place]) -> None:
                     raise _refused(ones)
     if known:
         raise _refused(ones)
-    raise Shared(found)
+    raise SharedMemory(found)
 
 
-def _base(ones: Sequence[Member]) -> Member:
+def _base(ones: Sequence[MemoryUse]) -> MemoryUse:
     """Of members that share memory, the one that the others are windows into."""
     reached = [one for one in ones if not one.is_argument]
     if reached:
@@ -198,14 +198,14 @@ def _base(ones: Sequence[Member]) -> Member:
             raise _refused(ones)
         return reached[0]
 
-    def order(one: Member) -> tuple[bool, bool, bool]:
+    def order(one: MemoryUse) -> tuple[bool, bool, bool]:
         holds = all(places_in(other.array, one.array)[1] is None for other in ones)
         return one.tensor is not None and one.tensor._tracked, holds, one.changed
 
     return max(ones, key=order)
 
 
-def _place(one: Member, base: Member, ones: Sequence[Member]) -> Place:
+def _place(one: MemoryUse, base: MemoryUse, ones: Sequence[MemoryUse]) -> Place:
     a, b = base.array, one.array
     if a.dtype != b.dtype or (one.tensor is not None and one.tensor._tracked):
         raise _refused(ones)
@@ -235,7 +235,7 @@ def places_in(part: ndarray, whole: ndarray) -> tuple[ndarray, ndarray | None]:
     return at, None if there.all() else there
 
 
-def _refused(ones: Sequence[Member]) -> TraceError:
+def _refused(ones: Sequence[MemoryUse]) -> TraceError:
     changed = next(one for one in ones if one.changed)
     other = next((one for one in ones if one is not changed and one.is_argument), ones[ones[0] is changed])
     return TraceError(

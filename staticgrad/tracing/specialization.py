@@ -25,7 +25,7 @@ from .fast_call import fallback, make_fast_call
 from .observer.trace_observer import TraceObserver
 from .outputs import Results
 from .sharing import bounds, check, pattern
-from .sparse_gradients import DeferredGradientBinding, recipe
+from .sparse_gradients import DeferredGradientBinding, sparse_gradient_of
 from .tracer import Tracer
 
 ndarray = np.ndarray
@@ -90,9 +90,9 @@ class Specialization:
         self.owners: list[Tensor] = []
         self.own_grads: list[Tensor | None] = []
         """Tensors whose `.grad` a run sets, and what it is after the run."""
-        self.homes: dict[int, GradientBinding | DeferredGradientBinding] = {}
+        self.bindings: dict[int, GradientBinding | DeferredGradientBinding] = {}
         """By the position in `owners`."""
-        self.entry_grads: list[tuple[Tensor, Cell | None]] = []
+        self.initial_grads: list[tuple[Tensor, Cell | None]] = []
         """Gradients that the step starts from, and the cells that they are bound to; None for none."""
         self.bare: set[int] = set()
         """Numbers of arguments that have gradients in the step and are arrays, which have no place for one; a tensor in their
@@ -116,11 +116,11 @@ class Specialization:
             tracer.check_view(fetch)
         self.assigns: list[tuple[Node, Any]] = []
         feeds = [leaf.origin for _, leaf in tracer.arguments]
-        feeds += self._entry_gradients(tracer)
+        feeds += self._bind_initial_gradients(tracer)
         self._final_gradients(tracer)
         self._changes(tracer)
         check(tracer.members(call.sources, call.array_labels()), tracer.places)
-        self.windowed = bool(tracer.places)
+        self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
@@ -136,9 +136,9 @@ class Specialization:
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
         """Which arguments are row-major, where the trace relies on it."""
-        self.reach = observer.close()
+        self.guards = observer.close()
         self.specs = self._specs(call)
-        self.short: Callable[[tuple[Any, ...]], Any] = fallback
+        self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
         self.free = False
         """The short way needs no lock: it reads what it relies on, runs in one native call, and changes nothing else."""
         self.changes = self.reads = -1
@@ -156,12 +156,12 @@ class Specialization:
         self.fetches.append(value)
         return len(self.fetches) - 1
 
-    def _entry_gradients(self, tracer: Tracer) -> list[Node]:
+    def _bind_initial_gradients(self, tracer: Tracer) -> list[Node]:
         """Bind or feed the gradients that the step reads at its start; returns the feeds."""
         feeds = []
-        for key, leaf in tracer.entry.values():
+        for key, leaf in tracer.initial_grads.values():
             if isinstance(key, Tensor):
-                self.entry_grads.append((key, None if leaf is None else leaf.origin.attrs["cell"]))
+                self.initial_grads.append((key, None if leaf is None else leaf.origin.attrs["cell"]))
                 if leaf is not None and leaf.changed:
                     self.assigns.append((leaf.origin, leaf))
             elif id(key) in self.numbers and not self._is_bare(tracer, key):
@@ -182,9 +182,9 @@ class Specialization:
         return True
 
     def _final_gradients(self, tracer: Tracer) -> None:
-        """What becomes of `.grad`: none, a tensor of the user, the one it was, or a home for a new one."""
+        """What becomes of `.grad`: none, a tensor of the user, the one it was, or a binding for a new one."""
         for key, value in tracer.grads.values():
-            if value is not None and value is tracer.entry.get(id(key), (None, None))[1]:
+            if value is not None and value is tracer.initial_grads.get(id(key), (None, None))[1]:
                 continue
             if not isinstance(key, Tensor):
                 if id(key) in self.numbers and not self._is_bare(tracer, key):
@@ -192,25 +192,25 @@ class Specialization:
             elif value is None or isinstance(value, Tensor):
                 self._has_grad(key, value)
             else:
-                self._home(tracer, key, value)
+                self._bind_gradient(tracer, key, value)
 
-    def _home(self, tracer: Tracer, key: Tensor, value: Any) -> None:
+    def _bind_gradient(self, tracer: Tracer, key: Tensor, value: Any) -> None:
         """A place for a gradient: for its parts where the step itself updates the rows that they name."""
         name = f"{key.name if key.name else 'tensor'}.grad"
-        how = recipe(value.node)
+        how = sparse_gradient_of(value.node)
         updated = id(key) in tracer.captured and tracer.captured[id(key)][1].changed
-        home: GradientBinding | DeferredGradientBinding
+        binding: GradientBinding | DeferredGradientBinding
         if how is None or not updated:
             tensor = wrap(np.zeros(key.shape, key.dtype))
-            home = GradientBinding(key, self._assigned(tracer, tensor, name, value))
+            binding = GradientBinding(key, self._assigned(tracer, tensor, name, value))
         else:
             cells = []
             for i, part in enumerate(how.parts):
                 place = wrap(np.zeros(part.type.shape, part.type.dtype))
                 cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part)))
-            home = DeferredGradientBinding(key, how, cells)
-            tensor = home.tensor
-        self.homes[len(self.owners)] = home
+            binding = DeferredGradientBinding(key, how, cells)
+            tensor = binding.tensor
+        self.bindings[len(self.owners)] = binding
         self._has_grad(key, tensor)
 
     def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any) -> Cell:
@@ -230,7 +230,7 @@ class Specialization:
     def _specs(self, call: Call) -> list[Spec] | None:
         """For the short way: what each argument has to be. None for arguments that take more."""
         parts = call.parts
-        if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.windowed:
+        if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.has_shared_views:
             return None
         if any(effect.build is not None for effect in self.effects):
             return None
@@ -253,14 +253,14 @@ class Specialization:
     def compile(self, call: Call) -> None:
         """Make the plan, and bind it. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
-        self.reach.freeze()
-        self.free = self.plan.atomic and not (self.written or self.owners or self.entry_grads or self.effects)
+        self.guards.freeze()
+        self.free = self.plan.atomic and not (self.written or self.owners or self.initial_grads or self.effects)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
 
     def _sharing(self, call: Call) -> tuple[Any, ...]:
         """How the arguments share memory that the step writes, with one another and with what it reads and writes."""
-        if not (self.changed_arguments or self.changed_grads or self.touched):
+        if not (self.changed_arguments or self.changed_grads or self.updated):
             return ()
         grads = [(call.given[n]._grad._data, n in self.changed_grads) for n, fed in self.given_grads if fed]
         mine = [(array, number in self.changed_arguments) for number, array in enumerate(call.sources)] + grads
@@ -293,7 +293,7 @@ class Specialization:
     def ready(self) -> bool:
         """Whether what the trace relied on is as it was; binds the plan anew where memory has moved."""
         changes = Structure.changes
-        if not (self.reach.current() if self.changes == changes else self.holds()):
+        if not (self.guards.current() if self.changes == changes else self.holds()):
             return False
         if not self.gradients_ready():
             return False
@@ -306,14 +306,14 @@ class Specialization:
         for hooks, keys in self.hooks:
             if tuple(hooks) != keys:
                 return False
-        return all(t._grad is (None if cell is None else cell.tensor) for t, cell in self.entry_grads)
+        return all(t._grad is (None if cell is None else cell.tensor) for t, cell in self.initial_grads)
 
     def gradients_ready(self) -> bool:
         """Whether hooks, and the gradients that the step starts from, are as they were; takes note of other tensors."""
         for hooks, keys in self.hooks:
             if tuple(hooks) != keys:
                 return False
-        for tensor, cell in self.entry_grads:
+        for tensor, cell in self.initial_grads:
             g = tensor._grad
             if cell is None:
                 if g is not None:
@@ -323,12 +323,12 @@ class Specialization:
                     return False
                 cell.tensor = g
                 self.changes = -1  # until it is bound
-                self.short = fallback
+                self.fast_call = fallback
         return True
 
     def holds(self) -> bool:
         """Whether names, structures and tensors are as they were."""
-        return [_fact(tensor) for tensor in self.captured] == self.facts and self.reach.holds()
+        return [_fact(tensor) for tensor in self.captured] == self.facts and self.guards.holds()
 
     def suits(self, given: Sequence[Any]) -> bool:
         """Whether the arguments are none of the tensors that the function reaches, have gradients or not as they had, and are
@@ -353,22 +353,22 @@ class Specialization:
         self.plan.alone(self.plan.bind, BUFFERS)
         written = [cell.tensor for cell in self.written]
         self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
-        homes = {id(cell.tensor) for home in self.homes.values() for cell in home.cells}
-        self.touched = [tensor for tensor in written if id(tensor) not in homes]
-        touched = set(map(id, self.touched))
-        more = [cell.tensor for cell in self.plan.builder.cells if id(cell.tensor) not in homes]
-        self.places = [(*bounds(t._data), t, id(t) in touched) for t in {id(t): t for t in [*self.touched, *more]}.values()]
+        bindings = {id(cell.tensor) for binding in self.bindings.values() for cell in binding.cells}
+        self.updated = [tensor for tensor in written if id(tensor) not in bindings]
+        updated = set(map(id, self.updated))
+        more = [cell.tensor for cell in self.plan.builder.cells if id(cell.tensor) not in bindings]
+        self.places = [(*bounds(t._data), t, id(t) in updated) for t in {id(t): t for t in [*self.updated, *more]}.values()]
         self.changes = changes
-        self.short = make_fast_call(self)
+        self.fast_call = make_fast_call(self)
 
     def _renew_held(self) -> None:
         """Give gradients that somebody holds to them, and the step others."""
         reads, renewed = Structure.reads, False
         try:
-            for at, home in self.homes.items():
-                if home.held():
+            for at, binding in self.bindings.items():
+                if binding.held():
                     renewed = True
-                    self.owners[at], self.own_grads[at] = home.holder, home.renew()
+                    self.owners[at], self.own_grads[at] = binding.holder, binding.renew()
         finally:
             if renewed:  # also those before one for which there was no memory
                 self.bind(self.changes)
@@ -401,7 +401,7 @@ class Specialization:
         after = {id(tensor): g for tensor, g in zip(self.owners, self.own_grads, strict=True)}
         same = all(
             after.get(id(tensor), None if cell is None else cell.tensor) is (None if cell is None else cell.tensor)
-            for tensor, cell in self.entry_grads
+            for tensor, cell in self.initial_grads
         )
         return same and self.specs is not None and not self.effects and Steps.suit(self.plan)
 
@@ -420,10 +420,10 @@ class Specialization:
 
     def finish(self) -> None:
         """Tell the tape what was written, and put the gradients where they belong."""
-        if self.touched:
+        if self.updated:
             now = tick()
             if now != self.clock + 1:  # records were made meanwhile, which may have read what was written now
-                for tensor in self.touched:
+                for tensor in self.updated:
                     now = touch(tensor)
             self.clock = now
         owners, grads = self.owners, self.own_grads
@@ -474,24 +474,24 @@ def _fact(tensor: Tensor) -> tuple[Any, ...]:
     return tensor._tracked, data.shape, data.dtype, data.flags.c_contiguous, data.flags.writeable, hooks
 
 
-def difference(entry: Specialization, given: Sequence[Any]) -> str:
-    """Why an entry for the same kinds of arguments, which came from `given`, did not do, in words."""
-    changed = entry.reach.difference()
+def difference(specialization: Specialization, given: Sequence[Any]) -> str:
+    """Why an specialization for the same kinds of arguments, which came from `given`, did not do, in words."""
+    changed = specialization.guards.difference()
     if changed is not None:
         return changed
     what = ("requires_grad", "shape", "dtype", "being in row-major order", "being writeable", "hooks")
-    for tensor, old in zip(entry.captured, entry.facts, strict=True):
+    for tensor, old in zip(specialization.captured, specialization.facts, strict=True):
         for name, a, b in zip(what, old, _fact(tensor), strict=True):
             if a != b:
                 label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
                 return f"{label}: {name} {b} instead of {a}" if name != "hooks" else f"{label} has other hooks"
-    if entry.grad_mode is not modes.now.grad:
+    if specialization.grad_mode is not modes.now.grad:
         return f"grad mode is {'on' if modes.now.grad else 'off'}"
-    for tensor, cell in entry.entry_grads:
+    for tensor, cell in specialization.initial_grads:
         if (tensor._grad is None) is not (cell is None):
             label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
             return f"{label} has {'a gradient' if cell is None else 'no gradient'} at the start"
-    if any(isinstance(given[number], Tensor) for number in entry.bare):
+    if any(isinstance(given[number], Tensor) for number in specialization.bare):
         return "a tensor instead of an array gets a gradient"
     return "the arguments have other gradients"
 

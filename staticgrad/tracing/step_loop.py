@@ -59,10 +59,10 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
     while len(ones) < count or not count:
         done = len(ones)
         first = [part[done] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
-        found = None if single else function.together(first, partial(_rows, arrays, done), done)
+        found = None if single else function.run_steps(first, partial(_rows, arrays, done), done)
         if found is not None:
-            entry, values, _ = found
-            rest = entry.results.build([wrap(value) for value in values], ())
+            specialization, values, _ = found
+            rest = specialization.results.build([wrap(value) for value in values], ())
             return stacked(ones, rest) if ones else rest
         if not count:
             raise ArgumentError("loop: a stack of no batches", "pass a list of batches: its results are a list")
@@ -70,10 +70,10 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
     return stacked(ones)
 
 
-def _rows(arrays: Sequence[np.ndarray], done: int, entry: Specialization) -> Feeds | None:
-    if any(entry.touches(array) for array in arrays):
+def _rows(arrays: Sequence[np.ndarray], done: int, specialization: Specialization) -> Feeds | None:
+    if any(specialization.touches(array) for array in arrays):
         return None
-    kept = [entry.apart(array) for array in arrays]
+    kept = [specialization.apart(array) for array in arrays]
     return np.stack([places(array)[done:] for array in kept], axis=1), False, kept
 
 
@@ -85,13 +85,13 @@ def _listed(function: CompiledFunction, batches: Iterable[Any]) -> list[Any]:
     for group in groups(batches, _arguments if isinstance(batches, Sequence) else _kept):
         at = 0
         while at < len(group):
-            found = function.together(group[at], partial(_probed, group[at:]), len(results))
+            found = function.run_steps(group[at], partial(_probed, group[at:]), len(results))
             if found is None:
                 results.append(_one(function, group[at], len(results)))
                 at += 1
             else:
-                entry, values, count = found
-                build = entry.results.build
+                specialization, values, count = found
+                build = specialization.results.build
                 results += [build([wrap(value[k, ...]) for value in values], ()) for k in range(count)]
                 at += count
     return results
@@ -109,14 +109,16 @@ def _kept(batch: Any) -> tuple[tuple[Any, ...], int]:
     return tuple([arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]), size
 
 
-def _probed(group: Sequence[tuple[Any, ...]], entry: Specialization) -> Feeds | None:
+def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) -> Feeds | None:
     """Of the batches, those at the start that fit the trace as they are; None for none."""
-    plan, specs = entry.plan, entry.specs
+    plan, specs = specialization.plan, specialization.specs
     assert specs is not None
     objects = np.zeros(max(len(plan.feeds), 1), np.int64)
     nothing = block(t.PLAN_BLOCK)  # a plan that only looks at its arguments
     nothing[t.OBJECTS] = address(objects)
-    look = gate(nothing, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(), container=tuple)
+    look = gate(
+        nothing, specs, apart=specialization.ranges, excluded=specialization.captured_ids, box=tensors(), container=tuple
+    )
     table = np.empty((len(group), len(plan.feeds)), np.int64)
     count = 0
     for args in group:
