@@ -218,7 +218,7 @@ class CompiledFunction:
         """Make a specialization. places: of arguments that share memory which the function writes."""
         why = self._why(call)
         moved = self.latest is not None and self.latest.moves(self.latest.guards.changed())
-        observer = TraceObserver(self.name, [(self.name, self.fn), *call.reached()])
+        observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
         tracer = Tracer(self.name, observer.arrays, places, observer)
         undo = tracer.undo
         try:

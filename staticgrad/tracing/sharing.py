@@ -1,7 +1,7 @@
-"""Arguments that share memory with one another, or with what the function reaches, where a step writes it.
+"""Arguments that share memory with one another, or with captured tensors, where a step writes that memory.
 
-A step takes its arguments for memory of their own. Where one of them is changed in place, or shares memory with a tensor
-that is, the trace begins again with one base and windows into it; such a trace suits calls that share memory in the same way.
+A step assumes that no two arguments share memory. Where one of them is changed in place, or shares memory with a tensor that
+is, the trace begins again with one base and views of it. Such a trace suits calls whose arguments share memory in the same way.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ADVICE = "pass a clone() of one of them, or one tensor of which the function tak
 
 
 class MemoryUse(NamedTuple):
-    """Memory that a step reads or writes. key: the number of an argument, a tensor that the step reaches, or for a gradient
-    (whose it is,), a number or a tensor."""
+    """Memory that a step reads or writes. key: the number of an argument, a captured tensor, or for a gradient (its owner,),
+    which is a number or a tensor."""
 
     array: ndarray
     key: Any
@@ -42,9 +42,9 @@ class MemoryUse(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an argument lies in its base. base: as `MemoryUse.key`; places: the positions of its elements among those of the
-    base, None for the same elements; inside: which elements these are, None for all; taped: it is a view of the base on
-    one tape; array: that of the base; label: of the base."""
+    """The position of an argument in its base. base: as `MemoryUse.key`; places: the positions of its elements among those of
+    the base, None for the same elements; inside: which of its elements the base has, None for all; taped: it is a view of
+    the base on the same tape; array, label: of the base."""
 
     base: Any
     places: ndarray | None
@@ -62,9 +62,9 @@ class SharedMemory(BaseException):
 
 
 class SharedView(Alias):
-    """An argument as a part of the memory of another tensor: it sees changes of that, and changes of it change that.
+    """An argument as a view of another tensor's memory: a change of either changes both.
 
-    origin: its placeholder, of which elements outside the base are read.
+    origin: its placeholder, from which elements outside the base are read.
     """
 
     __slots__ = ("origin", "place")
@@ -74,7 +74,7 @@ class SharedView(Alias):
         self.origin, self.place = origin, place
         super().__init__(tracer, base)
 
-    def look(self) -> Node:
+    def read_base(self) -> Node:
         value: Any = self.base if self.place.taped else F.stop_gradient(self.base)
         places = self.place.places
         if places is not None:
@@ -106,7 +106,7 @@ class SharedView(Alias):
         return not self.place.taped
 
 
-# who shares what ------------------------------------------------------------------------------------------------------
+# shared memory -------------------------------------------------------------------------------------------------------
 
 
 def bounds(array: ndarray) -> tuple[int, int]:
@@ -115,7 +115,7 @@ def bounds(array: ndarray) -> tuple[int, int]:
 
 
 def share(a: ndarray, b: ndarray) -> bool:
-    """Whether two arrays have a byte in common; True where that takes too long to find out."""
+    """Whether two arrays have a byte in common; True where the exact answer takes too long."""
     if not np.may_share_memory(a, b):
         return False
     try:
@@ -125,7 +125,7 @@ def share(a: ndarray, b: ndarray) -> bool:
 
 
 def relation(a: ndarray, b: ndarray) -> tuple[Any, ...]:
-    """How b lies in memory as seen from a."""
+    """The position of b in memory relative to a."""
     start = b.__array_interface__["data"][0] - a.__array_interface__["data"][0]
     return start, a.strides, b.strides
 
@@ -135,8 +135,8 @@ def pattern(
 ) -> tuple[Any, ...]:
     """How arrays of arguments share memory, as a value to compare; only where one of the two is written.
 
-    mine: (array, whether it is written), of the arguments and then of their gradients; given: the arguments; others: what the
-    step is bound to, as (first byte, last + 1, tensor, whether it is written).
+    mine: (array, whether it is written), of the arguments and then of their gradients; given: the arguments; others: (first
+    byte, last + 1, tensor, whether it is written) of the tensors that the step is bound to.
     """
     found: list[Any] = []
     for i, (a, written) in enumerate(mine):
@@ -154,7 +154,7 @@ def pattern(
 
 
 def _pairs(members: Sequence[MemoryUse]) -> Iterator[tuple[int, int]]:
-    """Of members that share memory which is changed, one of them an argument or the gradient of one."""
+    """Pairs of members that share memory which is changed, one of them an argument or the gradient of one."""
     for i, a in enumerate(members):
         if a.is_argument or (isinstance(a.key, tuple) and isinstance(a.key[0], int)):
             for k, b in enumerate(members):
@@ -165,7 +165,7 @@ def _pairs(members: Sequence[MemoryUse]) -> Iterator[tuple[int, int]]:
 def check(members: Sequence[MemoryUse], known: Mapping[int, Place]) -> None:
     """Raises SharedMemory for arguments that share memory which the step writes, when a trace can follow that; else TraceError.
 
-    known: arguments that the trace takes for windows already.
+    known: arguments that the trace takes for views already.
     """
     members = [member for member in members if not (member.is_argument and member.key in known)]
     groups: dict[int, set[int]] = {}
@@ -189,7 +189,7 @@ def check(members: Sequence[MemoryUse], known: Mapping[int, Place]) -> None:
 
 
 def _base(ones: Sequence[MemoryUse]) -> MemoryUse:
-    """Of members that share memory, the one that the others are windows into."""
+    """Of members that share memory, the one of which the others are views."""
     reached = [one for one in ones if not one.is_argument]
     if reached:
         owner = reached[0].key[0] if isinstance(reached[0].key, tuple) else None
@@ -219,15 +219,15 @@ def _place(one: MemoryUse, base: MemoryUse, ones: Sequence[MemoryUse]) -> Place:
 
 
 def _taped(one: Tensor | None, base: Tensor | None) -> bool:
-    """Whether a change of one that is recorded is recorded as a change of the other."""
+    """Whether a recorded change of one tensor is recorded as a change of the other."""
     if one is None or base is None or one._tracked or base._tracked:
         return False
     return one is base or one._base is base or (one._base is not None and one._base is base._base) or base._base is one
 
 
 def places_in(part: ndarray, whole: ndarray) -> tuple[ndarray, ndarray | None]:
-    """The positions of `part`'s elements among those of `whole` in row-major order, found by their addresses, and which of
-    them are there (any position stands for the others); None for all."""
+    """The positions of `part`'s elements among those of `whole` in row-major order, and which of them `whole` has, None for
+    all; the positions of the others are arbitrary. Both are found by the elements' addresses."""
     inside, outside = addresses(part), addresses(whole).reshape(-1)
     order = np.argsort(outside, kind="stable")
     at = order[np.minimum(np.searchsorted(outside, inside, sorter=order), outside.size - 1)]

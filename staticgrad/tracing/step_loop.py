@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .specialization import Specialization
 
 Feeds = tuple[np.ndarray, bool, Any]
-"""(per step the addresses of its arrays, whether they are ids of ndarrays, what has to be kept alive)"""
+"""(addresses of the arrays per step, whether they are ids of ndarrays, objects to keep alive)"""
 
 
 def loop(function: CompiledFunction, batches: Any) -> Any:
@@ -44,7 +44,7 @@ def loop(function: CompiledFunction, batches: Any) -> Any:
 
 
 def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
-    """Steps over the leading axis of the arrays; the results have one, too."""
+    """Steps over the leading axis of the arrays; the results have a leading axis, too."""
     counts = {part.shape[0] if part.ndim else -1 for part in parts}
     if len(counts) != 1 or -1 in counts:
         raise ArgumentError(
@@ -52,7 +52,7 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
             "pass a list of batches where each is of its own shape",
         )
     (count,) = counts
-    inside = frontends.tracing and state.tracer is not None  # of another function: its steps are a part of that trace
+    inside = frontends.tracing and state.tracer is not None  # another function's trace, which the steps become part of
     single = inside or any(isinstance(part, Tensor) and part._tracked for part in parts)
     arrays = [np.ascontiguousarray(as_array(part)) for part in parts] if not single else []
     ones: list[Any] = []
@@ -104,25 +104,25 @@ def _arguments(batch: Any) -> tuple[tuple[Any, ...], int]:
 
 
 def _kept(batch: Any) -> tuple[tuple[Any, ...], int]:
-    """The same, of what an iterator made, which may write its next batch into the same arrays before this one is used."""
+    """As `_arguments`, with copies: an iterator may write its next batch into the same arrays before this one is used."""
     args, size = _arguments(batch)
     return tuple([arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]), size
 
 
 def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) -> Feeds | None:
-    """Of the batches, those at the start that fit the trace as they are; None for none."""
+    """The feeds of the first batches, as far as they fit the trace without conversion; None for none."""
     plan, specs = specialization.plan, specialization.specs
     assert specs is not None
     objects = np.zeros(max(len(plan.feeds), 1), np.int64)
-    nothing = block(t.PLAN_BLOCK)  # a plan that only looks at its arguments
+    nothing = block(t.PLAN_BLOCK)  # a plan without instructions: the call only checks its arguments
     nothing[t.OBJECTS] = address(objects)
-    look = gate(
+    check_arguments = gate(
         nothing, specs, apart=specialization.ranges, excluded=specialization.captured_ids, box=tensors(), container=tuple
     )
     table = np.empty((len(group), len(plan.feeds)), np.int64)
     count = 0
     for args in group:
-        if look(*args) is None:
+        if check_arguments(*args) is None:
             break
         table[count] = objects[: len(plan.feeds)]
         count += 1
@@ -130,7 +130,7 @@ def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) ->
 
 
 def _one(function: CompiledFunction, args: Sequence[Any], step: int) -> Any:
-    """One step by itself. In a trace its results are values of their own: later steps may change what they are views of."""
+    """One step by itself. In a trace its results are copies of views: later steps may change the viewed memory."""
     try:
         result = function(*args)
     except StaticgradError as error:

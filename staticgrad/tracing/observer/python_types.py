@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..guards import static
-from ..plain import Same
+from ..plain import ByIdentity
 from ..plain import key as plain_key
 
 CONTAINERS = (list, dict, set, frozenset, tuple, collections.deque, bytearray, types.MappingProxyType)
@@ -32,7 +32,7 @@ def is_iterator(x: Any) -> bool:
 
 def has_plain_hash(key: Any) -> bool:
     """Whether looking a key up runs no user code."""
-    return not isinstance(plain_key(key), Same) or type(key).__hash__ in (OBJECT.__hash__, type.__hash__)
+    return not isinstance(plain_key(key), ByIdentity) or type(key).__hash__ in (OBJECT.__hash__, type.__hash__)
 
 
 def has_python_getattribute(x: Any) -> bool:
