@@ -1,4 +1,4 @@
-"""Symbolic reverse mode: appends the backward graph of `ys` with respect to `xs` to their own graph. It names no op."""
+"""Symbolic reverse mode: it appends the backward graph of `ys` with respect to `xs` to their graph. It names no op."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gradients(
 ) -> list[Symbol | None]:
     """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
 
-    Nothing flows past `stop_gradients`. hooks: by node, called with the whole cotangent of its value; the result takes its
+    Nothing flows past `stop_gradients`. hooks: by node, called with the complete cotangent of its value; the result takes its
     place. saved: (result, operands) of a node as its rules see them. Raises GradientError for a y or x that is not floating.
     """
     graph = ys[0].graph
@@ -80,20 +80,20 @@ def gradients(
     found = [cotangents.get(x.node) for x in xs]
     if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
         return found
-    behind = set(order)
-    crossed = [s for s in stop_gradients if s.node in behind and any(i in needed or i in wanted for i in s.node.inputs)]
+    visited = set(order)
+    crossed = [s for s in stop_gradients if s.node in visited and any(i in needed or i in wanted for i in s.node.inputs)]
     return _marked(found, list(map(Symbol, [graph] * len(seeds), seeds)), list(seeds.values()), xs, crossed)
 
 
 def _marked(
     found: Sequence[Any], ys: Sequence[Symbol], seeds: Sequence[Any], xs: Sequence[Symbol], stops: Sequence[Symbol]
 ) -> list[Any]:
-    """The cotangents with a note of what they were derived from; see `ops/adjoint.py`."""
-    there = [x for x, g in zip(xs, found, strict=True) if g is not None]
-    index = iter(range(len(there)))
+    """The cotangents, each with a record of its derivation; see `ops/adjoint.py`."""
+    reached = [x for x, g in zip(xs, found, strict=True) if g is not None]
+    index = iter(range(len(reached)))
     return [
         None if g is None else apply(
-            adjoint_op, g, *ys, *seeds, *there, *stops, ys=len(ys), xs=len(there), index=next(index)
+            adjoint_op, g, *ys, *seeds, *reached, *stops, ys=len(ys), xs=len(reached), index=next(index)
         )
         for g in found
     ]  # fmt: skip
@@ -127,7 +127,7 @@ def _constant(y: Symbol, value: Any) -> Symbol:
 def _between(
     graph: Graph, ys: list[Node], wanted: set[Node], stops: set[Node]
 ) -> tuple[set[Node], list[Node]]:
-    """Nodes through which a y depends smoothly on a wanted node, and all nodes behind the ys in order."""
+    """Nodes through which a y depends differentiably on a wanted node, and all ancestors of the ys in order."""
     order = graph.reaching(ys, stop=stops)
     needed: set[Node] = set()
     for node in order:

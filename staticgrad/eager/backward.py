@@ -98,9 +98,8 @@ EAGER = EagerMode()
 class BackwardEngine:
     """One backward pass.
 
-    Without `create` the rules compute on bare arrays, which costs a third of what tensors do; with it, on tensors, so
-    that the pass is recorded itself. `found` collects the cotangents of the leaves (or of `targets`) by id of the
-    tensor.
+    Without `create` the rules compute on bare arrays, at a third of the cost of tensors. With it they compute on tensors, so
+    that the pass itself is recorded. `found` collects the cotangents of the leaves (or of `targets`) by id of the tensor.
     """
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
@@ -112,18 +111,18 @@ class BackwardEngine:
         self.retained: list[tuple[Tensor, Any]] = []
         self.cotangents: dict[Record, Any] = {}
         self.heap: list[tuple[int, Record]] = []
-        self.own_sums: set[Any] = set()
-        """Records, and ids of leaves, whose cotangent so far is an array that this walk made and nobody else has."""
-        self.partial_sums: set[Any] = set()
-        """Those to which parts have been added."""
+        self.owned: set[Any] = set()
+        """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
+        self.summed: set[Any] = set()
+        """Records, and ids of leaves, to whose cotangent parts have been added in place."""
         self.taken = {id(seed._data) for seed in seeds}
-        """Ids of arrays that somebody else may hold: seeds, what hooks saw, gradients given away."""
+        """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
         self.wanted: dict[int, Tensor] | None = None
         self.needed: set[Record] = set()
         if targets is not None:
             self.wanted = {id(t): t for t in targets}
             self.wanted_records = {t._record: t for t in targets if t._record is not None}
-            self.needed = self._leading_to_targets()
+            self.needed = self._records_to_targets()
 
     def run(self, retain: bool) -> None:
         """Raises GradientError; the tape is as it was when it does."""
@@ -135,9 +134,9 @@ class BackwardEngine:
                 for root, seed in zip(self.roots, self.seeds, strict=True):
                     g = seed if self.create else seed._data
                     if root._record is None:
-                        self._reach_leaf(root, g)
+                        self._add_at_leaf(root, g)
                     elif self.wanted is None or root._record in self.needed or root._record in self.wanted_records:
-                        self._reach(root._record, g)
+                        self._add_at_record(root._record, g)
                 while self.heap:
                     record = heappop(self.heap)[1]
                     self._visit(record, self.cotangents.pop(record))
@@ -151,37 +150,37 @@ class BackwardEngine:
             for record in done:
                 record.free()
 
-    def _reach(self, record: Record, g: Any) -> None:
+    def _add_at_record(self, record: Record, g: Any) -> None:
         """Add to the cotangent of a record's result."""
         known = self.cotangents.get(record)
         if known is None:
             self.cotangents[record] = g
-            heappush(self.heap, (-record.clock, record))  # all that read it are younger: they come first
+            heappush(self.heap, (-record.clock, record))  # the records that read it are younger, so they come first
         else:
             self.cotangents[record] = known + g
-            self.own_sums.add(record)
+            self.owned.add(record)
 
-    def _reach_leaf(self, leaf: Tensor, g: Any) -> None:
+    def _add_at_leaf(self, leaf: Tensor, g: Any) -> None:
         if self.wanted is None or id(leaf) in self.wanted:
             known = self.found.get(id(leaf))
             self.found[id(leaf)] = (leaf, g if known is None else self._sum(known[1], g))
             if known is not None:
-                self.own_sums.add(id(leaf))
+                self.owned.add(id(leaf))
 
-    def _added(self, record: Record, maker: Record | None, leaf: Any, g: Any) -> bool:
-        """Adds a cotangent that is 0 but for a part where it belongs: what many parts of one tensor bring costs no more than
-        the parts have. Returns whether that is done."""
+    def _add_part(self, record: Record, maker: Record | None, leaf: Any, g: Any) -> bool:
+        """Add a cotangent that is 0 except for a part, in place: the cost of many parts of one tensor is that of the parts.
+        Returns whether that was possible."""
         assert record.op.vjp_add is not None
         known = self.cotangents.get(maker) if maker is not None else self.found.get(id(leaf), (leaf, None))[1]
         key = id(leaf) if maker is None else maker
         if known is None:
-            self.own_sums.add(key)  # the rule makes a new array
+            self.owned.add(key)  # the rule makes a new array
             return False
-        if key not in self.own_sums or known.__class__ is not np.ndarray or rows_of(known) is not None:
+        if key not in self.owned or known.__class__ is not np.ndarray or rows_of(known) is not None:
             return False
-        if key not in self.partial_sums:
-            self.partial_sums.add(key)
-            known += 0.0  # the zeros around a part would make a sum of -0.0 a 0.0
+        if key not in self.summed:
+            self.summed.add(key)
+            known += 0.0  # adding the zeros around a part would turn -0.0 into 0.0
         record.op.vjp_add(known, g, record)
         return True
 
@@ -189,7 +188,7 @@ class BackwardEngine:
         return a + b if self.create else carry(a + b, a, b)
 
     def _visit(self, record: Record, g: Any) -> None:
-        """One record's cotangent, passed on to its operands."""
+        """Pass a record's cotangent on to its operands."""
         if record.hooks:
             g = self._hooked(record.hooks, g)
         if self.wanted is not None:
@@ -216,7 +215,7 @@ class BackwardEngine:
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
                 continue
-            if adds and self._added(record, maker, leaf, g):
+            if adds and self._add_part(record, maker, leaf, g):
                 continue
             if operands is None:
                 out = self._saved_out(record)
@@ -228,34 +227,34 @@ class BackwardEngine:
             if self.anomaly:
                 _check_nan(cotangent, record, position)
             if maker is not None:
-                self._reach(maker, cotangent)
+                self._add_at_record(maker, cotangent)
             else:
-                self._reach_leaf(leaf, cotangent)
+                self._add_at_leaf(leaf, cotangent)
 
     def _visit_all(self, record: Record, g: Any) -> None:
-        """The same for an op that gives the cotangents of all operands at once."""
-        ways: list[tuple[Record | None, Any] | None] = []
+        """As `_visit`, for an op that computes the cotangents of all operands at once."""
+        edges: list[tuple[Record | None, Any] | None] = []
         for tensor in record.inputs:
             maker, leaf = edge(tensor, record.clock) if tensor._tracked or tensor._history else (None, None)
             leads = (maker is not None or leaf is not None) and (self.wanted is None or self._leads(maker, leaf))
-            ways.append((maker, leaf) if leads else None)
-        wanted = [way is not None for way in ways]
+            edges.append((maker, leaf) if leads else None)
+        wanted = [found is not None for found in edges]
         if not any(wanted):
             return
         assert record.op.vjp_all is not None
         together = record.op.vjp_all(g, record, wanted, *(self._saved(t, record) for t in record.inputs))
-        for position, (way, cotangent) in enumerate(zip(ways, together, strict=True)):
-            if way is None or cotangent is None:
+        for position, (found, cotangent) in enumerate(zip(edges, together, strict=True)):
+            if found is None or cotangent is None:
                 continue
             if self.anomaly:
                 _check_nan(cotangent, record, position)
-            if way[0] is not None:
-                self._reach(way[0], cotangent)
+            if found[0] is not None:
+                self._add_at_record(found[0], cotangent)
             else:
-                self._reach_leaf(way[1], cotangent)
+                self._add_at_leaf(found[1], cotangent)
 
     def _saved(self, tensor: Any, record: Record) -> Any:
-        """An operand for a rule: the value itself, or a ghost when it is gone."""
+        """An operand for a rule: the value itself, or a freed tensor where it was overwritten."""
         if changed(tensor) > record.clock:
             return overwritten_operand(tensor, record)
         return tensor if self.create else tensor._data
@@ -290,7 +289,7 @@ class BackwardEngine:
         return g
 
     def own(self, g: Any) -> Tensor:
-        """A found cotangent as a tensor whose memory nobody else holds (a recorded one is given as it is)."""
+        """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
         if self.create:
             return g
         data = np.asarray(g)
@@ -302,14 +301,14 @@ class BackwardEngine:
     # targets -----------------------------------------------------------------------------------------------------
 
     def _leads(self, maker: Record | None, leaf: Any) -> bool:
-        """Whether a wanted tensor lies this way."""
+        """Whether a target lies on this edge."""
         assert self.wanted is not None
         if maker is None:
             return id(leaf) in self.wanted
         return maker in self.needed or maker in self.wanted_records
 
-    def _leading_to_targets(self) -> set[Record]:
-        """The records on a path from the roots to a wanted tensor, its own excluded."""
+    def _records_to_targets(self) -> set[Record]:
+        """The records on a path from the roots to a target, the target's own record excluded."""
         stack = [root._record for root in self.roots if root._record is not None]
         seen = set(stack)
         while stack:

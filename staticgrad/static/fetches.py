@@ -1,4 +1,4 @@
-"""The structure of what is fetched: taken apart into tensors, and put together again around their values."""
+"""The structure of fetches: flattened into tensors, and rebuilt around their values."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..operators import Symbol
 
 
 def flatten(fetches: Any, leaves: list[Any]) -> Hashable:
-    """Append what is not a list, tuple (named or not) or mapping to `leaves`, in order; return the structure around it.
+    """Append the leaves of nested lists, tuples (named or not) and mappings to `leaves`, in order; return the structure.
 
-    A structure is None for a leaf, else (class, structures of the items); for a mapping (class, structures, keys, what
-    makes the items of a defaultdict). As in TensorFlow 1, tuples, named tuples, attrs classes and mappings come back as what
-    they are, subclasses of list as lists.
+    A structure is None for a leaf, else (class, structures of the items); for a mapping (class, structures, keys, default
+    factory of a defaultdict). As in TensorFlow 1, tuples, named tuples, attrs classes and mappings keep their class, and
+    subclasses of list become lists.
     """
-    if isinstance(fetches, Symbol):  # most are: no further question
+    if isinstance(fetches, Symbol):  # the common case
         leaves.append(fetches)
         return None
     if isinstance(fetches, tuple):
@@ -34,7 +34,7 @@ def flatten(fetches: Any, leaves: list[Any]) -> Hashable:
 
 
 def is_flat(structure: Any) -> bool:
-    """A single leaf, or one list or tuple of leaves."""
+    """Whether a structure is a single leaf, or one list or tuple of leaves."""
     return structure is None or (len(structure) == 2 and not any(structure[1]))
 
 
@@ -43,7 +43,7 @@ def rebuilder(structure: Any) -> Callable[[list[Any]], Any]:
     if structure is None:
         return _only
     if is_flat(structure) and structure[0] is list:
-        return _same
+        return _values
     if is_flat(structure) and structure[0] is tuple:
         return tuple
     return lambda values: _rebuild(structure, iter(values))
@@ -53,7 +53,7 @@ def _only(values: list[Any]) -> Any:
     return values[0]
 
 
-def _same(values: list[Any]) -> Any:
+def _values(values: list[Any]) -> Any:
     return values
 
 

@@ -1,4 +1,4 @@
-"""Tensors that come from outside: placeholders and constants."""
+"""Inputs of a graph: placeholders and constants."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
 
 def frozen(array: np.ndarray) -> dict[str, Any]:
-    """The attributes of a constant that later changes of `array` can't reach."""
+    """The attributes of a constant: a copy, which later changes of `array` don't affect."""
     copy = array.copy()
     copy.flags.writeable = False
     return constant_of(copy)

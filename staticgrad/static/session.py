@@ -19,7 +19,7 @@ from .prepared_run import Runner, Step, Values
 from .run_many import run_steps
 
 SHORTCUTS = 4096
-"""Structures of fetches that a session remembers before it starts over (the programs behind them stay)."""
+"""Structures of fetches that a session remembers before it clears them (their programs stay)."""
 
 
 class Session:
@@ -188,7 +188,7 @@ class Session:
             defaults.sessions.pop()
 
     def close(self) -> None:
-        """Give up the values of the variables. What uses the session later raises GraphError."""
+        """Drop the values of the variables. Later uses of the session raise GraphError."""
         with self._values.lock:
             self._values.closed = True
             self._values.store.clear()

@@ -101,7 +101,7 @@ def count(holder: Any, where: tuple[str, Any], args: Sequence[Any]) -> None:
 
 
 def put(holder: Any, name: str, value: Any) -> None:
-    """Set an attribute as the user's statement does. A module counts the change only where its own code may read the attribute."""
+    """Set an attribute as the user's statement does. A module counts it only where its own code may read it."""
     if isinstance(holder, type):
         setattr(holder, name, value)
     elif hasattr(type(holder), "named_modules") and holder._roles.get(name) is None and name != "training":

@@ -196,8 +196,8 @@ class CompiledFunction:
     def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
         """Run steps of the specialization for `args` in native calls: (specialization, stacked fetches, number of steps).
 
-        source(specialization): the addresses of the steps' arrays, or None. before: number of steps already done. Returns None,
-        with nothing done, where steps have to run one by one.
+        source(specialization): the addresses of the steps' arrays, or None. before: number of steps already done. Returns
+        None, with nothing done, where steps have to run one by one.
         """
         if (frontends.tracing and state.tracer is not None) or modes.now.anomaly:
             return None

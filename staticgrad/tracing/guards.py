@@ -1,8 +1,8 @@
 """Guards: conditions on Python's state under which a trace is valid.
 
-A `Read` is one access to one object: an attribute, an item, a variable, a length. A trace is valid as long as each of them gives
-the same value. Together they are one generated expression, which every call evaluates: mostly `holder.name is value`. Modules
-and optimizers count changes of their members and settings in `Structure`; these are compared when the count has changed.
+A `Read` is one access to one object: an attribute, an item, a variable, a length. A trace is valid as long as each of them
+gives the same value. Together they form one generated expression, which every call evaluates: mostly `holder.name is value`.
+Modules and optimizers count changes of their members and settings in `Structure`; these are compared when the count changed.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class Guards:
                     yield full, fact
 
     def current(self) -> bool:
-        """Whether every read gives the same object. Other objects of equal value are accepted, and take the place of the old."""
+        """Whether every read gives the same object. Other objects of equal value are accepted and remembered."""
         try:
             if self._check():
                 return True

@@ -1,4 +1,4 @@
-"""Results put run_steps again: what the user's function returned, around the values of a run."""
+"""The results of a run, in the structure that the user's function returned."""
 
 from __future__ import annotations
 

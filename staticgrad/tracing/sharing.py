@@ -1,7 +1,7 @@
 """Arguments that share memory with one another, or with captured tensors, where a step writes that memory.
 
 A step assumes that no two arguments share memory. Where one of them is changed in place, or shares memory with a tensor that
-is, the trace begins again with one base and views of it. Such a trace suits calls whose arguments share memory in the same way.
+is, the trace begins again with one base and views of it. Such a trace suits calls whose arguments share memory as these do.
 """
 
 from __future__ import annotations

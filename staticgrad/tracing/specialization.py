@@ -331,8 +331,8 @@ class Specialization:
         return [_fact(tensor) for tensor in self.captured] == self.facts and self.guards.holds()
 
     def suits(self, given: Sequence[Any]) -> bool:
-        """Whether no argument is a captured tensor, each has a gradient or not as in the trace, and is an array where the trace
-        depends on it."""
+        """Whether no argument is a captured tensor, each has a gradient or not as in the trace, and is an array where the
+        trace depends on it."""
         for x in given:
             if id(x) in self.captured_ids:
                 return False

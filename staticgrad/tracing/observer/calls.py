@@ -1,4 +1,4 @@
-"""Calls: the state that a callee reads or writes, as its arguments show. Frames of Python functions are observed themselves."""
+"""Calls: the state that a callee reads or writes, by its arguments. Frames of Python functions are observed themselves."""
 
 from __future__ import annotations
 

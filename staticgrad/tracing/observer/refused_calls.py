@@ -56,7 +56,7 @@ def refuse_clock(log: AccessLog, what: str) -> NoReturn:
 
 
 def check_allowed(log: AccessLog, fn: Any, name: str, module: Any, first: Any, args: tuple[Any, ...]) -> None:
-    """Raises TraceError for a native function that a trace can't contain. first: its first argument, or what it is bound to."""
+    """Raises TraceError for a native function that a trace can't contain. first: its first argument or `__self__`."""
     kind = type(first)
     home = kind.__module__
     if (home.startswith("numpy.random") or home in ("random", "_random")) and not log.ages.is_new(first):
