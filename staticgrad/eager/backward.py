@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -88,8 +88,7 @@ class EagerMode:
         return Tensor(np.asarray(value, root.dtype))
 
     def cast(self, x: Any, dtype: np.dtype) -> Tensor:
-        tensor: Tensor = F.astype(x, dtype)
-        return tensor
+        return cast("Tensor", F.astype(x, dtype))
 
 
 EAGER = EagerMode()

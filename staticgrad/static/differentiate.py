@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -36,8 +36,7 @@ class GraphMode:
         return value if isinstance(value, (Symbol, Tensor)) else np.asarray(value, root.dtype)
 
     def cast(self, x: Any, dtype: np.dtype) -> Symbol:
-        tensor: Symbol = F.astype(x, dtype)
-        return tensor
+        return cast("Symbol", F.astype(x, dtype))
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -> list[Symbol | None]:
