@@ -1,4 +1,4 @@
-"""Symbolic reverse mode: appends the backward graph of `ys` with respect to `xs` to their own graph. It names no op."""
+"""Symbolic reverse mode: it appends the backward graph of `ys` with respect to `xs` to their graph. It names no op."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradientError, ShapeError
 from ..ir import Graph, Node, Region
 from ..operators import F, Symbol, append, apply, frontends, lines_of, state
 from ..ops.adjoint import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
-from ..types import shape_text
+from . import messages
+from .requests import check_seed
 
 NO_HOOKS: Mapping[Node, Callable[[Symbol], Symbol]] = MappingProxyType({})
 
@@ -29,7 +29,7 @@ def gradients(
 ) -> list[Symbol | None]:
     """d(sum of grad_ys * ys) / dx for each x; None where no y depends on x.
 
-    Nothing flows past `stop_gradients`. hooks: by node, called with the whole cotangent of its value; the result takes its
+    Nothing flows past `stop_gradients`. hooks: by node, called with the complete cotangent of its value; the result takes its
     place. saved: (result, operands) of a node as its rules see them. Raises GradientError for a y or x that is not floating.
     """
     graph = ys[0].graph
@@ -38,12 +38,12 @@ def gradients(
         return Symbol(graph, node), [Symbol(graph, i) for i in node.inputs]
 
     saved = values if saved is None else saved
-    for y in ys:
+    for i, y in enumerate(ys):
         if y.dtype.kind != "f":
-            raise GradientError(f"gradients need floating ys, got {y.describe()}")
-    for x in xs:
+            raise messages.no_history(i, y.dtype)
+    for i, x in enumerate(xs):
         if x.dtype.kind != "f":
-            raise GradientError(f"gradients need floating xs, got {x.describe()}")
+            raise messages.not_differentiable(i, x)
     wanted = {x.node for x in xs}
     stops = {s.node for s in stop_gradients}
     cotangents = _seeds(ys, grad_ys)
@@ -80,20 +80,20 @@ def gradients(
     found = [cotangents.get(x.node) for x in xs]
     if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
         return found
-    behind = set(order)
-    crossed = [s for s in stop_gradients if s.node in behind and any(i in needed or i in wanted for i in s.node.inputs)]
+    visited = set(order)
+    crossed = [s for s in stop_gradients if s.node in visited and any(i in needed or i in wanted for i in s.node.inputs)]
     return _marked(found, list(map(Symbol, [graph] * len(seeds), seeds)), list(seeds.values()), xs, crossed)
 
 
 def _marked(
     found: Sequence[Any], ys: Sequence[Symbol], seeds: Sequence[Any], xs: Sequence[Symbol], stops: Sequence[Symbol]
 ) -> list[Any]:
-    """The cotangents with a note of what they were derived from; see `ops/adjoint.py`."""
-    there = [x for x, g in zip(xs, found, strict=True) if g is not None]
-    index = iter(range(len(there)))
+    """The cotangents, each with a record of its derivation; see `ops/adjoint.py`."""
+    reached = [x for x, g in zip(xs, found, strict=True) if g is not None]
+    index = iter(range(len(reached)))
     return [
         None if g is None else apply(
-            adjoint_op, g, *ys, *seeds, *there, *stops, ys=len(ys), xs=len(there), index=next(index)
+            adjoint_op, g, *ys, *seeds, *reached, *stops, ys=len(ys), xs=len(reached), index=next(index)
         )
         for g in found
     ]  # fmt: skip
@@ -107,13 +107,13 @@ def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, An
             if seed is None:
                 seed = F.broadcast_like(np.ones((), y.dtype), y) if y.shape else _constant(y, 1)
             else:
-                shape = tuple(np.shape(seed)) if not hasattr(seed, "shape") else seed.shape
-                if len(shape) != len(y.shape) or any(
-                    a != b and None not in (a, b) for a, b in zip(shape, y.shape, strict=True)
-                ):
-                    raise ShapeError(f"grad_ys[{i}] has shape {shape_text(shape)}, ys[{i}] has {shape_text(y.shape)}")
-                plain = isinstance(seed, (np.ndarray, np.generic)) or not hasattr(seed, "dtype")
-                seed = _constant(y, seed) if plain else F.astype(seed, y.dtype)
+                if isinstance(seed, (np.ndarray, np.generic)) or not hasattr(seed, "dtype"):
+                    seed = np.asarray(seed, y.dtype)
+                    check_seed(i, y, seed)
+                    seed = _constant(y, seed)
+                else:
+                    check_seed(i, y, seed)
+                    seed = F.astype(seed, y.dtype)
                 if not isinstance(seed, Symbol):
                     seed = F.broadcast_like(seed, y) if y.shape else _constant(y, 1) * seed
             cotangents[y.node] = joined(cotangents.get(y.node), seed)
@@ -127,7 +127,7 @@ def _constant(y: Symbol, value: Any) -> Symbol:
 def _between(
     graph: Graph, ys: list[Node], wanted: set[Node], stops: set[Node]
 ) -> tuple[set[Node], list[Node]]:
-    """Nodes through which a y depends smoothly on a wanted node, and all nodes behind the ys in order."""
+    """Nodes through which a y depends differentiably on a wanted node, and all ancestors of the ys in order."""
     order = graph.reaching(ys, stop=stops)
     needed: set[Node] = set()
     for node in order:

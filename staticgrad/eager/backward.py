@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from ..autodiff import messages
+from ..autodiff.accumulation import adds_in_place, hooked
+from ..autodiff.requests import check_used, request
 from ..errors import AnomalyError
-from ..operators import F, as_array, frontends, listed, misuse, state
+from ..operators import F, as_array, frontends, state
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
@@ -26,14 +29,13 @@ def backward(
     if frontends.tracing and state.tracer is not None:
         state.tracer.backward(tensors, gradients, retain_graph, create_graph, inputs)
         return
-    roots, seeds = _roots(tensors, gradients)
-    targets = None if inputs is None else _targets(inputs, "backward")
-    walk = BackwardEngine(roots, seeds, create_graph, targets)
-    walk.run(create_graph if retain_graph is None else retain_graph)
-    retained = [(tensor, g) for tensor, g in walk.retained if id(tensor) not in walk.found]
-    for tensor, g in (*walk.found.values(), *retained):
+    checked = request(EAGER, "backward", tensors, gradients, inputs, retain_graph, create_graph)
+    engine = BackwardEngine(checked.roots, checked.seeds, create_graph, checked.targets)
+    engine.run(checked.retain)
+    retained = [(tensor, g) for tensor, g in engine.retained if id(tensor) not in engine.found]
+    for tensor, g in (*engine.found.values(), *retained):
         if tensor._tracked:
-            _accumulate(tensor, g, walk)
+            _accumulate(tensor, g, engine)
 
 
 def grad(
@@ -50,69 +52,56 @@ def grad(
     `allow_unused`. Raises GradientError.
     """
     if frontends.tracing and state.tracer is not None:
-        return state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
-    roots, seeds = _roots(outputs, grad_outputs)
-    targets = _targets(inputs, "grad")
-    walk = BackwardEngine(roots, seeds, create_graph, targets)
-    walk.run(create_graph if retain_graph is None else retain_graph)
+        traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+        return traced
+    inputs = [None] if inputs is None else inputs
+    roots, seeds, targets, retain = request(
+        EAGER, "grad", outputs, grad_outputs, inputs, retain_graph, create_graph
+    )
+    assert targets is not None
+    engine = BackwardEngine(roots, seeds, create_graph, targets)
+    engine.run(retain)
     result = []
-    for i, target in enumerate(targets):
-        found = walk.found.get(id(target))
-        if found is None and not allow_unused:
-            raise misuse.unused(i, target.shape)
-        result.append(None if found is None else walk.own(found[1]))
+    for target in targets:
+        found = engine.found.get(id(target))
+        result.append(None if found is None else engine.own(found[1]))
+    check_used(targets, result, allow_unused)
     return tuple(result)
 
 
-def _targets(inputs: Any, function: str) -> list[Tensor]:
-    targets = listed(inputs)
-    if not targets:
-        raise misuse.no_inputs(function)
-    for target in targets:
-        if not isinstance(target, Tensor) or not target._tracked:
-            raise misuse.not_differentiable()
-    return targets
+class EagerMode:
+    """See `autodiff.requests.Mode`."""
+
+    scalar_roots = True
+
+    def tensor(self, x: Any) -> Tensor | None:
+        return x if isinstance(x, Tensor) else None
+
+    def differentiable(self, x: Any) -> Tensor | None:
+        return x if isinstance(x, Tensor) and x._tracked else None
+
+    def ones(self, root: Tensor) -> Tensor:
+        data = root._data
+        return wrap(np.ones(data.shape, data.dtype))
+
+    def seed(self, value: Any, root: Tensor) -> Tensor:
+        if isinstance(value, Tensor):
+            return value
+        as_array(value)  # refuses unsupported dtypes; the values are converted to the root's dtype in one step
+        return Tensor(np.asarray(value, root.dtype))
+
+    def cast(self, x: Any, dtype: np.dtype) -> Tensor:
+        return cast("Tensor", F.astype(x, dtype))
 
 
-def _roots(tensors: Any, gradients: Any) -> tuple[list[Tensor], list[Tensor]]:
-    roots = listed(tensors)
-    given = [None] * len(roots) if gradients is None else listed(gradients)
-    if len(given) != len(roots):
-        raise misuse.other_number(len(roots), len(given))
-    seeds = []
-    for i, (root, seed) in enumerate(zip(roots, given, strict=True)):
-        if not isinstance(root, Tensor):
-            raise misuse.no_root(root)
-        if not root._tracked:
-            raise misuse.no_history(
-                i,
-                "make a leaf with requires_grad=True, and compute outside sg.no_grad()",
-                "results of a compiled function carry no tape: call backward() inside it",
-            )
-        if seed is None:
-            data = root._data
-            if data.size != 1:
-                raise misuse.not_scalar(root.shape)
-            seeds.append(wrap(np.ones(data.shape, data.dtype)))
-        else:
-            seeds.append(_seed(i, root, seed))
-    return roots, seeds
-
-
-def _seed(i: int, root: Tensor, seed: Any) -> Tensor:
-    if not isinstance(seed, Tensor):
-        as_array(seed)  # refuses what has no supported dtype; the values go straight to that of the root
-        seed = Tensor(np.asarray(seed, root.dtype))
-    misuse.check_seed(i, root, seed)
-    return seed if seed.dtype == root.dtype else F.astype(seed, root.dtype)
+EAGER = EagerMode()
 
 
 class BackwardEngine:
     """One backward pass.
 
-    Without `create` the rules compute on bare arrays, which costs a third of what tensors do; with it, on tensors, so
-    that the pass is recorded itself. `found` collects the cotangents of the leaves (or of `targets`) by id of the
-    tensor.
+    Without `create` the rules compute on bare arrays, at a third of the cost of tensors. With it they compute on tensors, so
+    that the pass itself is recorded. `found` collects the cotangents of the leaves (or of `targets`) by id of the tensor.
     """
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
@@ -124,18 +113,18 @@ class BackwardEngine:
         self.retained: list[tuple[Tensor, Any]] = []
         self.cotangents: dict[Record, Any] = {}
         self.heap: list[tuple[int, Record]] = []
-        self.own_sums: set[Any] = set()
-        """Records, and ids of leaves, whose cotangent so far is an array that this walk made and nobody else has."""
-        self.partial_sums: set[Any] = set()
-        """Those to which parts have been added."""
+        self.owned: set[Any] = set()
+        """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
+        self.summed: set[Any] = set()
+        """Records, and ids of leaves, to whose cotangent parts have been added in place."""
         self.taken = {id(seed._data) for seed in seeds}
-        """Ids of arrays that somebody else may hold: seeds, what hooks saw, gradients given away."""
+        """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
         self.wanted: dict[int, Tensor] | None = None
         self.needed: set[Record] = set()
         if targets is not None:
             self.wanted = {id(t): t for t in targets}
             self.wanted_records = {t._record: t for t in targets if t._record is not None}
-            self.needed = self._leading_to_targets()
+            self.needed = self._records_to_targets()
 
     def run(self, retain: bool) -> None:
         """Raises GradientError; the tape is as it was when it does."""
@@ -147,9 +136,9 @@ class BackwardEngine:
                 for root, seed in zip(self.roots, self.seeds, strict=True):
                     g = seed if self.create else seed._data
                     if root._record is None:
-                        self._reach_leaf(root, g)
+                        self._add_at_leaf(root, g)
                     elif self.wanted is None or root._record in self.needed or root._record in self.wanted_records:
-                        self._reach(root._record, g)
+                        self._add_at_record(root._record, g)
                 while self.heap:
                     record = heappop(self.heap)[1]
                     self._visit(record, self.cotangents.pop(record))
@@ -163,37 +152,37 @@ class BackwardEngine:
             for record in done:
                 record.free()
 
-    def _reach(self, record: Record, g: Any) -> None:
+    def _add_at_record(self, record: Record, g: Any) -> None:
         """Add to the cotangent of a record's result."""
         known = self.cotangents.get(record)
         if known is None:
             self.cotangents[record] = g
-            heappush(self.heap, (-record.clock, record))  # all that read it are younger: they come first
+            heappush(self.heap, (-record.clock, record))  # the records that read it are younger, so they come first
         else:
             self.cotangents[record] = known + g
-            self.own_sums.add(record)
+            self.owned.add(record)
 
-    def _reach_leaf(self, leaf: Tensor, g: Any) -> None:
+    def _add_at_leaf(self, leaf: Tensor, g: Any) -> None:
         if self.wanted is None or id(leaf) in self.wanted:
             known = self.found.get(id(leaf))
             self.found[id(leaf)] = (leaf, g if known is None else self._sum(known[1], g))
             if known is not None:
-                self.own_sums.add(id(leaf))
+                self.owned.add(id(leaf))
 
-    def _added(self, record: Record, maker: Record | None, leaf: Any, g: Any) -> bool:
-        """Adds a cotangent that is 0 but for a part where it belongs: what many parts of one tensor bring costs no more than
-        the parts have. Returns whether that is done."""
+    def _add_part(self, record: Record, maker: Record | None, leaf: Any, g: Any) -> bool:
+        """Add a cotangent that is 0 except for a part, in place: the cost of many parts of one tensor is that of the parts.
+        Returns whether that was possible."""
         assert record.op.vjp_add is not None
         known = self.cotangents.get(maker) if maker is not None else self.found.get(id(leaf), (leaf, None))[1]
         key = id(leaf) if maker is None else maker
         if known is None:
-            self.own_sums.add(key)  # the rule makes a new array
+            self.owned.add(key)  # the rule makes a new array
             return False
-        if key not in self.own_sums or known.__class__ is not np.ndarray or rows_of(known) is not None:
+        if key not in self.owned or known.__class__ is not np.ndarray or rows_of(known) is not None:
             return False
-        if key not in self.partial_sums:
-            self.partial_sums.add(key)
-            known += 0.0  # the zeros around a part would make a sum of -0.0 a 0.0
+        if key not in self.summed:
+            self.summed.add(key)
+            known += 0.0  # adding the zeros around a part would turn -0.0 into 0.0
         record.op.vjp_add(known, g, record)
         return True
 
@@ -201,7 +190,7 @@ class BackwardEngine:
         return a + b if self.create else carry(a + b, a, b)
 
     def _visit(self, record: Record, g: Any) -> None:
-        """One record's cotangent, passed on to its operands."""
+        """Pass a record's cotangent on to its operands."""
         if record.hooks:
             g = self._hooked(record.hooks, g)
         if self.wanted is not None:
@@ -228,7 +217,7 @@ class BackwardEngine:
             rule = rules[position] if rules.__class__ is tuple else rules(position)
             if rule is None:
                 continue
-            if adds and self._added(record, maker, leaf, g):
+            if adds and self._add_part(record, maker, leaf, g):
                 continue
             if operands is None:
                 out = self._saved_out(record)
@@ -240,34 +229,34 @@ class BackwardEngine:
             if self.anomaly:
                 _check_nan(cotangent, record, position)
             if maker is not None:
-                self._reach(maker, cotangent)
+                self._add_at_record(maker, cotangent)
             else:
-                self._reach_leaf(leaf, cotangent)
+                self._add_at_leaf(leaf, cotangent)
 
     def _visit_all(self, record: Record, g: Any) -> None:
-        """The same for an op that gives the cotangents of all operands at once."""
-        ways: list[tuple[Record | None, Any] | None] = []
+        """As `_visit`, for an op that computes the cotangents of all operands at once."""
+        edges: list[tuple[Record | None, Any] | None] = []
         for tensor in record.inputs:
             maker, leaf = edge(tensor, record.clock) if tensor._tracked or tensor._history else (None, None)
             leads = (maker is not None or leaf is not None) and (self.wanted is None or self._leads(maker, leaf))
-            ways.append((maker, leaf) if leads else None)
-        wanted = [way is not None for way in ways]
+            edges.append((maker, leaf) if leads else None)
+        wanted = [found is not None for found in edges]
         if not any(wanted):
             return
         assert record.op.vjp_all is not None
         together = record.op.vjp_all(g, record, wanted, *(self._saved(t, record) for t in record.inputs))
-        for position, (way, cotangent) in enumerate(zip(ways, together, strict=True)):
-            if way is None or cotangent is None:
+        for position, (found, cotangent) in enumerate(zip(edges, together, strict=True)):
+            if found is None or cotangent is None:
                 continue
             if self.anomaly:
                 _check_nan(cotangent, record, position)
-            if way[0] is not None:
-                self._reach(way[0], cotangent)
+            if found[0] is not None:
+                self._add_at_record(found[0], cotangent)
             else:
-                self._reach_leaf(way[1], cotangent)
+                self._add_at_leaf(found[1], cotangent)
 
     def _saved(self, tensor: Any, record: Record) -> Any:
-        """An operand for a rule: the value itself, or a ghost when it is gone."""
+        """An operand for a rule: the value itself, or a freed tensor where it was overwritten."""
         if changed(tensor) > record.clock:
             return overwritten_operand(tensor, record)
         return tensor if self.create else tensor._data
@@ -277,7 +266,7 @@ class BackwardEngine:
         if not isinstance(out, np.ndarray):
             return out
         if record.memory is not None and record.memory.changed > record.clock:
-            return Overwritten(f"the output of {record.name()}", out)
+            return Overwritten(messages.output_text(record.name()), out)
         return wrap(out, record) if self.create else out
 
     # hooks and ownership -----------------------------------------------------------------------------------------
@@ -293,12 +282,8 @@ class BackwardEngine:
                     continue
                 tensor = g if self.create else wrap(np.asarray(g))
                 self.taken.add(id(tensor._data))
-                replaced = hook(tensor)
-                if replaced is not None:
-                    if not isinstance(replaced, Tensor) or replaced.shape != tensor.shape:
-                        raise misuse.wrong_hook(tensor.shape, replaced)
-                    tensor = replaced if replaced.dtype == tensor.dtype else F.astype(replaced, tensor.dtype)
-                    self.taken.add(id(tensor._data))
+                tensor = hooked(EAGER, hook, tensor)
+                self.taken.add(id(tensor._data))
                 g = tensor if self.create else tensor._data
         finally:
             modes.now.arrays = around
@@ -306,7 +291,7 @@ class BackwardEngine:
         return g
 
     def own(self, g: Any) -> Tensor:
-        """A found cotangent as a tensor whose memory nobody else holds (a recorded one is given as it is)."""
+        """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
         if self.create:
             return g
         data = np.asarray(g)
@@ -318,14 +303,14 @@ class BackwardEngine:
     # targets -----------------------------------------------------------------------------------------------------
 
     def _leads(self, maker: Record | None, leaf: Any) -> bool:
-        """Whether a wanted tensor lies this way."""
+        """Whether a target lies on this edge."""
         assert self.wanted is not None
         if maker is None:
             return id(leaf) in self.wanted
         return maker in self.needed or maker in self.wanted_records
 
-    def _leading_to_targets(self) -> set[Record]:
-        """The records on a path from the roots to a wanted tensor, its own excluded."""
+    def _records_to_targets(self) -> set[Record]:
+        """The records on a path from the roots to a target, the target's own record excluded."""
         stack = [root._record for root in self.roots if root._record is not None]
         seen = set(stack)
         while stack:
@@ -351,15 +336,18 @@ def _check_nan(cotangent: Any, record: Record, position: int) -> None:
         )
 
 
-def _accumulate(leaf: Tensor, g: Any, walk: BackwardEngine) -> None:
-    """Add to `grad`. The first gradient is taken over when nobody else holds its memory, else copied."""
+def _accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
+    """Add to `grad`. The first gradient is stored itself where nobody else holds its memory, else a copy."""
     known = leaf._grad
     if known is None:
-        leaf._grad = walk.own(g)
-    elif walk.create or known._tracked or not known._data.flags.writeable:
-        leaf._grad = known + (g if walk.create else wrap(np.asarray(g)))
-    else:
+        leaf._grad = engine.own(g)
+    elif adds_in_place(known._tracked, engine.create) and known._data.flags.writeable:
         data = known._data
         data += g
         carry(data, data, np.asarray(g))
         touch(known)
+    else:
+        leaf._grad = known + (g if engine.create else wrap(np.asarray(g)))
+
+
+frontends.backward = backward

@@ -53,7 +53,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         else:
             data = mode.quiet(op.eval, *[t._data for t in args], **attrs)
     except Exception as error:
-        data = once_more(error, op, args, attrs)
+        data = recover(error, op, args, attrs)
     return result(op, args, data, mode if tracked else None, attrs)
 
 
@@ -99,10 +99,12 @@ def flows(op: OpDef, inputs: tuple[Tensor, ...], data: np.ndarray) -> bool:
     return False
 
 
-def once_more(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any]) -> Any:
-    """Our error for one of NumPy's: `infer` says it with shapes; where it sees nothing wrong, NumPy's own text stands.
+def recover(error: Exception, op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any]) -> Any:
+    """Raises the package's error for one of NumPy's: `infer` names the shapes. Where `infer` finds nothing wrong, NumPy's own
+    error is raised.
 
-    An op inside the `eval` of another finds its thread's quiet context entered: it gets a copy.
+    The quiet context of the thread is in use while an op runs inside the `eval` of another one. Such an op runs again, in a
+    copy of the context.
     """
     arrays = [t._data for t in inputs]
     if isinstance(error, RuntimeError) and "cannot enter context" in str(error):
@@ -125,7 +127,7 @@ def _no_memory(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any], error
 
 
 def link(out: Tensor, x: Tensor) -> None:
-    """A view shares memory: in-place changes of one are changes of the other."""
+    """Make `out` a view of `x`: an in-place change of either changes both."""
     base = x._base
     if base is None:
         base = x
@@ -148,7 +150,7 @@ UNLISTED: list[ref[Tensor]] = []
 """The views of a leaf that requires grad, which can't be changed in place while recording."""
 
 PRUNE = frozenset(2**n for n in range(4, 40))
-"""At these lengths of the list, views that are gone are dropped."""
+"""Lengths of the list at which dead references are dropped."""
 
 
 frontends.eager = run

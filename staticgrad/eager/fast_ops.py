@@ -1,6 +1,6 @@
-"""Short paths of common operations: on float32 and float64 tensors, and plain numbers beside them.
+"""Fast paths of common operations on float32 and float64 tensors, and on such a tensor and a plain number.
 
-Each does what `dispatch.run` does for the same operands; everything else goes there.
+Each is equivalent to `execution.run` for these operands, and passes all others to it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
         try:
             data = mode.quiet(ufunc, x._data, y._data)
         except (ValueError, RuntimeError):
-            return general(x, y)  # raises the error that names shapes and line, or copes with an op inside an op
+            return general(x, y)  # raises the error that names shapes and line, or runs an op inside another op
         return result(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
@@ -84,7 +84,7 @@ def reduction(name: str) -> Callable[..., Any]:
     def method(self: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: Any = False) -> Any:
         if dim is not None or keepdim:
             if name not in WITH_TORCH_WORDS:
-                return general(self, dim=dim)  # raises: the word means something else there
+                return general(self, dim=dim)  # raises: the keyword has another meaning there
             if (dim is not None and axis is not None) or (keepdim and keepdims):
                 given = {"axis": axis, "dim": dim, "keepdims": keepdims or None, "keepdim": keepdim or None}
                 return worded(self, **{word: value for word, value in given.items() if value is not None})  # raises
@@ -140,7 +140,7 @@ def transposed(self: Tensor) -> Any:
 
 def reshape(self: Tensor, *shape: Any) -> Any:
     """This tensor in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
-    if frontends.tracing or shape == (None,):  # which NumPy takes
+    if frontends.tracing or shape == (None,):  # NumPy would accept it
         return F.reshape(self, *shape)
     try:
         data = self._data.reshape(*shape)
@@ -160,7 +160,7 @@ def getitem(self: Tensor, key: Any) -> Any:
                 data = self._data[key]
                 return result(SLICE, (self,), data, modes.now if self._tracked else None, {"slices": (bounds(key),)})
         except (IndexError, TypeError, ValueError):
-            pass  # the general way raises the error that names index and line
+            pass  # the general path raises the error that names index and line
     return F.getitem(self, key)
 
 

@@ -1,4 +1,4 @@
-"""Whether operations are recorded, and whether gradients are watched for NaN; per thread."""
+"""Per thread: whether operations are recorded, and whether gradients are checked for NaN."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 
 
 class Mode:
-    """grad: operations are recorded; anomaly: gradients are watched for NaN; arrays: a backward pass is computing on
+    """grad: operations are recorded; anomaly: gradients are checked for NaN; arrays: a backward pass is computing on
     bare arrays, so ops of arrays give arrays; quiet: calls a function with NumPy's floating-point warnings off."""
 
     __slots__ = ("anomaly", "arrays", "grad", "quiet")
@@ -58,8 +58,8 @@ def is_grad_enabled() -> bool:
 class _Decorator:
     """A context manager that is a decorator too: the mode holds while the function's body runs.
 
-    That is its calls for a function; for a generator, or a coroutine, what lies between two of its yields: who waits there
-    has the mode of its own.
+    For a function these are its calls. For a generator or a coroutine they are the steps between two yields: the code that
+    waits there has its own mode.
     """
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,7 +112,7 @@ class _Decorator:
         return functools.wraps(fn, updated=() if inspect.isclass(fn) else functools.WRAPPER_UPDATES)(switched)
 
     def again(self) -> Any:
-        """One more of the kind, for a call."""
+        """Another context manager of this kind, for one call."""
         return type(self)()
 
 
@@ -137,7 +137,7 @@ def _stepwise(body: Any, make: Callable[[], Any]) -> Generator[Any, Any, Any]:
 
 
 class _Awaited:
-    """What awaits `body`, whose steps run inside a context."""
+    """An awaitable that runs each step of `body` inside a context of its own."""
 
     def __init__(self, body: Any, make: Callable[[], Any]):
         self.body, self.make = body, make
@@ -154,7 +154,7 @@ class set_grad_enabled(_Decorator):
         self.mode = modes.now.grad = bool(mode)
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        modes.now.grad = self.saved  # it was no statement
+        modes.now.grad = self.saved  # not used as a statement
         return super().__call__(fn)
 
     def again(self) -> Any:
@@ -171,7 +171,7 @@ class set_grad_enabled(_Decorator):
 
 
 class _Switch(_Decorator):
-    """A mode of recording; with or without parentheses as a decorator."""
+    """A recording mode; as a decorator, with or without parentheses."""
 
     enabled: bool
 

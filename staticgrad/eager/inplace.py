@@ -1,9 +1,9 @@
 """In-place operations: `x.add_(y)`, `x += y`, `x[i] = y`.
 
-Under recording, the tensor gets a new record and keeps its former one for records made before. The former value is gone
-but for the operation that changed it: other backward functions that need it raise PyTorch's error. Views share memory,
-so a change of one is recorded as a change of all: the tensor that owns the memory becomes "its former value, with the
-new one at these places", and its other views are read from it again.
+While recording, the tensor gets a new record and keeps its former one for records made before. Only the operation that
+changed it still has the former value: other backward functions that need it raise PyTorch's error. Views share memory,
+so a change of one is recorded as a change of all: the new value of the tensor that owns the memory is the former one with the
+change at the positions of the view, and its other views are read from it again.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     x._data[...] = value._data
     changed = touch(x)
     for tensor, record in updates:
-        _give(tensor, record, changed)
+        _set_record(tensor, record, changed)
     return x
 
 
 def of_a_graph(name: str, value: Symbol) -> GraphError:
-    """The error where an eager tensor is to take over a value that there is not yet."""
+    """The error for an eager tensor that would be given the value of a symbol, which has none yet."""
     return GraphError(
         f"{name}: a tensor that has its value already can't take over that of {value.describe()}, which belongs to a graph",
         "write y = f(x, ...) for a new tensor of the graph, or fetch the value with Session.run first",
@@ -83,12 +83,12 @@ def check_writeable(x: Tensor, name: str) -> None:
 
 
 def _owner(x: Tensor) -> Any:
-    """The tensor of whose memory x is a part: its base, unless that has got other memory since (`base.data = ...`)."""
+    """The tensor whose memory x is a part of: its base, unless the base was given other memory (`base.data = ...`)."""
     return x if x._base is None or not np.may_share_memory(x._data, x._base._data) else x._base
 
 
-def _give(tensor: Tensor, record: Record, now: int) -> None:
-    """The tensor's value comes from `record` from now on."""
+def _set_record(tensor: Tensor, record: Record, now: int) -> None:
+    """From now on `record` is the maker of the tensor's value."""
     tensor._history = (*tensor._history, (now, tensor._record, tensor._tracked))
     tensor._record, tensor._tracked = record, True
     if tensor._retained is not None:
@@ -117,7 +117,7 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
         view = reference()
         if view is None or view is x or view._base is not owner:
             continue
-        if np.may_share_memory(view._data, owner._data):  # beside the change, too: its gradient is the owner's
+        if np.may_share_memory(view._data, owner._data):  # its gradient is the owner's, even without an overlap
             if view._views is UNRECORDED:
                 updates.append((view, _ambiguous(view)))
                 continue
@@ -131,18 +131,18 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
 
 
 def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
-    """The record of a view, of what the tensor that owns its memory is now."""
+    """The record of a view as read from the present value of the tensor that owns its memory."""
     again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
     return F.reshape(again, view.shape)._record
 
 
 def _without_flow(x: Tensor, value: Tensor) -> Record:
-    """A record through which no gradient flows back: x was overwritten by a value that has none."""
+    """A record through which no gradient flows: x was overwritten by a value without one."""
     return Record(REGISTRY["broadcast_like"], (value, wrap(x._data)), {}, value._data)
 
 
 def _ambiguous(view: Tensor) -> Record:
-    """The record of a view made under `no_grad` whose base is changed: whether it has a gradient nobody can tell."""
+    """The record of a view made under `no_grad` whose base is changed: whether it has a gradient is ambiguous."""
     record = _without_flow(view, wrap(view._data))
 
     def refuse(cotangent: Any) -> None:
@@ -153,7 +153,7 @@ def _ambiguous(view: Tensor) -> Record:
 
 
 def _keep_former(record: Any, x: Tensor) -> None:
-    """The new record reads x's former value: a copy stands for it, or the record would be its own operand."""
+    """Replace x by a copy of its former value among the operands of its new record, lest the record be its own operand."""
     if any(t is x for t in record.inputs):
         former = wrap(x._data.copy())
         former._record, former._tracked = x._record, x._tracked
@@ -161,12 +161,12 @@ def _keep_former(record: Any, x: Tensor) -> None:
 
 
 def _forget(record: Any, x: Tensor) -> None:
-    """As `_keep_former` where the rule reads no value of x."""
+    """As `_keep_former`, without a copy, for a rule that reads no value of x."""
     record.inputs = tuple(overwritten_operand(x, record) if t is x else t for t in record.inputs)
 
 
 def _written(owner: Tensor, places: np.ndarray, part: Tensor) -> tuple[Tensor, Any]:
-    """Where `places` are, and the values of `part` there (0 elsewhere), in the owner's shape."""
+    """A mask of the positions `places`, and the values of `part` there (0 elsewhere), in the owner's shape."""
     mask = np.zeros(owner.shape, bool)
     mask.reshape(-1)[places.reshape(-1)] = True
     room = wrap(np.broadcast_to(np.zeros((), owner.dtype), (owner._data.size,)))
@@ -175,7 +175,7 @@ def _written(owner: Tensor, places: np.ndarray, part: Tensor) -> tuple[Tensor, A
 
 
 def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
-    """The positions of a view's elements among those of the tensor whose memory it shares, found by their addresses."""
+    """The positions of a view's elements among those of its owner, found by their addresses."""
     inside = addresses(view._data)
     if owner._data.flags.c_contiguous:
         return (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
@@ -185,7 +185,7 @@ def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
 
 
 def addresses(array: np.ndarray) -> np.ndarray:
-    """Of each element."""
+    """The address of each element."""
     result = np.full(array.shape, array.__array_interface__["data"][0], np.int64)
     for axis, (extent, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
         shape = [1] * array.ndim
@@ -335,7 +335,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
         lead = value.ndim - len(extents)
         if lead <= 0 or value.shape[:lead] != (1,) * lead:
             raise _misfit(value.shape, extents) from None
-        _write(data, key, value.reshape(value.shape[lead:]))  # NumPy drops such axes for some keys only
+        _write(data, key, value.reshape(value.shape[lead:]))  # NumPy drops such axes only for some keys
 
 
 def _index_error(error: IndexError) -> Exception:

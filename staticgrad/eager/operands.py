@@ -1,4 +1,4 @@
-"""What an op gets: tensors (or, in a backward pass, arrays) of the dtypes that promotion names."""
+"""Operands of ops: tensors, or arrays in a backward pass, of the dtypes that promotion determines."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FLOATS = (float32, float64)
 NUMBERS = frozenset({float, int})
 
 PLANS: dict[tuple[Any, ...], tuple[np.dtype | None, ...]] = {}
-"""(op, then the dtype of each tensor and the class of each number) -> what each number becomes, where promotion casts
-no tensor; () when there is nothing to do. It is what `learn` has seen; all else asks promotion again."""
+"""(op, then the dtype of each tensor and the class of each number) -> the dtype of each number, where promotion casts no
+tensor; () where nothing is to be done. `learn` fills it; other operands go through promotion."""
 
 
 def tensors_of(op: OpDef, args: tuple[Any, ...], run: Callable[..., Any]) -> tuple[Tensor, ...]:
-    """Tensors of the dtypes the op wants; casts of tensors are recorded by `run`."""
+    """Tensors of the dtypes that the op takes; `run` records casts of tensors."""
     operands = [arg._data if isinstance(arg, Tensor) else operand_of(op, i, arg) for i, arg in enumerate(args)]
     dtypes = targets(op, operands)
     if all(isinstance(arg, Tensor) or arg.__class__ in NUMBERS for arg in args):
@@ -42,7 +42,7 @@ def tensors_of(op: OpDef, args: tuple[Any, ...], run: Callable[..., Any]) -> tup
 
 
 def arrays_of(op: OpDef, args: Sequence[Any]) -> Sequence[np.ndarray]:
-    """Arrays of the dtypes the op wants, from arrays and numbers. NumPy's scalars count as 0-d arrays here."""
+    """Arrays of the dtypes that the op takes, from arrays and numbers. NumPy's scalars count as 0-d arrays here."""
     plan = PLANS.get((op, *[arg.dtype if arg.__class__ is ndarray else arg.__class__ for arg in args]))
     if plan is not None:
         return [a if d is None else number(a, d)._data for a, d in zip(args, plan, strict=True)] if plan else args
@@ -53,7 +53,7 @@ def arrays_of(op: OpDef, args: Sequence[Any]) -> Sequence[np.ndarray]:
 
 
 def learn(op: OpDef, operands: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> None:
-    """Remember what follows from dtypes alone: whether an operand is 0-d decides only where dtypes differ."""
+    """Remember promotions that dtypes alone determine: whether an operand is 0-d matters only where dtypes differ."""
     present = [o.dtype for o in operands if o.__class__ is ndarray]
     key: list[Any] = [op]
     plan: list[np.dtype | None] = []

@@ -1,6 +1,6 @@
-"""A program of the IR on the tape: every operation runs and is recorded as eager mode would, loops and branches as Python's.
+"""A program of the IR on the tape: every operation runs and is recorded as in eager mode, loops and branches by Python.
 
-Gradients of loops and branches are taken by the backward pass over that tape, so they have the bits of eager mode: cotangents
+The backward pass over that tape computes the gradients of loops and branches, so they have the bits of eager mode: cotangents
 are added one by one, in the order in which the operations ran. `compiler/passes/strict.py` uses it.
 """
 
@@ -44,16 +44,16 @@ class Replay:
 
     def _run(self, arrays: Sequence[np.ndarray]) -> Values:
         values: Values = {node: wrap(array) for node, array in zip(self.leaves, arrays, strict=True)}
-        taken: dict[Any, list[Any]] = {}
+        groups: dict[Any, list[Any]] = {}
         for node in self.order:
             if node.op is not adjoint_op:
                 if node not in values:
                     values[node] = _value(node, values)
             else:
                 group = _group(node)
-                if group not in taken:
-                    taken[group] = self._gradients(node, values)
-                g = taken[group][node.attrs["index"]]
+                if group not in groups:
+                    groups[group] = self._gradients(node, values)
+                g = groups[group][node.attrs["index"]]
                 values[node] = wrap(np.zeros(node.type.shape, node.type.dtype)) if g is None else g
             if node in self.sources and not values[node]._tracked:
                 values[node].requires_grad_(True)
@@ -63,10 +63,10 @@ class Replay:
         """The cotangents of one group; None where nothing flows in this run."""
         ys, seeds, xs, stops = ([values[n] for n in part] for part in _parts(node))
         roots = [(y, seed) for y, seed in zip(ys, seeds, strict=True) if y._tracked]
-        walk = BackwardEngine([y for y, _ in roots], [seed for _, seed in roots], True, xs)
-        walk.needed -= {stop._record for stop in stops}
-        walk.run(True)
-        return [walk.found.get(id(x), (None, None))[1] for x in xs]
+        engine = BackwardEngine([y for y, _ in roots], [seed for _, seed in roots], True, xs)
+        engine.needed -= {stop._record for stop in stops}
+        engine.run(True)
+        return [engine.found.get(id(x), (None, None))[1] for x in xs]
 
 
 def _group(node: Node) -> Any:
@@ -74,8 +74,8 @@ def _group(node: Node) -> Any:
 
 
 def _parts(node: Node) -> list[Sequence[Node]]:
-    """The results that were differentiated, their cotangents, the tensors with respect to which, and those taken for
-    constants."""
+    """The differentiated results, their cotangents, the tensors with respect to which they are differentiated, and the tensors
+    held constant."""
     n, m = node.attrs["ys"], node.attrs["xs"]
     rest = node.inputs[1:]
     return [rest[:n], rest[n : 2 * n], rest[2 * n : 2 * n + m], rest[2 * n + m :]]
@@ -94,7 +94,7 @@ def _value(node: Node, values: Values) -> Any:
             return (_loop if "body" in node.attrs else _branch)(node, operands)
         if op.equals is not None:
             return operands[1]
-        if op.name == "identity":  # names a value, which eager mode has no operation for
+        if op.name == "identity":  # it only names a value, and has no eager counterpart
             return operands[0]
         return run(op, tuple(operands), dict(node.attrs))
     except StaticgradError as error:
@@ -116,7 +116,7 @@ def _branch(node: Node, operands: Sequence[Any]) -> list[Any]:
 
 
 def _loop(node: Node, operands: Sequence[Any]) -> Sequence[Any]:
-    """As `scan` and `while_loop` run on eager tensors."""
+    """Run a loop as `scan` and `while_loop` do on eager tensors."""
     loop = Loop(node.attrs, operands)
     n, carries = len(loop.inits), list(loop.inits)
     made: list[list[Any]] = []

@@ -1,8 +1,8 @@
-"""The tape: one Record per operation that needs a gradient, and what keeps it honest under in-place changes.
+"""The tape: one Record per operation that needs a gradient, and its checks against in-place changes.
 
 One clock counts records and in-place changes. A record keeps the tick of its birth, memory the tick of its last change;
 a saved value is usable as long as its memory did not change after the record was made. The ticks are an order of the
-tape as well: whatever read a value was recorded after whatever made it, so the backward pass goes by falling ticks.
+tape as well: a record is younger than those that made its operands, so the backward pass visits them by falling ticks.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import ArgumentError, GradientError, Where
+from ..autodiff import messages
+from ..errors import ArgumentError, Where
 from ..ir import OpDef
-from ..operators import misuse
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -28,10 +28,10 @@ tick: Callable[[], int] = count(1).__next__
 
 
 class Record:
-    """One operation of the tape; what PyTorch calls a `grad_fn`.
+    """One operation of the tape; PyTorch's name for it is `grad_fn`.
 
-    inputs: the operand tensors (ghosts once freed); out: the result's array, not its tensor, so that tape and tensor
-    don't form a cycle; memory: the result's, once it is shared or changed; clock: when the record was made.
+    inputs: the operand tensors (freed tensors after a backward pass); out: the result's array, not its tensor, so that tape
+    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation.
     """
 
     __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "op", "out", "where")
@@ -56,7 +56,7 @@ class Record:
 
     @property
     def freed(self) -> bool:
-        """The saved values are gone: a backward pass went by."""
+        """Whether a backward pass has freed the saved values."""
         return self.out.__class__ is FreedTensor
 
     @property
@@ -75,10 +75,10 @@ class Record:
         return Handle(self.hooks, hook)
 
     def free(self) -> None:
-        """Drop saved values, keep the edges: operations that save nothing can be walked again."""
+        """Drop saved values and keep the edges: operations that save nothing can be differentiated again."""
         if self.out.__class__ is FreedTensor:
             return
-        ghosts = []
+        freed = []
         for tensor in self.inputs:
             data, record, leaf = tensor._data, None, None
             if tensor._history:
@@ -86,8 +86,8 @@ class Record:
             elif tensor._tracked:
                 record = tensor._record
                 leaf = tensor if record is None and tensor._since < self.clock else None
-            ghosts.append(FreedTensor(data.shape, data.dtype, record, leaf))
-        self.inputs = tuple(ghosts)
+            freed.append(FreedTensor(data.shape, data.dtype, record, leaf))
+        self.inputs = tuple(freed)
         self.out = FreedTensor(self.out.shape, self.out.dtype)
 
     def __repr__(self) -> str:
@@ -154,15 +154,15 @@ class Retain:
 
 
 class FreedTensor:
-    """A saved value that a backward pass let go: it has a shape, and says why it has no value when asked.
+    """A saved value that a backward pass freed. It has a shape; reading the value raises GradientError.
 
-    record, leaf: where its cotangent goes, as from `edge`.
+    record, leaf: the destination of its cotangent, as from `edge`.
     """
 
     __slots__ = ("dtype", "leaf", "record", "shape")
 
-    __array_ufunc__ = None  # NumPy leaves `array * ghost` to the ghost
-    _history: Any = (None,)  # asks for `edge`
+    __array_ufunc__ = None  # NumPy returns NotImplemented for `array * freed`
+    _history: Any = (None,)  # not empty, so that `edge` is called
     _memory = None
     _base = None
 
@@ -185,7 +185,7 @@ class FreedTensor:
         return np.broadcast_to(np.zeros((), self.dtype), self.shape)
 
     def refuse(self) -> NoReturn:
-        raise GradientError(misuse.FREED)
+        raise messages.freed()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python and NumPy probe these
@@ -203,21 +203,21 @@ class FreedTensor:
 
 
 class Overwritten(FreedTensor):
-    """A saved value that was changed in place since. `what` names it."""
+    """A saved value that was changed in place since. description: its text in the error."""
 
-    __slots__ = ("what",)
+    __slots__ = ("description",)
 
-    def __init__(self, what: str, data: Any, record: Record | None = None, leaf: Any = None):
+    def __init__(self, description: str, data: Any, record: Record | None = None, leaf: Any = None):
         super().__init__(data.shape, data.dtype, record, leaf)
-        self.what = what
+        self.description = description
 
     def refuse(self) -> NoReturn:
-        raise misuse.modified(self.what)
+        raise messages.modified(self.description)
 
 
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
-    """What stands for an operand of `record` that was changed after it was read."""
-    return Overwritten(misuse.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock))
+    """The stand-in for an operand of `record` that was changed after it was read."""
+    return Overwritten(messages.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock))
 
 
 def changed(tensor: Any) -> int:
@@ -227,7 +227,7 @@ def changed(tensor: Any) -> int:
 
 
 def memory_of(tensor: Any) -> Memory:
-    """What a tensor shares with its views and detached aliases; made when it is first asked for."""
+    """The change counter that a tensor shares with its views and detached aliases; made at the first use."""
     owner = tensor if tensor._base is None else tensor._base
     if owner._memory is None:
         owner._memory = Memory()
@@ -237,7 +237,7 @@ def memory_of(tensor: Any) -> Memory:
 
 
 def touch(tensor: Any) -> int:
-    """Note that a tensor's memory was changed in place; returns the tick."""
+    """Record an in-place change of a tensor's memory; returns the tick."""
     memory = memory_of(tensor)
     memory.changed = tick()
     memory.count += 1
@@ -248,9 +248,10 @@ _until = itemgetter(0)
 
 
 def edge(tensor: Any, clock: int) -> tuple[Record | None, Any]:
-    """Where the cotangent of an operand recorded at `clock` goes: (record that made it, None), (None, leaf) or nowhere.
+    """The destination of the cotangent of an operand recorded at `clock`: (record that made it, None), (None, leaf) or none.
 
-    It is what the tensor was then: `_history` keeps what it was before in-place changes and changes of `requires_grad`.
+    It is determined by the tensor's state at that time: `_history` keeps the states before in-place changes and changes of
+    `requires_grad`.
     """
     if isinstance(tensor, FreedTensor):
         return tensor.record, tensor.leaf

@@ -1,4 +1,4 @@
-"""The tape as a Graph: the same IR as a program that was written define-then-run."""
+"""The tape as a Graph: the same IR as that of a define-then-run program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Edge = tuple[Record | None, Any]
 
 
 def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
-    """The graph behind tensors or symbols.
+    """The graph that computes tensors or symbols.
 
     For eager tensors: the tape; leaves that require grad become variables, other values constants. With `backward`
     (default: when a single floating tensor requires grad) the gradients with respect to the variables are appended, so
@@ -55,17 +55,17 @@ def _of_symbols(symbols: tuple[Any, ...]) -> Graph:
     return result
 
 
-def _node(graph: Graph, tensor: Any, way: Edge, known: dict[int, Node], leaves: list[Any]) -> Node:
-    """The node of a tensor's value; iterative, as tapes are deep. `way`: what the tensor was then, see `edge`."""
-    stack: list[tuple[Any, Edge]] = [(tensor, way)]
+def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Node], leaves: list[Any]) -> Node:
+    """The node of a tensor's value. Iterative, as tapes are deep. source: the tensor's edge at that time, see `edge`."""
+    stack: list[tuple[Any, Edge]] = [(tensor, source)]
     while stack:
-        tensor, way = stack[-1]
-        record = way[0]
-        if _key(tensor, way) in known:
+        tensor, source = stack[-1]
+        record = source[0]
+        if _key(tensor, source) in known:
             stack.pop()
             continue
         if record is None:
-            known[_key(tensor, way)] = _leaf(graph, tensor, way[1] is not None, leaves)
+            known[_key(tensor, source)] = _leaf(graph, tensor, source[1] is not None, leaves)
             stack.pop()
             continue
         if record.freed:
@@ -77,17 +77,17 @@ def _node(graph: Graph, tensor: Any, way: Edge, known: dict[int, Node], leaves: 
             continue
         _check_unchanged(record)
         inputs = tuple(known[_key(*operand)] for operand in operands)
-        known[_key(tensor, way)] = graph.add(record.op, inputs, record.attrs, type_of(record.out), where=record.where)
+        known[_key(tensor, source)] = graph.add(record.op, inputs, record.attrs, type_of(record.out), where=record.where)
         stack.pop()
-    return known[_key(tensor, way)]
+    return known[_key(tensor, source)]
 
 
-def _key(tensor: Any, way: Edge) -> int:
-    return id(tensor) if way[0] is None else id(way[0])
+def _key(tensor: Any, source: Edge) -> int:
+    return id(tensor) if source[0] is None else id(source[0])
 
 
 def _check_unchanged(record: Record) -> None:
-    """A constant or leaf whose value changed since would give the graph another meaning."""
+    """Raises GraphError for a constant or leaf whose value has changed: the graph would compute something else."""
     for tensor in record.inputs:
         if edge(tensor, record.clock)[0] is None and not isinstance(tensor, FreedTensor) and changed(tensor) > record.clock:
             raise GraphError(

@@ -25,11 +25,11 @@ UNRECORDED: list[weakref.ref[Tensor]] = []
 
 
 class Structure:
-    """Counts changes of what compiled steps rely on (flags, rebinding of data): equal counts mean nothing changed."""
+    """Counts changes of properties that compiled steps depend on (flags, rebinding of data): equal counts mean no change."""
 
     changes = 0
     reads = 0
-    """Counts reads of `.grad`: equal counts mean that nobody got hold of a gradient."""
+    """Counts reads of `.grad`: equal counts mean that the user got no gradient."""
 
 
 class Tensor(Operators):
@@ -39,12 +39,12 @@ class Tensor(Operators):
     it. Raises DTypeError for a dtype that can't require gradients. Hash and `is` are by identity; `==` is elementwise.
     """
 
-    # Slots for what every operation sets (`wrap` does); class attributes for what few tensors have.
+    # Slots for attributes that every operation sets (`wrap` does); class attributes for those that few tensors have.
     __slots__ = ("__dict__", "__weakref__", "_base", "_data", "_record", "_tracked", "_views")
 
     _data: np.ndarray
     _record: Record | None
-    """What made the value; None for a leaf."""
+    """The operation that made the value; None for a leaf."""
     _tracked: builtins.bool
     """Requires grad."""
     _base: Tensor | None
@@ -53,7 +53,7 @@ class Tensor(Operators):
     """Tensors of the same tape that share this one's memory; UNRECORDED for a view that was made without a record."""
 
     _drawn = False
-    """Random numbers, or made of some; see `eager/generator.py`."""
+    """Random numbers, or computed from some; see `eager/generator.py`."""
     _grad: Tensor | None = None
     _since = 0  # the tick since which a leaf requires grad
     _memory: Memory | None = None  # where in-place changes are counted, once there are any or the array is shared
@@ -73,7 +73,7 @@ class Tensor(Operators):
         self._tracked = False
         if isinstance(data, Tensor):
             self._memory = memory_of(data)
-        if requires_grad:  # nobody relies on what it was before
+        if requires_grad:  # a new tensor: no record depends on the flag's former value
             misuse.check_floating(self._data.dtype)
             self._since, self._tracked = tick(), True
 
@@ -198,7 +198,7 @@ class Tensor(Operators):
         return self._data.__dlpack_device__()
 
     def _by_numpy(self, name: str, function: Any, args: Any, kwargs: Any) -> Any:
-        """What NumPy makes of the arrays; of a ufunc, as tensors. Raises GradientError when a tensor requires grad."""
+        """A NumPy function of the arrays; a ufunc's results are tensors. Raises GradientError when a tensor requires grad."""
         if function in WRITERS:
             return super()._by_numpy(name, function, args, kwargs)
         if _requires_grad((args, kwargs)):
@@ -271,7 +271,7 @@ class Tensor(Operators):
             if frontends.tracing and state.tracer is not None:
                 state.tracer.keeps_flag()
             now = tick()
-            if self._since:  # records look up what it was when they were made; 16 changes are remembered
+            if self._since:  # records look up the flag at the time they were made; 16 changes are remembered
                 self._history = (*self._history, (now, self._record, self._tracked))[-16:]
             else:
                 self._since = now
@@ -327,16 +327,14 @@ class Tensor(Operators):
         (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated. Raises
         GradientError, and leaves every `grad` as it was when it does.
         """
-        from .backward import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs)
+        frontends.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self) -> Tensor:
         """The same memory without the tape."""
         if frontends.tracing and state.tracer is not None:
             return state.tracer.detach(self)
         out = wrap(self._data)
-        out._memory = memory_of(self)  # not the tensor itself: its tape would stay alive
+        out._memory = memory_of(self)  # not the tensor itself, which would keep its tape alive
         if self._drawn:
             out._drawn = True
         return out
@@ -399,7 +397,7 @@ class Tensor(Operators):
         return F.astype(self, dtype)
 
     def type_as(self, other: Any) -> Any:
-        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+        """This tensor in the dtype of another. Raises DTypeError where the other is no tensor."""
         if not hasattr(other, "dtype"):
             raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
         return F.astype(self, other.dtype)
@@ -456,11 +454,11 @@ def _as_tensor(value: Any) -> Any:
     """An array or number of NumPy as a tensor, where a tensor can have its dtype."""
     return Tensor(np.asarray(value)) if getattr(value, "dtype", None) in SUPPORTED else value
 class _EveryTensor(type):
-    """The class of `sg.Tensor`, which says what its instances are.
+    """The metaclass of `sg.Tensor`, which defines its instances.
 
-    A tensor that is being traced is one, so that code takes the same way eagerly and compiled; so is a tensor of a graph. A
-    `Variable` is none, as in TensorFlow 1: `sg.is_tensor` takes both. Inside the package the question is whether something
-    has a value now, and is asked of the plain class `Tensor`, in C.
+    A traced tensor is one, so that code takes the same branch eagerly and compiled; so is a tensor of a graph. A `Variable` is
+    none, as in TensorFlow 1: `sg.is_tensor` accepts both. The package itself tests for the plain class `Tensor`, a tensor that
+    has a value now; that test runs in C.
     """
 
     def __instancecheck__(cls, x: Any) -> builtins.bool:
@@ -522,6 +520,6 @@ def unrecorded_view(what: str) -> GradientError:
     )
 
 
-for _name, _method in vars(Tensor).items():  # to, float, clone, ...: they ask for nothing but shape and dtype
+for _name, _method in vars(Tensor).items():  # to, float, clone, ...: they read only shape and dtype
     if inspect.isfunction(_method) and not hasattr(Symbol, _name):
         setattr(Symbol, _name, _method)

@@ -64,6 +64,8 @@ class Frontends:
     """capture(graph, tensor): the node of `graph` that stands for an eager tensor."""
     gradients: Callable[..., Any]
     """gradients(ys, xs, grad_ys): symbolic reverse mode inside one graph; see `autodiff/reverse.py`."""
+    backward: Callable[..., None]
+    """backward(tensors, gradients, retain_graph, create_graph, inputs) of eager tensors; see `eager/backward.py`."""
     evaluate: Callable[[Any, Any, Any], Any]
     """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
     replay: Callable[..., Any]

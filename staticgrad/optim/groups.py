@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from .checks import is_one_number
 
 BOOKKEEPING = frozenset({"initial_lr"})
 """Entries that schedulers keep in a group; no step reads them."""
+
+
+class Member(NamedTuple):
+    """A parameter that takes part in a step."""
+
+    parameter: Any
+    gradient: Any
+    slots: dict[str, Any]
 
 
 class ParamGroup(dict[str, Any]):

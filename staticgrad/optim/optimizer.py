@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
 from ..operators import F, Symbol
 from ..types import shape_text
-from .groups import ParamGroup, as_groups, checked_params, narrowed, reader
+from .groups import Member, ParamGroup, as_groups, checked_params, narrowed, reader
 from .state_io import load, save
 
 Hyper = Callable[[str], Any]
@@ -79,14 +79,6 @@ class State(Slots):
         if key not in self:
             self[key] = {} if default is None else default
         return self[key]
-
-
-class Member(NamedTuple):
-    """A parameter that takes part in a step."""
-
-    parameter: Any
-    gradient: Any
-    slots: dict[str, Any]
 
 
 class Optimizer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from ..eager import Tensor
 from ..errors import ArgumentError, GraphError
 from ..operators import Symbol
 from ..static.graphs import element
-from .groups import ParamGroup
-from .optimizer import Member, Optimizer
+from .groups import Member, ParamGroup
+
+if TYPE_CHECKING:
+    from .optimizer import Optimizer
 
 
 def compute_gradients(optimizer: Optimizer, loss: Symbol, var_list: Iterable[Any] | None) -> list[tuple[Any, Any]]:
@@ -71,7 +73,7 @@ def apply_gradients(optimizer: Optimizer, pairs: list[tuple[Any, Any]]) -> Any:
             members = [Member(v, g, _slots(optimizer, group, v)) for g, v in given]
             step = _step(optimizer, graph, place) if optimizer.counts(group) else None
             assigns += [static.assign(at, value) for at, value in optimizer.updates(group, step, members, graph)]
-        updates = graph.updates_behind(g for g, _ in pairs)
+        updates = graph.updates_needed_by(g for g, _ in pairs)
         return static.group(*assigns, *updates, name=type(optimizer).__name__)
 
 

@@ -38,7 +38,8 @@ def capture(graph: Any, tensor: Tensor) -> Node:
 
 
 def operand(graph: Any, tensor: Tensor) -> Node:
-    """What an op applied now takes for an eager tensor: as `capture`, but for variables in `control_dependencies`."""
+    """The operand that stands for an eager tensor in an op applied now: as `capture`, except for variables under
+    `control_dependencies`."""
     node = capture(graph, tensor)
     variable = graph.variable_of.get(node)
     return node if variable is None else variable.operand()
@@ -102,9 +103,9 @@ def _variable(graph: Graph, tensor: Tensor, trainable: bool = True) -> Node:
 
 
 def _replay(graph: Graph, last: Record) -> Node:
-    """The tape behind a record as nodes."""
+    """The operations that a record depends on, as nodes."""
     after = control_of(graph)
-    known: MutableMapping[Record, Node] = {} if after else graph.replayed  # ordered reads belong to their place
+    known: MutableMapping[Record, Node] = {} if after else graph.replayed  # ordered reads are not shared
 
     def makers(record: Record) -> list[Record | None]:
         if record.freed:
@@ -124,7 +125,7 @@ def _replay(graph: Graph, last: Record) -> Node:
 
 
 def _leaf(graph: Graph, tensor: Any, record: Record) -> Node:
-    """An operand that no operation made: the variable, or the constant that it was."""
+    """An operand that no operation made: a variable, or a constant with its value at that time."""
     leaf = edge(tensor, record.clock)[1]
     if leaf is not None:
         return operand(graph, leaf)

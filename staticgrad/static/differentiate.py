@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from .. import ir
+from ..autodiff import messages
+from ..autodiff.requests import roots_of, seeds_of
 from ..autodiff.reverse import gradients as append_gradients
 from ..eager.tensor import Tensor
-from ..errors import ArgumentError, GradientError
-from ..operators import Symbol
+from ..errors import ArgumentError
+from ..operators import F, Symbol
 from .graphs import Graph, element
+
+
+class GraphMode:
+    """See `autodiff.requests.Mode`. Every floating tensor of a graph can be differentiated."""
+
+    scalar_roots = False
+
+    def tensor(self, x: Any) -> Symbol | None:
+        return Symbol(x.graph, element(x.graph, x)) if isinstance(x, Symbol) else None
+
+    def differentiable(self, x: Any) -> Symbol | None:
+        tensor = self.tensor(x)
+        return tensor if tensor is not None and tensor.dtype.kind == "f" else None
+
+    def ones(self, root: Symbol) -> None:
+        return None
+
+    def seed(self, value: Any, root: Symbol) -> Any:
+        return value if isinstance(value, (Symbol, Tensor)) else np.asarray(value, root.dtype)
+
+    def cast(self, x: Any, dtype: np.dtype) -> Symbol:
+        return cast("Symbol", F.astype(x, dtype))
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -> list[Symbol | None]:
@@ -18,23 +44,23 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
 
     ys, xs: tensors, one or a list; xs may be variables, inner tensors, and eager tensors that the graph captured;
     grad_ys: weights of the ys (tensors or arrays of their shapes, None for ones); stop_gradients: tensors taken for
-    constants. The result can be differentiated again. Raises GradientError for a y or x that is not floating,
-    ShapeError for a weight of another shape, GraphError for tensors of different graphs.
+    constants. The result can be differentiated again. Raises GradientError for a y or x that is not floating, and for
+    another number of weights than ys, ShapeError for a weight of another shape, DTypeError for an integer tensor as a weight,
+    GraphError for tensors of different graphs.
     """
-    targets = _listed(ys, "ys")
-    if not targets or not all(isinstance(y, Symbol) for y in targets):
-        raise GradientError(f"gradients: ys have to be tensors of a graph, got {ys!r}", "eager: y.backward()")
-    graph = targets[0].graph
-    weights = None if grad_ys is None else _listed(grad_ys, "grad_ys")
-    if weights is not None and len(weights) != len(targets):
-        raise ArgumentError(f"gradients: {len(targets)} ys need {len(targets)} grad_ys, got {len(weights)}")
+    mode = GraphMode()
+    roots = roots_of(mode, ys)
+    if not roots:
+        raise messages.no_roots()
+    graph = roots[0].graph
+    seeds = seeds_of(mode, roots, grad_ys)
     sources = [_tensor(graph, x) for x in _listed(xs, "xs")]
     stops = [_tensor(graph, s) for s in _listed(stop_gradients, "stop_gradients")]
     found = iter(
         append_gradients(
-            [Symbol(graph, element(graph, y)) for y in targets],
+            [Symbol(graph, element(graph, root)) for root in roots],
             [s for s in sources if s is not None],
-            weights,
+            seeds,
             [s for s in stops if s is not None],
         )
     )
@@ -43,8 +69,6 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
 
 def _listed(value: Any, what: str) -> list[Any]:
     if isinstance(value, (Symbol, Tensor)):
-        return [value]
-    if what == "grad_ys" and (hasattr(value, "__array__") or not isinstance(value, Iterable)):  # an array or a number
         return [value]
     if isinstance(value, Iterable) and not isinstance(value, str):
         return list(value)

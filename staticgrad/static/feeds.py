@@ -1,4 +1,4 @@
-"""Values from outside: casts that lose nothing but precision, and the check of a fed value."""
+"""Feeds: lossless casts (except for precision), and the check of a fed value."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def converted(value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 class Feed:
-    """A tensor that is fed: what its values have to be."""
+    """A tensor that is fed, and the dtype and shape of its values."""
 
     __slots__ = ("dtype", "node", "shape")
 

@@ -1,4 +1,4 @@
-"""The structure of fetches: taken apart into tensors, and put together again around their values."""
+"""The structure of fetches: flattened into tensors, and rebuilt around their values."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def rebuilder(structure: Any) -> Callable[[list[Any]], Any]:
     if structure is LEAF:
         return _only
     if is_flat(structure) and structure.like is list:
-        return _same
+        return _values
     if is_flat(structure) and structure.like is tuple:
         return tuple
     return partial(unflatten, structure)
@@ -76,5 +76,5 @@ def _only(values: list[Any]) -> Any:
     return values[0]
 
 
-def _same(values: list[Any]) -> Any:
+def _values(values: list[Any]) -> Any:
     return values

@@ -33,7 +33,7 @@ class Captured(NamedTuple):
 class Graph(ir.Graph):
     """A graph that is defined first and run later by a `Session`; build it under `with graph.as_default():`.
 
-    Tensors that are written twice stay two: each can be fed on its own. What they have in common is computed once.
+    Two tensors of the same expression stay two, and each can be fed on its own. The compiler computes them once.
     """
 
     def __init__(self) -> None:
@@ -57,13 +57,13 @@ class Graph(ir.Graph):
 
     @property
     def variables(self) -> list[Variable]:
-        """All variables in the order of their making, captured eager tensors among them."""
+        """All variables in the order of their creation, captured eager tensors included."""
         return list(self.variable_of.values())
 
-    def updates_behind(self, results: Iterable[Any]) -> list[Symbol]:
-        """The changes of state that belong to what `results` are computed from."""
-        behind = set(self.reaching([r.node for r in results]))
-        return [update for node, update in self.updates if node in behind]
+    def updates_needed_by(self, results: Iterable[Any]) -> list[Symbol]:
+        """The changes of state that belong to the computation of `results`."""
+        ancestors = set(self.reaching([r.node for r in results]))
+        return [update for node, update in self.updates if node in ancestors]
 
     def standing_for(self, tensor: Tensor) -> Node | None:
         """The node of an eager tensor that was used in this graph."""
@@ -103,7 +103,7 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Start the shared default graph anew; sessions and tensors of the old one keep it.
+    """Replace the shared default graph by an empty one; sessions and tensors of the old one keep it.
 
     Raises GraphError inside `as_default`.
     """

@@ -1,4 +1,4 @@
-"""What a session keeps for a structure of fetches and a list of feeds: the way from fed values to fetched ones."""
+"""Prepared runs: for a structure of fetches and a list of feeds, the program and the fast path that a session keeps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLOSED = "Attempted to use a closed Session."
 
 
 class Values:
-    """The state of a session: the arrays of its variables. Whoever reads or writes it holds the lock."""
+    """The state of a session: the arrays of its variables. The lock is held for every access."""
 
     __slots__ = ("closed", "lock", "store")
 
@@ -41,23 +41,23 @@ class Values:
             raise GraphError(CLOSED, "make another: sg.Session()")
 
 
-class Way(NamedTuple):
+class FastPath(NamedTuple):
     """call: a function of fitting arrays that returns the results, or None; free: it needs no lock."""
 
     call: Callable[..., Any]
     free: bool
 
 
-NO_WAY = Way(declined, True)
+NO_FAST_PATH = FastPath(declined, True)
 
 
 class Runner:
-    """The program of some nodes for some feeds, and what has to hold before it runs.
+    """The program of some nodes for some feeds, and the conditions of its runs.
 
     Raises FeedError when a placeholder that the nodes need is not among the feeds.
     """
 
-    __slots__ = ("feeds", "known", "program", "reads", "ready", "sources", "values", "way", "writes")
+    __slots__ = ("fast_path", "feeds", "known", "program", "reads", "ready", "sources", "values", "writes")
 
     def __init__(
         self,
@@ -82,13 +82,13 @@ class Runner:
         self.writes: list[Cell] = [cell for cell, _ in prepared.assigns]
         self.program = program
         self.ready = False
-        """The state was found in order; it stays so, as no variable is ever removed or gets other memory."""
-        self.known: dict[tuple[tuple[int, ...], ...], Way] = {}
-        self.way = NO_WAY
-        """What runs the plan of the latest call directly."""
+        """Whether all variables have values. No variable is ever removed or gets other memory, so it stays true."""
+        self.known: dict[tuple[tuple[int, ...], ...], FastPath] = {}
+        self.fast_path = NO_FAST_PATH
+        """The fast path of the latest call's plan."""
 
     def run(self, values: Iterable[Any]) -> list[Any]:
-        """The results for any values, one per feed. Raises what `Session.run` does."""
+        """The results for any values, one per feed. Raises the errors of `Session.run`."""
         arrays = [feed.accept(value) for value, feed in zip(values, self.feeds, strict=True)]
         state = self.values
         with state.lock:
@@ -97,14 +97,14 @@ class Runner:
             shapes = tuple([array.shape for array in arrays])
             results = self.program.run(arrays, state.store)
             if shapes not in self.known:
-                self.known[shapes] = self._way(self.program.plan(*arrays))
-            self.way = self.known[shapes]
+                self.known[shapes] = self._fast_path(self.program.plan(*arrays))
+            self.fast_path = self.known[shapes]
             return results
 
-    def _way(self, plan: Plan) -> Way:
-        """For a plan that is bound."""
+    def _fast_path(self, plan: Plan) -> FastPath:
+        """The fast path of a plan that is bound."""
         specs = [Spec(feed.dtype, node.type.shape) for feed, node in zip(self.feeds, plan.feeds, strict=True)]
-        return Way(fast_path(plan, specs), plan.atomic and not plan.builder.cells)
+        return FastPath(fast_path(plan, specs), plan.atomic and not plan.builder.cells)
 
     def plan(self, arrays: list[np.ndarray]) -> Plan:
         """The plan for arrays of these shapes, bound to the variables once all of them have values."""
@@ -117,11 +117,11 @@ class Runner:
             return plan
 
     def close(self) -> None:
-        self.ready, self.way = False, NO_WAY
+        self.ready, self.fast_path = False, NO_FAST_PATH
 
-    def together(self, arrays: list[np.ndarray], addresses: np.ndarray, ids: bool, before: int) -> list[np.ndarray] | None:
-        """Runs on arrays at `addresses` (see `compiler.steps`) of the shapes of `arrays`: stacked results. None, and nothing
-        has been done, where runs have to be done one by one. before: runs that went before."""
+    def run_steps(self, arrays: list[np.ndarray], addresses: np.ndarray, ids: bool, before: int) -> list[np.ndarray] | None:
+        """Run on arrays at `addresses` (see `execute/many_runs.py`) of the shapes of `arrays`; returns stacked results.
+        Returns None, with nothing done, where runs have to be done one by one. before: number of runs already done."""
         state = self.values
         with state.lock:
             state.check_open()
@@ -148,7 +148,7 @@ class Runner:
         steps.run(before)
 
     def _first(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """Run after a look at the state. The lock is held."""
+        """Run after checking the state. The lock is held."""
         fresh = self._prepare()
         try:
             self._add_sources(arrays)
@@ -160,7 +160,7 @@ class Runner:
         return result
 
     def _prepare(self) -> list[Cell]:
-        """Make sure that there are arrays for all variables. Returns those that have new ones, to be written."""
+        """Make sure that all variables have arrays. Returns the cells of new arrays, which the run writes."""
         self.values.check_open()
         store = self.values.store
         for node in self.reads:
@@ -194,24 +194,24 @@ class Runner:
 class Step:
     """Calling it with an iterable of values, one per feed, returns the values of the fetches in their structure."""
 
-    __slots__ = ("_order", "_rebuild", "_runner", "_scalars", "_silent")
+    __slots__ = ("_operations", "_order", "_rebuild", "_runner", "_scalars")
 
     def __init__(self, runner: Runner, nodes: Sequence[Node], leaves: Sequence[Node], structure: Any):
-        """`nodes` are those of the runner, each once; `leaves` those of the structure."""
+        """nodes: of the runner, each once; leaves: of the structure."""
         self._runner = runner
         self._rebuild = rebuilder(structure)
         self._order = None if len(nodes) == len(leaves) else [list(nodes).index(leaf) for leaf in leaves]
-        self._silent = tuple(i for i, leaf in enumerate(leaves) if leaf.op.effect == "group")
-        self._scalars = tuple(i for i, leaf in enumerate(leaves) if not leaf.type.shape and i not in self._silent)
+        self._operations = tuple(i for i, leaf in enumerate(leaves) if leaf.op.effect == "group")
+        self._scalars = tuple(i for i, leaf in enumerate(leaves) if not leaf.type.shape and i not in self._operations)
 
     def __call__(self, values: Iterable[Any]) -> Any:
         runner = self._runner
-        way = runner.way
-        if way.free:
-            results = way.call(*values)
+        path = runner.fast_path
+        if path.free:
+            results = path.call(*values)
         else:
             with runner.values.lock:
-                results = way.call(*values)
+                results = path.call(*values)
         if results is None:
             results = runner.run(values)
         return self._built(results)
@@ -221,7 +221,7 @@ class Step:
             results = [results[i].copy() for i in self._order]
         for i in self._scalars:
             results[i] = results[i][()]
-        for i in self._silent:
+        for i in self._operations:
             results[i] = None
         return self._rebuild(results)
 
@@ -237,7 +237,7 @@ class Step:
         feeds = np.stack([places(array) for array in arrays], axis=1)
 
         def together(before: int) -> Any:
-            return self._runner.together(first, feeds, False, 0) if not before else None
+            return self._runner.run_steps(first, feeds, False, 0) if not before else None
 
         def joined(ones: list[Any], rest: Any) -> Any:
             return [np.stack(found) for found in zip(*ones, strict=True)] if rest is None else rest
@@ -245,14 +245,14 @@ class Step:
         results = stacked(count, together, lambda k: self._one([array[k] for array in arrays], k), joined)
         if self._order is not None:
             results = [results[i].copy() for i in self._order]
-        for i in self._silent:
+        for i in self._operations:
             results[i] = None
         return self._rebuild(results)
 
     def listed(self, batches: Sequence[list[np.ndarray]], before: int) -> list[Any] | None:
         """One run per batch, all of the same shapes; the list of the results, None where they have to be run one by one."""
         feeds = np.array([[address(array) for array in batch] for batch in batches], np.int64).reshape(len(batches), -1)
-        results = self._runner.together(batches[0], feeds, False, before)
+        results = self._runner.run_steps(batches[0], feeds, False, before)
         if results is None:
             return None
         return [self._built([np.array(result[k]) for result in results]) for k in range(len(batches))]

@@ -32,7 +32,7 @@ class Variable(Symbol):
 
     __slots__ = ("initializer",)
 
-    _is_tensor = False  # as `isinstance(variable, tf.Tensor)`: tensors are what is read from it
+    _is_tensor = False  # as for `isinstance(variable, tf.Tensor)`: reading it gives a tensor
 
     initializer: Operation
     """Gives the variable its initial value."""
@@ -61,7 +61,7 @@ class Variable(Symbol):
 
     @property
     def cell(self) -> Cell:
-        """What a session keeps its value under."""
+        """The key of its value in a session."""
         return self.node.attrs["cell"]
 
     @property
@@ -82,7 +82,7 @@ class Variable(Symbol):
         return append(self.graph, REGISTRY["read"], (self.node,), {})
 
     def value(self) -> Symbol:
-        """The value as a plain tensor: what an op takes that uses the variable here."""
+        """The value as a plain tensor: the operand of an op that uses the variable here."""
         return Symbol(self.graph, self.operand())
 
     def assign(self, value: Any) -> Symbol:
@@ -185,7 +185,7 @@ class GraphKeys:
 
 
 def get_collection(key: str) -> list[Any]:
-    """What the default graph holds under one of `GraphKeys`. "update_ops" are the assigns of running statistics, which
+    """A collection of the default graph, one of `GraphKeys`. "update_ops" are the assigns of running statistics, which
     `Optimizer.minimize` runs with its step where the loss needs them. Raises ArgumentError for another key."""
     if key == GraphKeys.GLOBAL_VARIABLES:
         return global_variables()
@@ -197,7 +197,7 @@ def get_collection(key: str) -> list[Any]:
 
 
 def global_variables() -> list[Variable]:
-    """All variables of the default graph, captured eager tensors among them."""
+    """All variables of the default graph, captured eager tensors included."""
     return get_default_graph().variables
 
 
@@ -232,7 +232,7 @@ def variables_initializer(var_list: Iterable[Variable], name: str | None = None)
 
 
 def _replaced(graph: Any, target: Node, values: dict[Node, Node]) -> Node:
-    """`target` computed with some nodes replaced; what doesn't depend on them is shared, not copied."""
+    """`target` computed with some nodes replaced; nodes that don't depend on them are shared, not copied."""
     moved: dict[Node, Node] = {}
     for node in graph.reaching([target], stop=set(values)):
         inputs = tuple(moved[i] for i in node.inputs)

@@ -1,4 +1,4 @@
-"""Arguments taken apart: arrays, which are run-time values, and the rest, which is part of a trace's key."""
+"""The arguments of a call: arrays, which are run-time values, and the rest, which is part of a trace's key."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ndarray = np.ndarray
 
 
 class ArrayKey(NamedTuple):
-    """What a trace depends on in an array. hooks: of the tensor; same: the index of an array that is the same tensor;
-    parameter: it is an `nn.Parameter`."""
+    """The properties of an array that a trace depends on. hooks: of the tensor; same: the index of an array that is the same
+    tensor; parameter: it is an `nn.Parameter`."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -32,8 +32,7 @@ class ArrayKey(NamedTuple):
 
 
 class Value:
-    """An argument that is part of the key: by what it is, where it can't change; by its identity otherwise, whatever its
-    `__eq__` says."""
+    """An argument that is part of the key: an immutable one by its value, any other by identity, whatever its `__eq__` says."""
 
     __slots__ = ("key", "value")
 
@@ -54,9 +53,9 @@ class Value:
 class Call:
     """The arguments of one call.
 
-    key: what they are to a trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
-    made; given: the objects that they came from; others: what is neither array nor container, with the number of its part.
-    bound: tensors that are known by identity, by id.
+    key: the cache key of their trace, in parts; arrays: C-contiguous, of supported dtypes; sources: these before copies were
+    made; given: the objects that they came from; others: (number of the part, argument) for arguments that are neither arrays
+    nor containers. bound: tensors that are compared by identity, by id.
     """
 
     def __init__(self, names: Callable[[], list[str]], args: tuple[Any, ...], kwargs: dict[str, Any], bound: Mapping[int, Any]):
@@ -117,7 +116,7 @@ class Call:
     # for tracing ------------------------------------------------------------------------------------------------------
 
     def labels(self) -> list[str]:
-        """What each part of the key is called: `x`, `batch[0]`, `options['lr']`."""
+        """The label of each part of the key: `x`, `batch[0]`, `options['lr']`."""
         names = self.names()
         result: list[str] = []
         for i, arg in enumerate(self.args):
@@ -128,11 +127,11 @@ class Call:
         return result
 
     def array_labels(self) -> list[str]:
-        """What each array is called."""
+        """The label of each array."""
         return [label for part, label in zip(self.parts, self.labels(), strict=True) if isinstance(part, ArrayKey)]
 
-    def reached(self) -> list[tuple[str, Any]]:
-        """Arguments that are neither arrays nor plain values, by name: what they refer to is part of the trace."""
+    def referenced(self) -> list[tuple[str, Any]]:
+        """(label, argument) for arguments that are neither arrays nor containers: objects that they refer to can be guarded."""
         labels = self.labels()
         return [(labels[i], x) for i, x in self.others]
 
@@ -192,7 +191,7 @@ def unhashable(call: Call, function: str) -> TraceError:
 
 
 def difference(old: tuple[Any, ...], now: tuple[Any, ...], labels: list[str]) -> list[str]:
-    """How one key differs from another, in words."""
+    """The differences between two keys, in words."""
     if len(old) != len(now):
         return [f"the arguments have {len(now)} parts instead of {len(old)}"]
     changes = []
@@ -232,7 +231,7 @@ def _value(part: Any) -> str:
 
 
 def as_tensors(arg: Any, make: Callable[[np.ndarray], Any] = Tensor) -> Any:
-    """An argument with tensors, which `make` makes, in place of arrays, for a run that gives tensors as a compiled one does."""
+    """An argument whose arrays `make` turned into tensors: a run without a plan then returns tensors, too."""
     if isinstance(arg, (Tensor, Symbol)) or not hasattr(arg, "__array__") or isinstance(arg, np.generic):
         if isinstance(arg, (list, tuple)):
             parts = [as_tensors(part, make) for part in arg]
@@ -244,7 +243,7 @@ def as_tensors(arg: Any, make: Callable[[np.ndarray], Any] = Tensor) -> Any:
 
 
 def parameter_names(fn: Callable[..., Any]) -> list[str]:
-    """The names of positional arguments, as far as they have one."""
+    """The names of the positional parameters; none for a function without a signature."""
     try:
         parameters = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):

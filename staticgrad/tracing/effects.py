@@ -1,4 +1,4 @@
-"""What a function writes to Python's state: done by each run, in the order of the trace."""
+"""Effects: the writes of a function to Python's state, which each run performs in the order of the trace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BLIND = frozenset(
         "__iadd__",
     ]
 )
-"""Methods that change a container whatever is in it."""
+"""Methods whose effect does not depend on the contents."""
 MOVING = frozenset(
     [
         "pop",
@@ -51,7 +51,7 @@ MOVING = frozenset(
         "subtract",
     ]
 )
-"""Methods whose effect depends on what is there."""
+"""Methods whose effect depends on the contents."""
 
 
 class Effect:
@@ -62,9 +62,9 @@ class Effect:
     def __init__(self, kind: str, holder: Any, key: Any, args: Sequence[Any], kwargs: Mapping[str, Any] = {}):
         self.kind, self.holder, self.key, self.args, self.kwargs = kind, holder, key, args, kwargs
         self.done = kind == "print"
-        """The trace did it already, which its first run need not do again."""
+        """Whether the trace did it already, so that the first run does not repeat it."""
         self.build: Callable[[Any, Any], Any] | None = None
-        """(tensors of the run, arguments) -> what is written, where that is made anew by each run."""
+        """(tensors of the run, arguments) -> the values written, where each run makes new ones."""
 
     def run(self, tensors: Any, given: Any) -> None:
         if self.done:
@@ -89,7 +89,7 @@ class Effect:
 
 
 def count(holder: Any, where: tuple[str, Any], args: Sequence[Any]) -> None:
-    """`holder.name += 1` and its like, for a number that only this step moves."""
+    """Perform a counter update such as `holder.name += 1`."""
     kind, key = where
     operation, value = args
     if kind == "attribute":
@@ -101,13 +101,11 @@ def count(holder: Any, where: tuple[str, Any], args: Sequence[Any]) -> None:
 
 
 def put(holder: Any, name: str, value: Any) -> None:
-    """Set an attribute as the user's statement does; on modules without a count where no code of ours reads it."""
+    """Set an attribute as the user's statement does. A module counts it only where its own code may read it."""
     if isinstance(holder, type):
         setattr(holder, name, value)
     elif hasattr(type(holder), "named_modules") and holder._roles.get(name) is None and name != "training":
-        from .watch import _counted_class
-
-        if _counted_class(type(holder)):
+        if reads_own_attributes(type(holder)):
             setattr(holder, name, value)
         else:
             object.__setattr__(holder, name, value)
@@ -117,8 +115,13 @@ def put(holder: Any, name: str, value: Any) -> None:
         setattr(holder, name, value)
 
 
+def reads_own_attributes(kind: type) -> bool:
+    """Whether a module's class is one of staticgrad's layers, or is derived from one: their own code reads their settings."""
+    return any(base.__module__.startswith("staticgrad.") and base.__name__ != "Module" for base in kind.__mro__)
+
+
 def snapshot(holder: Any) -> Any:
-    """The contents of a container."""
+    """A copy of the contents of a container."""
     if isinstance(holder, np.ndarray):
         return holder.copy()
     if isinstance(holder, dict):
@@ -129,7 +132,7 @@ def snapshot(holder: Any) -> Any:
 
 
 def restore(kind: str, holder: Any, key: Any, value: Any) -> None:
-    """Put back what was in a place before the first write."""
+    """Restore the value that a place had before the first write."""
     if kind == "copy":
         _refill(holder, value)
     elif kind == "item":

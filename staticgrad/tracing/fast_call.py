@@ -1,7 +1,7 @@
-"""The short way of a call: what an entry does for the usual arguments, with everything looked up beforehand.
+"""The fast path of a call: one generated function that checks the guards and runs the plan.
 
-It does what `Entry.ready` and `run` do, for arrays that need no conversion and a state that is as it was; for anything else
-it returns FALLBACK, and nothing has been done. The plan's fast call checks the arguments.
+It is equivalent to `Specialization.ready` and `run` for arrays that need no conversion, while guarded state is unchanged. For
+anything else it returns FALLBACK, and nothing has been done. The plan's fast call checks the arguments.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FALLBACK: Any = object()
 
 
 def fallback(args: tuple[Any, ...]) -> Any:
-    """For entries that have no short way."""
+    """The fast path of specializations that have none."""
     return FALLBACK
 
 
 @cache
 def tensors() -> Box:
-    """How the driver makes tensors as `wrap` does."""
+    """The layout of a tensor, from which the native driver makes tensors as `wrap` does."""
     sample = wrap(np.zeros(()))
     slots = [name for name in Tensor.__slots__ if not name.startswith("__") and name != "_data"]
     fields = [(_place(name), getattr(sample, name)) for name in slots]
@@ -39,7 +39,7 @@ def tensors() -> Box:
 
 
 def _place(slot: str) -> int:
-    """Bytes from the start of a tensor to a slot: where an object is found that nothing else refers to."""
+    """Bytes from the start of a tensor to a slot. It is found by storing an object there that nothing else refers to."""
     tensor, mark = wrap(np.zeros(())), object()
     setattr(tensor, slot, mark)
     places = range(HEADER, Tensor.__basicsize__, 8)
@@ -49,39 +49,39 @@ def _place(slot: str) -> int:
     return found[0]
 
 
-def make_fast_call(entry: Specialization) -> Callable[[tuple[Any, ...]], Any]:
-    """A function of the arguments of a call, for the memory that the entry is bound to now.
+def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]], Any]:
+    """A function of the arguments of a call, for the memory that the specialization is bound to now.
 
-    Its text is that of the guards, and what the entry needs of the rest: nothing is called or looped over in vain.
+    Its source contains the guards, and only those of the other steps that this specialization needs.
     """
-    plan, specs = entry.plan, entry.specs
+    plan, specs = specialization.plan, specialization.specs
     if specs is None or not FASTCALL:
         return fallback
-    single, plain = entry.results.single, entry.results.single or entry.results.flat
+    single, plain = specialization.results.single, specialization.results.single or specialization.results.flat
     call = fast_path(
-        plan, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(),
+        plan, specs, apart=specialization.ranges, excluded=specialization.captured_ids, box=tensors(),
         container=None if single else tuple,
     )  # fmt: skip
-    unmoved = entry.unmoved if entry.hooks or entry.entry_grads else None
-    finish = entry.finish if entry.touched or entry.owners else None
-    build = entry.results.build
+    unmoved = specialization.unmoved if specialization.hooks or specialization.initial_grads else None
+    finish = specialization.finish if specialization.updated or specialization.owners else None
+    build = specialization.results.build
     lines = [
         "if changes != Structure.changes: return FALLBACK",
         "try:",
-        f" if not ({entry.reach.text}): return FALLBACK",
+        f" if not ({specialization.guards.text}): return FALLBACK",
         "except Exception: return FALLBACK",
     ]
     if unmoved is not None:
         lines.append("if not unmoved(): return FALLBACK")
-    if entry.homes:
-        lines.append("if entry.reads != Structure.reads: return FALLBACK")
+    if specialization.bindings:
+        lines.append("if specialization.reads != Structure.reads: return FALLBACK")
     lines += ["result = call(*args)", "if result is None: return FALLBACK"]
     if finish is not None:
         lines.append("finish()")
-    if entry.effects:
-        lines.append("entry.replay()")
+    if specialization.effects:
+        lines.append("specialization.replay()")
     lines.append(f"return {'result' if plain else 'build(result, ())'}")
-    return entry.reach.function(
-        "\n".join(lines), "args", changes=entry.changes, Structure=Structure, FALLBACK=FALLBACK, entry=entry, call=call,
-        finish=finish, build=build, unmoved=unmoved,
+    return specialization.guards.function(
+        "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
+        specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""What Python's interpreter is about to do: the operands on a frame's value stack before each instruction.
+"""The operands on a frame's value stack before each bytecode instruction.
 
-CPython gives a trace function the frame before every instruction, but not the objects that the instruction takes. They lie
-behind the frame's locals; how deep the stack is there follows from the code. Where the locals lie is found once, by looking
+CPython gives a trace function the frame before every instruction, but not the operands of the instruction. They lie after the
+frame's locals in memory, and the depth of the stack follows from the code. The offset of the locals is found once, by a search
 for known objects.
 """
 
@@ -40,11 +40,11 @@ class Step(NamedTuple):
     depth: int
     """Objects on the stack before it."""
     next: int
-    """Offset of the instruction behind it."""
+    """Offset of the following instruction."""
 
 
 class Code:
-    """What has to be known of a code object: its instructions by offset."""
+    """The instructions of a code object by offset, and its variables."""
 
     __slots__ = ("__weakref__", "free", "locals", "names", "steps")
 
@@ -66,11 +66,11 @@ def code_of(code: CodeType) -> Code:
 
 
 def _steps(code: CodeType) -> dict[int, Step]:
-    """The instructions that can be reached, with the depth of the stack before each."""
+    """The reachable instructions, with the depth of the stack before each."""
     instructions = list(dis.get_instructions(code))
     at = {instruction.offset: i for i, instruction in enumerate(instructions)}
     returns = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "INTERPRETER_EXIT"}
-    resumed = code.co_flags & 0x2A0  # generators begin with what is sent to them on the stack
+    resumed = code.co_flags & 0x2A0  # a generator begins with the value that was sent to it on the stack
     first = 1 if resumed and dis.stack_effect(dis.opmap["RETURN_GENERATOR"], None, jump=False) == 0 else 0
     depths: dict[int, int] = {}
     work = [(0, first)]
@@ -98,12 +98,12 @@ def _steps(code: CodeType) -> dict[int, Step]:
         if instruction.opname == "EXTENDED_ARG":
             prefixes.append(instruction.offset)
             continue
-        behind = instructions[i + 1].offset if i + 1 < len(instructions) else -1
+        following = instructions[i + 1].offset if i + 1 < len(instructions) else -1
         arg = 0 if instruction.arg is None else instruction.arg
         depth = depths[instruction.offset]
-        steps[instruction.offset] = Step(instruction.opname, arg, instruction.argval, depth, behind)
+        steps[instruction.offset] = Step(instruction.opname, arg, instruction.argval, depth, following)
         for offset in prefixes:
-            steps[offset] = Step("EXTENDED_ARG", 0, None, depth, behind)
+            steps[offset] = Step("EXTENDED_ARG", 0, None, depth, following)
         prefixes = []
     return steps
 
@@ -124,7 +124,7 @@ class Operands:
         return [_at(first + WORD * i) for i in range(count)]
 
     def local(self, number: int) -> Any:
-        """The object at a place of the locals: a cell for variables of functions around."""
+        """The object in a slot of the locals: a cell for variables that nested functions share."""
         return _at(self.base + WORD * number)
 
 
@@ -141,7 +141,7 @@ def function_of(frame: FrameType) -> Any:
 
 @cache
 def places() -> Places:
-    """Where this Python keeps them. Raises ImportError where they are not found."""
+    """The offsets in this version of CPython. Raises ImportError where they are not found."""
     found: list[Places] = []
 
     def probe(left: Any, right: Any) -> None:
@@ -165,7 +165,7 @@ def _search(frame: FrameType, left: int, right: int, function: int) -> list[Plac
     return [Places(inner, WORD * functions[0], WORD * pairs[0])] if pairs and functions else []
 
 
-def watch(frame: FrameType, local: Any) -> Any:
+def trace_instructions(frame: FrameType, local: Any) -> Any:
     """Have `local` called before each instruction of a frame that begins."""
     frame.f_trace = local
     frame.f_trace_opcodes = True
@@ -173,7 +173,7 @@ def watch(frame: FrameType, local: Any) -> Any:
 
 
 def _agrees(at: Places) -> bool:
-    """Whether the operands of an addition are where they are said to be."""
+    """Whether the operands of an addition lie at these offsets."""
     left, right = object(), object()
     seen: list[bool] = []
 
@@ -195,7 +195,7 @@ def _agrees(at: Places) -> bool:
 
     before = sys.gettrace()
     sys._getframe().f_trace_opcodes = True
-    sys.settrace(lambda frame, event, arg: watch(frame, local) if frame.f_code is add.__code__ else None)
+    sys.settrace(lambda frame, event, arg: trace_instructions(frame, local) if frame.f_code is add.__code__ else None)
     try:
         add(left, right)
     finally:

@@ -1,4 +1,4 @@
-"""Compiled functions: traced per kinds of their arguments and what they reach, run as one plan."""
+"""Compiled functions: a trace per kind of arguments and guarded state, each run as one plan."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from ..operators import frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
 from .fast_call import FALLBACK
-from .sharing import Place, Shared
+from .observer.trace_observer import TraceObserver
+from .sharing import Place, SharedMemory
 from .specialization import Specialization
-from .specialization import difference as entry_difference
+from .specialization import difference as specialization_difference
 from .step_loop import loop
-from .tracer import Reached, Tracer
-from .watch import Watch
+from .tracer import ArgumentReached, Tracer
 
 OFTEN = 64
-"""Traces after which a function warns that something in its key changes with every call."""
+"""Traces after which a function warns that its key or a guard changes with every call."""
 MOVING = 16
-"""Traces of that kind after which it warns."""
+"""Traces after which it warns that it reads state which it changes itself."""
 RECENT = 4
-"""Traces whose short way is tried."""
+"""Specializations whose fast path is tried."""
 MOST = 256
-"""Traces that a function keeps; the oldest goes."""
+"""Specializations that a function keeps; the oldest is dropped."""
 
 
 class CompiledFunction:
@@ -48,22 +48,22 @@ class CompiledFunction:
         self.fn, self.numerics, self.passes = fn, check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
-        self.entries: dict[tuple[Any, ...], list[Specialization]] = {}
+        self.specializations: dict[tuple[Any, ...], list[Specialization]] = {}
         self.recompiles: list[str] = []
         self.templates = Templates()
         """Of the compiler: decisions that other extents may share."""
         self.moving = 0
-        """Traces that were made because a run itself had changed what the trace before had read."""
+        """Traces that were made because a run had changed state that the previous trace read."""
         self.latest: Specialization | None = None
         self.recent: tuple[Specialization, ...] = ()
         self.lock = lock()
         self.bound: dict[int, Tensor] = {}
-        """Tensors that were passed as arguments and are reached by the function too, by id."""
+        """Tensors that were passed as arguments and that the function also captures, by id."""
         self.methods: dict[int, CompiledFunction] = {}
-        """Of instances that have no place for their own, by id."""
+        """Compiled methods of instances without a `__dict__`, by id."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a method: each instance has traces of its own, which end with it."""
+        """As a method: each instance has traces of its own, which live as long as it does."""
         if instance is None:
             return self
         if not hasattr(instance, "__dict__"):
@@ -82,32 +82,32 @@ class CompiledFunction:
         if kwargs:
             args, kwargs = self._by_position(args, kwargs)
         mode = modes.now
-        if mode.anomaly:  # watched op by op
+        if mode.anomaly:  # which checks every op
             return self._run(args, kwargs)
-        entry = self.latest
-        if entry is not None and entry.free and not kwargs and entry.grad_mode is mode.grad:
-            result = entry.short(args)
+        specialization = self.latest
+        if specialization is not None and specialization.free and not kwargs and specialization.grad_mode is mode.grad:
+            result = specialization.fast_call(args)
             if result is not FALLBACK:
                 return result
         if self.lock.locked() and self._within():  # called by a signal handler during a call
             return self._run(args, kwargs)
         with self.lock:
-            entry = self.latest
-            if entry is not None and not kwargs:
-                if entry.grad_mode is mode.grad:
-                    result = entry.short(args)
+            specialization = self.latest
+            if specialization is not None and not kwargs:
+                if specialization.grad_mode is mode.grad:
+                    result = specialization.fast_call(args)
                     if result is not FALLBACK:
                         return result
-                for other in self.recent:  # batches of two sizes in turn find theirs
-                    if other is not entry and other.grad_mode is mode.grad:
-                        result = other.short(args)
+                for other in self.recent:  # batches that alternate between a few sizes
+                    if other is not specialization and other.grad_mode is mode.grad:
+                        result = other.fast_call(args)
                         if result is not FALLBACK:
                             self.latest = other
                             return result
             return self._call(Call(self._names, args, kwargs, self.bound))
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments by keyword that follow those by position in the order of the function's parameters, by position."""
+        """Keyword arguments that continue the positional ones in the order of the parameters, as positional arguments."""
         wanted = self.keywords[len(args) : len(args) + len(kwargs)]
         if len(wanted) == len(kwargs) and all(name in kwargs for name in wanted):
             return (*args, *[kwargs[name] for name in wanted]), {}
@@ -115,7 +115,7 @@ class CompiledFunction:
 
     @functools.cached_property
     def keywords(self) -> list[str]:
-        """The parameters that can be given by position: their names as keywords, empty for those that have none."""
+        """Names of the parameters that can be given by position; an empty name for a positional-only one."""
         try:
             parameters = inspect.signature(self.fn).parameters.values()
         except (TypeError, ValueError):
@@ -124,9 +124,9 @@ class CompiledFunction:
         return [p.name if named[p.kind] else "" for p in parameters if p.kind in named]
 
     def _within(self) -> bool:
-        """Whether, around this call of this function, another one is under way in this very thread."""
+        """Whether this call of the function is nested in another one in the same thread."""
         frame: FrameType | None = sys._getframe(1)
-        codes = CompiledFunction.__call__.__code__, CompiledFunction.together.__code__
+        codes = CompiledFunction.__call__.__code__, CompiledFunction.run_steps.__code__
         found = 0
         while frame is not None and found < 2:
             found += frame.f_code in codes and frame.f_locals.get("self") is self
@@ -134,7 +134,7 @@ class CompiledFunction:
         return found == 2
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[[Any], Any] = Tensor) -> Any:
-        """Operation by operation, on tensors that `make` makes of arrays."""
+        """Run operation by operation, on tensors that `make` makes of arrays."""
         try:
             return self.fn(
                 *[as_tensors(arg, make) for arg in args], **{name: as_tensors(arg, make) for name, arg in kwargs.items()}
@@ -151,81 +151,90 @@ class CompiledFunction:
         return parameter_names(self.fn)
 
     def _call(self, call: Call) -> Any:
-        """The way for all arguments. The lock is held."""
-        entry, call = self._find(call)
+        """The slower path, for any arguments. The lock is held."""
+        specialization, call = self._find(call)
         try:
-            return entry.run(entry.take(call), call.given)
+            return specialization.run(specialization.take(call), call.given)
         except MemoryError:
-            self._drop(entry)
+            self._drop(specialization)
             raise
 
-    def _drop(self, entry: Specialization) -> None:
-        """Don't keep a trace whose plan could not run even once for want of memory: it has some itself."""
-        if not entry.plan.ran:
-            self.entries = {key: left for key, known in self.entries.items() if (left := [e for e in known if e is not entry])}
-            self.recent = tuple(other for other in self.recent if other is not entry)
+    def _drop(self, specialization: Specialization) -> None:
+        """Drop a trace whose plan never ran for want of memory: the plan itself occupies some."""
+        if not specialization.plan.ran:
+            left = {
+                key: [other for other in known if other is not specialization]
+                for key, known in self.specializations.items()
+            }
+            self.specializations = {key: known for key, known in left.items() if known}
+            self.recent = tuple(other for other in self.recent if other is not specialization)
             self.latest = self.recent[0] if self.recent else None
 
     def _find(self, call: Call) -> tuple[Specialization, Call]:
-        """The entry for these arguments, traced when there is none; with the call as it is seen then."""
+        """The specialization for these arguments, traced where there is none, and the call in the form that it takes."""
         try:
-            known = self.entries.get(call.key, ())
+            known = self.specializations.get(call.key, ())
         except TypeError:
             raise unhashable(call, self.name) from None
-        for entry in known:
-            if entry.grad_mode is modes.now.grad and entry.suits(call.given) and entry.ready() and entry.shares(call):
+        for specialization in known:
+            if (
+                specialization.grad_mode is modes.now.grad
+                and specialization.suits(call.given)
+                and specialization.ready()
+                and specialization.shares(call)
+            ):
                 break
         else:
             try:
-                entry = self._trace(call)
-            except Reached as reached:
+                specialization = self._trace(call)
+            except ArgumentReached as reached:
                 self.bound[id(reached.tensor)] = reached.tensor
                 return self._find(Call(self._names, call.args, call.kwargs, self.bound))
-            except Shared as shared:
-                entry = self._trace(call, shared.places)
-        self.latest = entry
-        self.recent = (entry, *[other for other in self.recent if other is not entry][: RECENT - 1])
-        return entry, call
+            except SharedMemory as shared:
+                specialization = self._trace(call, shared.places)
+        self.latest = specialization
+        self.recent = (specialization, *[other for other in self.recent if other is not specialization][: RECENT - 1])
+        return specialization, call
 
-    def together(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
-        """Steps that one trace, that for `args`, does in native calls: (trace, stacked arrays of its fetches, how many steps).
+    def run_steps(self, args: Sequence[Any], source: Callable[[Specialization], Any], before: int) -> Any:
+        """Run steps of the specialization for `args` in native calls: (specialization, stacked fetches, number of steps).
 
-        source(entry): the addresses of what the steps run on, or None. before: steps that went before. None, and nothing has
-        been done, where steps have to be done one by one.
+        source(specialization): the addresses of the steps' arrays, or None. before: number of steps already done. Returns
+        None, with nothing done, where steps have to run one by one.
         """
         if (frontends.tracing and state.tracer is not None) or modes.now.anomaly:
             return None
         if self.lock.locked() and self._within():
             return None
         with self.lock:
-            entry, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
-            feeds = source(entry) if entry.steady else None
+            specialization, _ = self._find(Call(self._names, tuple(args), {}, self.bound))
+            feeds = source(specialization) if specialization.steady else None
             if feeds is None:
                 return None
             try:
-                return entry, *entry.run_steps(feeds, before)
+                return specialization, *specialization.run_steps(feeds, before)
             except MemoryError:
-                self._drop(entry)
+                self._drop(specialization)
                 raise
 
     def _trace(self, call: Call, places: Mapping[int, Place] | None = None) -> Specialization:
-        """places: of arguments that share memory which the function writes."""
+        """Make a specialization. places: of arguments that share memory which the function writes."""
         why = self._why(call)
-        moved = self.latest is not None and self.latest.moves(self.latest.reach.changed())
-        watch = Watch(self.name, [(self.name, self.fn), *call.reached()])
-        tracer = Tracer(self.name, watch.arrays, places, watch)
+        moved = self.latest is not None and self.latest.moves(self.latest.guards.changed())
+        observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
+        tracer = Tracer(self.name, observer.arrays, places, observer)
         undo = tracer.undo
         try:
-            entry = tracer.active(functools.partial(self._entry, call, tracer, watch))
+            specialization = tracer.active(functools.partial(self._specialize, call, tracer, observer))
             tracer.close()
-            del tracer, watch  # before the compiler asks for memory
-            entry.compile(call)
+            del tracer, observer  # their memory is free before the compiler allocates
+            specialization.compile(call)
         except BaseException:
             for step in reversed(undo):
                 step()
             raise
-        if entry.program.outcome:
-            why += f"; {entry.program.outcome}"
+        if specialization.program.outcome:
+            why += f"; {specialization.program.outcome}"
         self.recompiles.append(why)
         if moved:
             self.moving += 1
@@ -238,44 +247,44 @@ class CompiledFunction:
                 )
         if len(self.recompiles) == OFTEN:
             warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
-        self.entries.setdefault(call.key, []).insert(0, entry)
+        self.specializations.setdefault(call.key, []).insert(0, specialization)
         if len(self.recompiles) > MOST:
             self._forget()
-        return entry
+        return specialization
 
-    def _entry(self, call: Call, tracer: Tracer, watch: Watch) -> Specialization:
+    def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver) -> Specialization:
         def traced() -> Any:
             args, kwargs = call.symbols(tracer)
-            watch.call(self.fn, (), {})
+            observer.call(self.fn)
             return self.fn(*args, **kwargs)
 
         try:
-            return Specialization(call, tracer, watch.active(traced), watch, self.numerics, self.passes, self.templates)
+            return Specialization(
+                call, tracer, observer.observe(traced), observer, self.numerics, self.passes, self.templates
+            )
         except BaseException:
-            watch.rewind()
+            observer.rewind()
             raise
 
     def _forget(self) -> None:
-        """Drop the oldest trace of the kind of arguments that has most."""
-        most = max(self.entries.values(), key=len)
+        """Drop the oldest specialization of the kind of arguments that has most."""
+        most = max(self.specializations.values(), key=len)
         most.pop()
 
     def _why(self, call: Call) -> str:
         """The difference from the nearest earlier trace."""
-        if not self.entries:
+        if not self.specializations:
             return "first call"
-        known = self.entries.get(call.key)
+        known = self.specializations.get(call.key)
         if known:
             nearest = self.latest if self.latest in known else known[0]
-            return "same arguments, but " + entry_difference(nearest, call.given)
+            return "same arguments, but " + specialization_difference(nearest, call.given)
         labels = call.labels()
-        changes = min(
-            (key_difference(key, call.key, labels) for key in sorted(self.entries, key=lambda k: abs(len(k) - len(call.key)))),
-            key=len,
-        )
+        keys = sorted(self.specializations, key=lambda key: abs(len(key) - len(call.key)))
+        changes = min((key_difference(key, call.key, labels) for key in keys), key=len)
         return "; ".join(changes)
 
-    # looking ------------------------------------------------------------------------------------------------------------
+    # inspection ---------------------------------------------------------------------------------------------------------
 
     @property
     def plan(self) -> Any:
@@ -313,7 +322,7 @@ class CompiledFunction:
         it, and batches are taken from an iterable some 256 ahead: where something is to happen between two steps, call the
         function. Random numbers are those of single calls.
 
-        Raises ArgumentError for arrays of different leading extents, and what a call raises, with the number of the step;
+        Raises ArgumentError for arrays of different leading extents, and the errors of a call, with the number of the step;
         the steps before are done then, as after Ctrl-C.
         """
         return loop(self, batches)

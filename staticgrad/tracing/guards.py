@@ -1,8 +1,8 @@
-"""What a trace read of Python's state, and whether it is as it was.
+"""Guards: conditions on Python's state under which a trace is valid.
 
-A `Read` is one look at one object: an attribute, an item, a variable, a length. A trace is right as long as each of them gives
-what it gave. All of them together are one generated expression, which every call evaluates: mostly `holder.name is value`.
-Members and settings of modules and optimizers count their changes in `Structure`; they are compared when it moved.
+A `Read` is one access to one object: an attribute, an item, a variable, a length. A trace is valid as long as each of them
+gives the same value. Together they form one generated expression, which every call evaluates: mostly `holder.name is value`.
+Modules and optimizers count changes of their members and settings in `Structure`; these are compared when the count changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MISSING: Any = type("MISSING", (), {"__repr__": lambda self: "MISSING", "__bool_
 
 
 class Kind(NamedTuple):
-    """A way to look at an object."""
+    """A kind of access to an object."""
 
     text: str
     """The expression that holds while nothing has changed: {h} the object, {k} the key, {v} the value; {n} is a name."""
@@ -63,12 +63,12 @@ def _pairs(holder: Any, _: Any) -> Any:
 
 
 def contents(array: np.ndarray) -> Any:
-    """What tells arrays apart: shape, dtype and bytes."""
+    """The properties by which arrays are compared: shape, dtype and bytes."""
     return array.shape, array.dtype.str, array.tobytes() if not array.dtype.hasobject else tuple(map(plain_key, array.flat))
 
 
 def static(kind: type, name: str) -> Any:
-    """What a class has under a name, in its own body or those of its bases, without calling descriptors."""
+    """The value of a name in the body of a class or of its bases, without calling descriptors; MISSING for none."""
     for base in type.mro(kind) if kind is type else kind.__mro__:
         space = type.__dict__["__dict__"].__get__(base)
         if name in space:
@@ -102,11 +102,11 @@ GONE = {
     "item": "{k} not in {h}", "lookup": "{k} not in {h}", "attribute": "attribute({h}, {k}) is {v}",
     "cell": "cell({h}, None) is {v}",
 }  # fmt: skip
-"""The expressions for what was not there."""
+"""The expressions for places that had no value."""
 
 
 class Read:
-    """A look at `holder`; `value` is what it gave."""
+    """An access to `holder` that gave `value`."""
 
     __slots__ = ("holder", "key", "kind", "label", "value")
 
@@ -120,7 +120,7 @@ class Read:
             return MISSING
 
     def difference(self) -> str | None:
-        """What is another thing than it was, in words; None for nothing."""
+        """The change since the trace, in words; None for none."""
         old, now = self.value, self.now()
         if now is old:
             return None
@@ -154,7 +154,7 @@ class Read:
 
 
 def _module(read: Read) -> Any:
-    """The module of which a read looked up a variable in its namespace: Python has a short way for `module.name`."""
+    """The module in whose namespace a read looked up a variable: Python has a fast path for `module.name`."""
     if read.kind != "item" or not isinstance(read.key, str) or not read.key.isidentifier() or iskeyword(read.key):
         return None
     if type(read.holder) is not dict or read.value is MISSING:
@@ -168,7 +168,7 @@ def _all_same(old: Sequence[Any], now: Sequence[Any]) -> bool:
 
 
 def worded(label: str, old: Any, now: Any) -> str:
-    """That something has another value, in words."""
+    """A change of a value, in words."""
     if _plain(old) and _plain(now) and _short(old) != _short(now):
         return f"{label} is {_short(now)} instead of {_short(old)}"
     return f"{label} is another {type(now).__name__}"
@@ -184,10 +184,10 @@ def _short(value: Any) -> str:
 
 
 class Guards:
-    """All that a trace relies on beside its arguments and the tensors that it reached.
+    """All guards of a trace, except those on its arguments and captured tensors.
 
-    reads: compared at every call; counted: members of modules, compared when `Structure` has counted a change. structured:
-    modules and optimizers by label; skipped: labels of their facts that a run itself changes.
+    reads: compared at every call; counted: members of modules, compared when `Structure` has counted a change; structured:
+    (label, module or optimizer); skipped: labels of their facts that a run itself changes.
     """
 
     def __init__(
@@ -207,13 +207,13 @@ class Guards:
         }  # fmt: skip
         self._codes: dict[str, types.CodeType] = {}
         self.cells: dict[str, types.CellType] = {}
-        """Variables of functions around, by the names that the expression has for them."""
+        """Cells of free variables, by their names in the expression."""
         self.text = self._text()
         self._check: Callable[[], bool] = self.function(f" return {self.text}\n")
 
     def function(self, body: str, head: str = "", **variables: Any) -> Any:
-        """A function with a body in which the expression may occur: `text`. Its free variables are those of the user's
-        functions themselves, and `variables`, by name; head: its parameters."""
+        """A function whose body may contain the expression, `text`. Its free variables are the cells of the user's functions,
+        and `variables`, by name; head: its parameters."""
         cells = {**self.cells, **{name: types.CellType(value) for name, value in variables.items()}}
         known = self._codes.get(body)
         if known is None:
@@ -259,7 +259,7 @@ class Guards:
         return " and ".join(terms) if terms else "True"
 
     def freeze(self) -> None:
-        """Remember modules and optimizers as they are after the trace, which makes the slots of these."""
+        """Take the present facts of modules and optimizers: the trace itself made the optimizers' slots."""
         self.snapshot = dict(self._facts())
 
     def _facts(self) -> Iterator[tuple[str, Any]]:
@@ -270,11 +270,11 @@ class Guards:
                     yield full, fact
 
     def current(self) -> bool:
-        """Whether everything read gives the same objects; equal values that are others are remembered instead."""
+        """Whether every read gives the same object. Other objects of equal value are accepted and remembered."""
         try:
             if self._check():
                 return True
-        except Exception:  # what was looked at is gone
+        except Exception:  # an object that the expression reads is gone
             pass
         for read in self.reads:
             if read.difference() is not None:
@@ -284,7 +284,7 @@ class Guards:
         return True
 
     def holds(self) -> bool:
-        """Whether modules and optimizers are as they were, too."""
+        """Whether the guards hold, those on modules and optimizers included."""
         if not self.current() or any(read.difference() is not None for read in self.counted):
             return False
         return dict(self._facts()) == self.snapshot
@@ -294,7 +294,7 @@ class Guards:
         return next((read for read in (*self.reads, *self.counted) if read.difference() is not None), None)
 
     def difference(self) -> str | None:
-        """What has changed since the trace, in words; None for nothing."""
+        """The first change since the trace, in words; None for none."""
         for read in (*self.reads, *self.counted):
             changed = read.difference()
             if changed is not None:

@@ -1,4 +1,4 @@
-"""Results put together again: what the user's function returned, around the values of a run."""
+"""The results of a run, in the structure that the user's function returned."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..ops.pytree import Container, dict_like, ordered
 from .tracer import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
-"""(tensors of the run, what the arguments came from) -> the result."""
+"""(tensors of the run, objects that were passed as arguments) -> the result."""
 
 
 class Results:
-    """The structure of a result, without what was traced. fetches: the traced tensors in it, each once, until the entry is
-    made; build: see `Build`; single: it is one tensor; flat: it is a tuple of tensors.
+    """The structure of a result, without its traced values. fetches: the traced tensors in it, each once, until the
+    specialization is made; build: see `Build`; single: it is one tensor; flat: it is a tuple of tensors.
 
-    arguments: what was passed, by id of its placeholder; an argument that is returned comes back itself, as it does eagerly.
+    arguments: their numbers by id of the placeholder. An argument that is returned comes back itself, as it does eagerly.
     """
 
     def __init__(self, result: Any, arguments: Mapping[int, int]):
@@ -37,7 +37,7 @@ class Results:
         self.seal()
 
     def seal(self) -> None:
-        """No more values are kept."""
+        """All fetches are known now."""
         one, parts = self._form
         self.single = one and len(self.fetches) == 1
         """The result is one tensor of the run."""
@@ -45,8 +45,8 @@ class Results:
         """It is a tuple of the tensors of the run, in their order."""
 
     def kept(self, args: Sequence[Any], old: Callable[[Any], bool]) -> Build | None:
-        """As the result, for what the function keeps in Python's state. old: whether an object was there before the trace;
-        None where every run keeps the same objects."""
+        """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
+        None where every run stores the same objects."""
         if all(not isinstance(x, Symbol) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args):
             return None
         self._old = old
@@ -109,14 +109,14 @@ def _plain(value: Any) -> bool:
 
 
 def _is_record(value: Any) -> bool:
-    """An object that is nothing but its attributes: each run makes another."""
+    """Whether an object consists of its attributes alone, so that each run can make another."""
     kind = type(value)
     own = bool(kind.__flags__ & 1 << 9) and hasattr(value, "__dict__")
     return own and not callable(value) and kind.__new__ is object.__new__
 
 
 def _once(build: Build) -> Build:
-    """One object per run, however often it is kept."""
+    """A builder that makes one object per run, however often the run stores it."""
     last: list[Any] = [None, None]
 
     def made(tensors: Sequence[Tensor], given: Sequence[Any]) -> Any:
@@ -155,8 +155,8 @@ def _record(like: Any, names: Iterable[str], values: Sequence[Any]) -> Any:
 
 
 def stacked(ones: Sequence[Any], rest: Any = None) -> Any:
-    """Results of single steps, and stacked ones of those that followed, in one structure: tensors and arrays stacked; what
-    is the same object in every step, and other values, as they are."""
+    """Results of single steps, and stacked results of the steps after them, in one structure. Tensors and arrays are stacked;
+    objects that are the same in every step, and other values, stay as they are."""
     part = ones[0]
     if isinstance(part, (Tensor, Traced, np.ndarray)):
         if all(one is part for one in ones) and (rest is part or (rest is None and len(ones) > 1)):

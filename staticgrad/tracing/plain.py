@@ -1,4 +1,4 @@
-"""Values that are known by what they are, and objects that are known by which they are."""
+"""Equality of guarded values: immutable ones by type and value, all others by identity."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import numpy as np
 
 ATOMS = (bool, int, str, bytes, type(None), type(...), type(NotImplemented))
 PRINTED = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction, pathlib.PurePath)
-"""Values of the standard library that are told apart by their type and text."""
+"""Immutable values of the standard library that are compared by type and text."""
 
 
-class Same:
+class ByIdentity:
     """An object by its identity, whatever its `__eq__` says."""
 
     __slots__ = ("value",)
@@ -27,7 +27,7 @@ class Same:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.value is self.value
+        return isinstance(other, ByIdentity) and other.value is self.value
 
     def __hash__(self) -> int:
         if type(self.value).__hash__ is None and not type(self.value).__flags__ & 1 << 9:
@@ -39,8 +39,8 @@ class Same:
 
 
 def key(value: Any) -> Hashable:
-    """Equal for values that no program can tell apart, but by `is`: 1, 1.0 and True are three, and so are 0.0 and -0.0; nan is
-    nan. Objects that can change are `Same`."""
+    """A key that is equal for values that no program can tell apart except by `is`. 1, 1.0 and True have three keys, 0.0 and
+    -0.0 two, and nan has one. Mutable objects are `ByIdentity`."""
     kind = type(value)
     if kind in ATOMS:
         return kind, value
@@ -57,14 +57,14 @@ def key(value: Any) -> Hashable:
     if kind in (slice, range):
         return kind, key(value.start), key(value.stop), key(value.step)
     if isinstance(value, enum.Enum):
-        return Same(value)
+        return ByIdentity(value)
     if kind in PRINTED or (isinstance(value, PRINTED) and kind.__module__ in ("datetime", "pathlib", "pathlib._local")):
         return kind, repr(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and kind.__dataclass_params__.frozen:
         names = [field.name for field in dataclasses.fields(value)]
         if getattr(value, "__dict__", names).__len__() == len(names) and all(hasattr(value, name) for name in names):
             return kind, *(key(getattr(value, name)) for name in names)
-    return Same(value)
+    return ByIdentity(value)
 
 
 def same(old: Any, now: Any) -> bool:

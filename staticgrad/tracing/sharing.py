@@ -1,7 +1,7 @@
-"""Arguments that share memory with one another, or with what the function reaches, where a step writes it.
+"""Arguments that share memory with one another, or with captured tensors, where a step writes that memory.
 
-A step takes its arguments for memory of their own. Where one of them is changed in place, or shares memory with a tensor
-that is, the trace begins again with one base and windows into it; such a trace suits calls that share memory in the same way.
+A step assumes that no two arguments share memory. Where one of them is changed in place, or shares memory with a tensor that
+is, the trace begins again with one base and views of it. Such a trace suits calls whose arguments share memory as these do.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ ndarray = np.ndarray
 ADVICE = "pass a clone() of one of them, or one tensor of which the function takes the views that it needs"
 
 
-class Member(NamedTuple):
-    """Memory that a step reads or writes. key: the number of an argument, a tensor that the step reaches, or for a gradient
-    (whose it is,), a number or a tensor."""
+class MemoryUse(NamedTuple):
+    """Memory that a step reads or writes. key: the number of an argument, a captured tensor, or for a gradient (its owner,),
+    which is a number or a tensor."""
 
     array: ndarray
     key: Any
@@ -42,9 +42,9 @@ class Member(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an argument lies in its base. base: as `Member.key`; places: the positions of its elements among those of the
-    base, None for the same elements; inside: which elements these are, None for all; taped: it is a view of the base on
-    one tape; array: that of the base; label: of the base."""
+    """The position of an argument in its base. base: as `MemoryUse.key`; places: the positions of its elements among those of
+    the base, None for the same elements; inside: which of its elements the base has, None for all; taped: it is a view of
+    the base on the same tape; array, label: of the base."""
 
     base: Any
     places: ndarray | None
@@ -54,17 +54,17 @@ class Place(NamedTuple):
     label: str
 
 
-class Shared(BaseException):
+class SharedMemory(BaseException):
     """Arguments share memory that the step writes: the trace begins again with `places`, by the arguments' numbers."""
 
     def __init__(self, places: Mapping[int, Place]):
         self.places = places
 
 
-class Window(Alias):
-    """An argument as a part of the memory of another tensor: it sees changes of that, and changes of it change that.
+class SharedView(Alias):
+    """An argument as a view of another tensor's memory: a change of either changes both.
 
-    origin: its placeholder, of which elements outside the base are read.
+    origin: its placeholder, from which elements outside the base are read.
     """
 
     __slots__ = ("origin", "place")
@@ -74,7 +74,7 @@ class Window(Alias):
         self.origin, self.place = origin, place
         super().__init__(tracer, base)
 
-    def look(self) -> Node:
+    def read_base(self) -> Node:
         value: Any = self.base if self.place.taped else F.stop_gradient(self.base)
         places = self.place.places
         if places is not None:
@@ -106,7 +106,7 @@ class Window(Alias):
         return not self.place.taped
 
 
-# who shares what ------------------------------------------------------------------------------------------------------
+# shared memory -------------------------------------------------------------------------------------------------------
 
 
 def bounds(array: ndarray) -> tuple[int, int]:
@@ -115,7 +115,7 @@ def bounds(array: ndarray) -> tuple[int, int]:
 
 
 def share(a: ndarray, b: ndarray) -> bool:
-    """Whether two arrays have a byte in common; True where that takes too long to find out."""
+    """Whether two arrays have a byte in common; True where the exact answer takes too long."""
     if not np.may_share_memory(a, b):
         return False
     try:
@@ -125,7 +125,7 @@ def share(a: ndarray, b: ndarray) -> bool:
 
 
 def relation(a: ndarray, b: ndarray) -> tuple[Any, ...]:
-    """How b lies in memory as seen from a."""
+    """The position of b in memory relative to a."""
     start = b.__array_interface__["data"][0] - a.__array_interface__["data"][0]
     return start, a.strides, b.strides
 
@@ -135,8 +135,8 @@ def pattern(
 ) -> tuple[Any, ...]:
     """How arrays of arguments share memory, as a value to compare; only where one of the two is written.
 
-    mine: (array, whether it is written), of the arguments and then of their gradients; given: the arguments; others: what the
-    step is bound to, as (first byte, last + 1, tensor, whether it is written).
+    mine: (array, whether it is written), of the arguments and then of their gradients; given: the arguments; others: (first
+    byte, last + 1, tensor, whether it is written) of the tensors that the step is bound to.
     """
     found: list[Any] = []
     for i, (a, written) in enumerate(mine):
@@ -153,8 +153,8 @@ def pattern(
     return tuple(found)
 
 
-def _pairs(members: Sequence[Member]) -> Iterator[tuple[int, int]]:
-    """Of members that share memory which is changed, one of them an argument or the gradient of one."""
+def _pairs(members: Sequence[MemoryUse]) -> Iterator[tuple[int, int]]:
+    """Pairs of members that share memory which is changed, one of them an argument or the gradient of one."""
     for i, a in enumerate(members):
         if a.is_argument or (isinstance(a.key, tuple) and isinstance(a.key[0], int)):
             for k, b in enumerate(members):
@@ -162,10 +162,10 @@ def _pairs(members: Sequence[Member]) -> Iterator[tuple[int, int]]:
                     yield i, k
 
 
-def check(members: Sequence[Member], known: Mapping[int, Place]) -> None:
-    """Raises Shared for arguments that share memory which the step writes, when a trace can follow that; else TraceError.
+def check(members: Sequence[MemoryUse], known: Mapping[int, Place]) -> None:
+    """Raises SharedMemory for arguments that share memory which the step writes, when a trace can follow that; else TraceError.
 
-    known: arguments that the trace takes for windows already.
+    known: arguments that the trace takes for views already.
     """
     members = [member for member in members if not (member.is_argument and member.key in known)]
     groups: dict[int, set[int]] = {}
@@ -185,11 +185,11 @@ def check(members: Sequence[Member], known: Mapping[int, Place]) -> None:
                     raise _refused(ones)
     if known:
         raise _refused(ones)
-    raise Shared(found)
+    raise SharedMemory(found)
 
 
-def _base(ones: Sequence[Member]) -> Member:
-    """Of members that share memory, the one that the others are windows into."""
+def _base(ones: Sequence[MemoryUse]) -> MemoryUse:
+    """Of members that share memory, the one of which the others are views."""
     reached = [one for one in ones if not one.is_argument]
     if reached:
         owner = reached[0].key[0] if isinstance(reached[0].key, tuple) else None
@@ -198,14 +198,14 @@ def _base(ones: Sequence[Member]) -> Member:
             raise _refused(ones)
         return reached[0]
 
-    def order(one: Member) -> tuple[bool, bool, bool]:
+    def order(one: MemoryUse) -> tuple[bool, bool, bool]:
         holds = all(places_in(other.array, one.array)[1] is None for other in ones)
         return one.tensor is not None and one.tensor._tracked, holds, one.changed
 
     return max(ones, key=order)
 
 
-def _place(one: Member, base: Member, ones: Sequence[Member]) -> Place:
+def _place(one: MemoryUse, base: MemoryUse, ones: Sequence[MemoryUse]) -> Place:
     a, b = base.array, one.array
     if a.dtype != b.dtype or (one.tensor is not None and one.tensor._tracked):
         raise _refused(ones)
@@ -219,15 +219,15 @@ def _place(one: Member, base: Member, ones: Sequence[Member]) -> Place:
 
 
 def _taped(one: Tensor | None, base: Tensor | None) -> bool:
-    """Whether a change of one that is recorded is recorded as a change of the other."""
+    """Whether a recorded change of one tensor is recorded as a change of the other."""
     if one is None or base is None or one._tracked or base._tracked:
         return False
     return one is base or one._base is base or (one._base is not None and one._base is base._base) or base._base is one
 
 
 def places_in(part: ndarray, whole: ndarray) -> tuple[ndarray, ndarray | None]:
-    """The positions of `part`'s elements among those of `whole` in row-major order, found by their addresses, and which of
-    them are there (any position stands for the others); None for all."""
+    """The positions of `part`'s elements among those of `whole` in row-major order, and which of them `whole` has, None for
+    all; the positions of the others are arbitrary. Both are found by the elements' addresses."""
     inside, outside = addresses(part), addresses(whole).reshape(-1)
     order = np.argsort(outside, kind="stable")
     at = order[np.minimum(np.searchsorted(outside, inside, sorter=order), outside.size - 1)]
@@ -235,7 +235,7 @@ def places_in(part: ndarray, whole: ndarray) -> tuple[ndarray, ndarray | None]:
     return at, None if there.all() else there
 
 
-def _refused(ones: Sequence[Member]) -> TraceError:
+def _refused(ones: Sequence[MemoryUse]) -> TraceError:
     changed = next(one for one in ones if one.changed)
     other = next((one for one in ones if one is not changed and one.is_argument), ones[ones[0] is changed])
     return TraceError(

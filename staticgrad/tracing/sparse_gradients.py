@@ -1,8 +1,7 @@
-"""Gradients that are 0 but for a few rows: a step leaves what they are made of, and `.grad` makes the array when it is
-looked at.
+"""Gradients that are 0 except for a few rows: a step writes their parts, and the array is made when `.grad` is first read.
 
-A training step that updates the rows it used then never walks the table: neither for the update (see `ops/sparse_laws`) nor
-for a gradient that nobody reads.
+A training step that updates only the rows it used then never passes over the whole table, neither for the update (see
+`ops/rewrites/sparse_rules.py`) nor for a gradient that nobody reads.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ ARRAY: Any = Tensor.__dict__["_data"]
 
 
 class SparseGradient:
-    """How to make the value of a node from those of `parts`, which are smaller."""
+    """The computation of a node's value from the values of `parts`, which are smaller."""
 
     def __init__(self, node: Node, parts: list[Node], order: list[Node]):
         self.node, self.parts, self.order = node, parts, order
@@ -37,12 +36,12 @@ class SparseGradient:
 
 
 def _stand_in(node: Node) -> np.ndarray:
-    """For an operand of which only the shape is read."""
+    """An array that occupies no memory, for an operand of which only the shape is read."""
     return np.broadcast_to(np.zeros((), node.type.dtype), node.type.shape)
 
 
-def recipe(node: Node) -> SparseGradient | None:
-    """How to make a sparse value, or sum of such, from what was put into it; None for other values."""
+def sparse_gradient_of(node: Node) -> SparseGradient | None:
+    """The computation of a sparse value, or of a sum of such, from the rows that were put into it; None for other values."""
     if not _sparse(node):
         return None
     parts: dict[Node, None] = {}
@@ -68,7 +67,7 @@ def _sparse(node: Node) -> bool:
 
 
 def _repeats(node: Node) -> bool:
-    """It holds the elements of its one operand, all of them or several times."""
+    """Whether a node only repeats the elements of its one operand: a view, a broadcast, a copy."""
     operands = [i for p, i in enumerate(node.inputs) if p not in node.op.shape_only]
     if len(operands) != 1 or operands[0].type.size > node.type.size:
         return False
@@ -76,8 +75,8 @@ def _repeats(node: Node) -> bool:
     return isinstance(emit, View) or bool(node.op.shape_only) or (isinstance(emit, Pointwise) and emit.scalar == "identity")
 
 
-class Deferred(Tensor):
-    """A tensor whose array is made when it is first asked for; from then on it is a Tensor like any other."""
+class DeferredGradient(Tensor):
+    """A tensor whose array is made at the first access; from then on it is an ordinary Tensor."""
 
     __slots__ = ()
 
@@ -97,7 +96,7 @@ class Deferred(Tensor):
 
 
 class DeferredGradientBinding:
-    """As `Home`: the tensor that a step leaves in `holder.grad`, of which the plan writes the parts."""
+    """As `GradientBinding`: the tensor that a step leaves in `holder.grad`, of which the plan writes only the parts."""
 
     __slots__ = ("cells", "holder", "how", "tensor")
 
@@ -106,19 +105,21 @@ class DeferredGradientBinding:
         self.tensor = self._deferred()
 
     def _deferred(self) -> Tensor:
-        tensor: Any = new(Deferred)
+        tensor: Any = new(DeferredGradient)
         tensor._record = tensor._base = tensor._views = None
         tensor._tracked = False
         tensor.__dict__["_pending"] = self.how, [cell.tensor for cell in self.cells]
         return tensor
 
     def held(self) -> bool:
-        """Whether the array was made, or somebody has the tensor and may ask for it: beside this home, the list of what to
-        put in `.grad` (and `.grad`), and the argument of the count."""
-        return self.tensor.__class__ is not Deferred or getrefcount(self.tensor) - (self.holder._grad is self.tensor) > 3
+        """Whether the array was made, or somebody else has the tensor and may ask for it. Three references are ours: this
+        binding, the specialization's list of gradients, and the argument of `getrefcount`."""
+        if self.tensor.__class__ is not DeferredGradient:
+            return True
+        return getrefcount(self.tensor) - (self.holder._grad is self.tensor) > 3
 
     def renew(self) -> Tensor:
-        """Leave the parts to the tensor that is held."""
+        """Give the step new parts; the tensor that is held keeps its own."""
         for cell in self.cells:
             old = cell.tensor._data
             cell.tensor = wrap(np.empty(old.shape, old.dtype))

@@ -1,4 +1,4 @@
-"""One trace of a function: its plan, what it relies on, and what has to be done around a run."""
+"""A specialization: one trace of a function, its guards and its plan, and the work before and after a run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from ..operators import Symbol, append
 from ..types import shape_text
 from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
+from .observer.trace_observer import TraceObserver
 from .outputs import Results
 from .sharing import bounds, check, pattern
-from .sparse_gradients import DeferredGradientBinding, recipe
+from .sparse_gradients import DeferredGradientBinding, sparse_gradient_of
 from .tracer import Tracer
-from .watch import Watch
 
 ndarray = np.ndarray
 GRAD = attrgetter("_grad")
 
 
 class _Buffers(dict[Cell, np.ndarray]):
-    """The arrays of cells that eager tensors own."""
+    """The arrays of cells, which eager tensors own."""
 
     def __missing__(self, cell: Cell) -> np.ndarray:
         return cell.tensor._data
@@ -46,8 +46,8 @@ BUFFERS = _Buffers()
 class GradientBinding:
     """The tensor that a step leaves in `holder.grad`; `cell` is where the plan writes it.
 
-    Eager steps make a new tensor each time, so one that somebody still holds must not be written again. It can be got by
-    reading `.grad` only, which `Structure.reads` counts: usually nothing has to be looked at.
+    Eager steps make a new tensor each time, so a tensor that the user still holds must not be written again. The only access
+    to it is `.grad`, whose reads `Structure.reads` counts: usually no reference count has to be taken.
     """
 
     __slots__ = ("alone", "cell", "cells", "holder")
@@ -57,10 +57,10 @@ class GradientBinding:
         self.cell = cell
         self.cells = [cell]
         self.alone: tuple[int, int] | None = None
-        """References to the tensor and to its array when nobody else has one."""
+        """Reference counts of the tensor and of its array when only this binding holds them."""
 
     def held(self) -> bool:
-        """Whether somebody else has the tensor or its array. The first answer, before anybody can have it, is no."""
+        """Whether somebody else holds the tensor or its array. The first call, when nobody can, sets the baseline."""
         tensor = self.cell.tensor
         counts = getrefcount(tensor) - (self.holder._grad is tensor), getrefcount(tensor._data)
         if self.alone is None:
@@ -68,21 +68,21 @@ class GradientBinding:
         return counts[0] > self.alone[0] or counts[1] > self.alone[1]
 
     def renew(self) -> Tensor:
-        """Leave the tensor to those who hold it."""
+        """Give the step a new tensor; those who hold the old one keep it."""
         old = self.cell.tensor._data
         self.cell.tensor = wrap(np.empty(old.shape, old.dtype))
         return self.cell.tensor
 
 
 class Specialization:
-    """See the module. It is made while its trace is active; `compile` makes the plan."""
+    """See the module. It is made while its trace is active; `compile` makes its plan."""
 
     def __init__(
         self,
         call: Call,
         tracer: Tracer,
         result: Any,
-        watch: Watch,
+        observer: TraceObserver,
         numerics: str = "fast",
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
@@ -91,25 +91,25 @@ class Specialization:
         self.grad_mode = modes.now.grad
         self.owners: list[Tensor] = []
         self.own_grads: list[Tensor | None] = []
-        """Tensors whose `.grad` a run sets, and what it is after the run."""
-        self.homes: dict[int, GradientBinding | DeferredGradientBinding] = {}
+        """Tensors whose `.grad` a run sets, and their gradients after the run."""
+        self.bindings: dict[int, GradientBinding | DeferredGradientBinding] = {}
         """By the position in `owners`."""
-        self.entry_grads: list[tuple[Tensor, Cell | None]] = []
-        """Gradients that the step starts from, and the cells that they are bound to; None for none."""
+        self.initial_grads: list[tuple[Tensor, Cell | None]] = []
+        """(tensor, cell of its gradient at the start) for gradients that the step reads; None for no gradient."""
         self.bare: set[int] = set()
-        """Numbers of arguments that have gradients in the step and are arrays, which have no place for one; a tensor in their
-        stead takes another trace."""
+        """Numbers of arguments that have gradients in the step and are arrays, which have no `.grad`. A tensor in their place
+        takes another trace."""
         self.given_grads: list[tuple[int, bool]] = []
         """(number of an argument, whether it has a gradient that is fed)"""
         self.given_after: list[tuple[int, int | None]] = []
-        """(number of an argument, which fetch becomes its gradient)"""
+        """(number of an argument, the fetch that becomes its gradient)"""
         self.written_back: list[tuple[int, int, bool]] = []
-        """(number of an argument, which fetch is written to its memory, whether into its gradient)"""
+        """(number of an argument, the fetch that is written to its memory, whether to its gradient's instead)"""
         self.numbers = {id(leaf): i for i, (_, leaf) in enumerate(tracer.arguments)}
         self.results = Results(result, self.numbers)
-        self.effects = watch.effects
+        self.effects = observer.effects
         for effect in self.effects:
-            effect.build = self.results.kept(effect.args, watch.old)
+            effect.build = self.results.kept(effect.args, observer.existed)
         self.results.seal()
         self.results._known.clear()
         self.fetches = list(self.results.fetches)
@@ -118,11 +118,11 @@ class Specialization:
             tracer.check_view(fetch)
         self.assigns: list[tuple[Node, Any]] = []
         feeds = [leaf.origin for _, leaf in tracer.arguments]
-        feeds += self._entry_gradients(tracer)
+        feeds += self._bind_initial_gradients(tracer)
         self._final_gradients(tracer)
         self._changes(tracer)
         check(tracer.members(call.sources, call.array_labels()), tracer.places)
-        self.windowed = bool(tracer.places)
+        self.has_shared_views = bool(tracer.places)
         self.changed_arguments = {number for number, _, into_grad in self.written_back if not into_grad}
         self.changed_grads = {number for number, _, into_grad in self.written_back if into_grad}
         effects = [append(tracer.graph, REGISTRY["assign"], pair, {}).node for pair in self.assigns]
@@ -138,18 +138,18 @@ class Specialization:
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
-        """Which arguments are row-major, where the trace relies on it."""
-        self.reach = watch.close()
+        """Which arguments are row-major, where the trace depends on it."""
+        self.guards = observer.close()
         self.specs = self._specs(call)
-        self.short: Callable[[tuple[Any, ...]], Any] = fallback
+        self.fast_call: Callable[[tuple[Any, ...]], Any] = fallback
         self.free = False
-        """The short way needs no lock: it reads what it relies on, runs in one native call, and changes nothing else."""
+        """Whether the fast path needs no lock: it checks the guards, runs in one native call, and changes nothing else."""
         self.changes = self.reads = -1
         self.clock = 0
         for traced in (self.fetches, self.assigns, self.results.fetches):
-            traced.clear()  # with them goes the trace, which holds its own graph and the arrays of the first call
+            traced.clear()  # they keep the trace alive, with its graph and the arrays of the first call
 
-    # what the trace left ----------------------------------------------------------------------------------------------
+    # the results of the trace -----------------------------------------------------------------------------------------
 
     def _has_grad(self, owner: Tensor, grad: Tensor | None) -> None:
         self.owners.append(owner)
@@ -159,12 +159,12 @@ class Specialization:
         self.fetches.append(value)
         return len(self.fetches) - 1
 
-    def _entry_gradients(self, tracer: Tracer) -> list[Node]:
+    def _bind_initial_gradients(self, tracer: Tracer) -> list[Node]:
         """Bind or feed the gradients that the step reads at its start; returns the feeds."""
         feeds = []
-        for key, leaf in tracer.entry.values():
+        for key, leaf in tracer.initial_grads.values():
             if isinstance(key, Tensor):
-                self.entry_grads.append((key, None if leaf is None else leaf.origin.attrs["cell"]))
+                self.initial_grads.append((key, None if leaf is None else leaf.origin.attrs["cell"]))
                 if leaf is not None and leaf.changed:
                     self.assigns.append((leaf.origin, leaf))
             elif id(key) in self.numbers and not self._is_bare(tracer, key):
@@ -177,7 +177,7 @@ class Specialization:
         return feeds
 
     def _is_bare(self, tracer: Tracer, leaf: Any) -> bool:
-        """Whether an argument is an array; takes note that the trace relies on it then."""
+        """Whether an argument is an array. The trace then depends on that."""
         number = self.numbers[id(leaf)]
         if isinstance(tracer.arguments[number][0], Tensor):
             return False
@@ -185,9 +185,9 @@ class Specialization:
         return True
 
     def _final_gradients(self, tracer: Tracer) -> None:
-        """What becomes of `.grad`: none, a tensor of the user, the one it was, or a home for a new one."""
+        """Find `.grad` after a run: None, a tensor of the user, the one at the start, or a new one, which gets a binding."""
         for key, value in tracer.grads.values():
-            if value is not None and value is tracer.entry.get(id(key), (None, None))[1]:
+            if value is not None and value is tracer.initial_grads.get(id(key), (None, None))[1]:
                 continue
             if not isinstance(key, Tensor):
                 if id(key) in self.numbers and not self._is_bare(tracer, key):
@@ -195,25 +195,25 @@ class Specialization:
             elif value is None or isinstance(value, Tensor):
                 self._has_grad(key, value)
             else:
-                self._home(tracer, key, value)
+                self._bind_gradient(tracer, key, value)
 
-    def _home(self, tracer: Tracer, key: Tensor, value: Any) -> None:
-        """A place for a gradient: for its parts where the step itself updates the rows that they name."""
+    def _bind_gradient(self, tracer: Tracer, key: Tensor, value: Any) -> None:
+        """Bind a gradient. Of a sparse one only the parts are bound, where the step itself updates their rows."""
         name = f"{key.name if key.name else 'tensor'}.grad"
-        how = recipe(value.node)
+        sparse = sparse_gradient_of(value.node)
         updated = id(key) in tracer.captured and tracer.captured[id(key)][1].changed
-        home: GradientBinding | DeferredGradientBinding
-        if how is None or not updated:
+        binding: GradientBinding | DeferredGradientBinding
+        if sparse is None or not updated:
             tensor = wrap(np.zeros(key.shape, key.dtype))
-            home = GradientBinding(key, self._assigned(tracer, tensor, name, value))
+            binding = GradientBinding(key, self._assigned(tracer, tensor, name, value))
         else:
             cells = []
-            for i, part in enumerate(how.parts):
+            for i, part in enumerate(sparse.parts):
                 place = wrap(np.zeros(part.type.shape, part.type.dtype))
                 cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part)))
-            home = DeferredGradientBinding(key, how, cells)
-            tensor = home.tensor
-        self.homes[len(self.owners)] = home
+            binding = DeferredGradientBinding(key, sparse, cells)
+            tensor = binding.tensor
+        self.bindings[len(self.owners)] = binding
         self._has_grad(key, tensor)
 
     def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any) -> Cell:
@@ -222,7 +222,7 @@ class Specialization:
         return variable.attrs["cell"]
 
     def _changes(self, tracer: Tracer) -> None:
-        """In-place changes of what the function reached, and of its arguments."""
+        """In-place changes of captured tensors, and of arguments."""
         self.assigns += [(leaf.origin, leaf) for _, leaf in tracer.captured.values() if leaf.changed]
         for number, (given, leaf) in enumerate(tracer.arguments):
             if leaf.changed:
@@ -231,9 +231,9 @@ class Specialization:
                 self.written_back.append((number, self._fetch(leaf), False))
 
     def _specs(self, call: Call) -> list[Spec] | None:
-        """For the short way: what each argument has to be. None for arguments that take more."""
+        """The properties of each argument that the fast call checks; None for arguments that need the slower path."""
         parts = call.parts
-        if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.windowed:
+        if call.kwargs or len(parts) != len(call.args) or self.uses_given or self.has_shared_views:
             return None
         if any(effect.build is not None for effect in self.effects):
             return None
@@ -254,16 +254,16 @@ class Specialization:
     # before a run -----------------------------------------------------------------------------------------------------
 
     def compile(self, call: Call) -> None:
-        """Make the plan, and bind it. Raises TraceError when tensors share memory that the step writes."""
+        """Make the plan and bind it. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
-        self.reach.freeze()
-        self.free = self.plan.atomic and not (self.written or self.owners or self.entry_grads or self.effects)
+        self.guards.freeze()
+        self.free = self.plan.atomic and not (self.written or self.owners or self.initial_grads or self.effects)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
 
     def _sharing(self, call: Call) -> tuple[Any, ...]:
-        """How the arguments share memory that the step writes, with one another and with what it reads and writes."""
-        if not (self.changed_arguments or self.changed_grads or self.touched):
+        """How the arguments share memory that the step writes, with one another and with captured tensors."""
+        if not (self.changed_arguments or self.changed_grads or self.updated):
             return ()
         grads = [(call.given[n]._grad._data, n in self.changed_grads) for n, fed in self.given_grads if fed]
         mine = [(array, number in self.changed_arguments) for number, array in enumerate(call.sources)] + grads
@@ -279,24 +279,24 @@ class Specialization:
         return any(changes and low < end and begin < high for begin, end, _, changes in self.places)
 
     def fed(self, arrays: list[ndarray], given: Sequence[Any]) -> list[ndarray]:
-        """The arrays with those of the arguments' gradients."""
+        """The arrays, with those of the arguments' gradients."""
         more = [np.ascontiguousarray(given[number]._grad._data) for number, fed in self.given_grads if fed]
         return [*arrays, *more] if more else arrays
 
     def take(self, call: Call) -> list[ndarray]:
-        """The arrays of any arguments."""
+        """The arrays of any arguments, copied where the step writes their memory."""
         return self.fed([self.apart(array) for array in call.arrays], call.given)
 
     def apart(self, array: ndarray) -> ndarray:
-        """The array, or a copy when it shares memory with what the step writes."""
+        """The array, or a copy where the step writes its memory."""
         low = array.__array_interface__["data"][0]
         high = low + array.nbytes
         return array.copy() if any(low < end and begin < high for begin, end in self.ranges) else array
 
     def ready(self) -> bool:
-        """Whether what the trace relied on is as it was; binds the plan anew where memory has moved."""
+        """Whether the guards hold. Binds the plan again where memory has moved."""
         changes = Structure.changes
-        if not (self.reach.current() if self.changes == changes else self.holds()):
+        if not (self.guards.current() if self.changes == changes else self.holds()):
             return False
         if not self.gradients_ready():
             return False
@@ -305,18 +305,18 @@ class Specialization:
         return True
 
     def unmoved(self) -> bool:
-        """Whether hooks, and the gradients that the step starts from, are those that the plan is bound to."""
+        """Whether hooks and initial gradients are those that the plan is bound to."""
         for hooks, keys in self.hooks:
             if tuple(hooks) != keys:
                 return False
-        return all(t._grad is (None if cell is None else cell.tensor) for t, cell in self.entry_grads)
+        return all(t._grad is (None if cell is None else cell.tensor) for t, cell in self.initial_grads)
 
     def gradients_ready(self) -> bool:
-        """Whether hooks, and the gradients that the step starts from, are as they were; takes note of other tensors."""
+        """Whether hooks and initial gradients fit. Other tensors that fit are bound at the next `bind`."""
         for hooks, keys in self.hooks:
             if tuple(hooks) != keys:
                 return False
-        for tensor, cell in self.entry_grads:
+        for tensor, cell in self.initial_grads:
             g = tensor._grad
             if cell is None:
                 if g is not None:
@@ -326,16 +326,16 @@ class Specialization:
                     return False
                 cell.tensor = g
                 self.changes = -1  # until it is bound
-                self.short = fallback
+                self.fast_call = fallback
         return True
 
     def holds(self) -> bool:
-        """Whether names, structures and tensors are as they were."""
-        return [_fact(tensor) for tensor in self.captured] == self.facts and self.reach.holds()
+        """Whether guards, modules, optimizers and captured tensors are unchanged."""
+        return [_fact(tensor) for tensor in self.captured] == self.facts and self.guards.holds()
 
     def suits(self, given: Sequence[Any]) -> bool:
-        """Whether the arguments are none of the tensors that the function reaches, have gradients or not as they had, and are
-        arrays where the trace relies on it."""
+        """Whether no argument is a captured tensor, each has a gradient or not as in the trace, and is an array where the
+        trace depends on it."""
         for x in given:
             if id(x) in self.captured_ids:
                 return False
@@ -351,29 +351,29 @@ class Specialization:
         return True
 
     def bind(self, changes: int) -> None:
-        """Point the plan at the tensors' buffers, which may have moved; `changes`: of `Structure`, when all was found to
-        hold. Raises TraceError for tensors that share memory."""
+        """Point the plan at the tensors' buffers, which may have moved. changes: `Structure.changes` when the guards were
+        checked. Raises TraceError for tensors that share memory."""
         self.plan.alone(self.plan.bind, BUFFERS)
         written = [cell.tensor for cell in self.written]
         self.ranges = _apart(written, [cell.tensor for cell in self.plan.builder.cells])
-        homes = {id(cell.tensor) for home in self.homes.values() for cell in home.cells}
-        self.touched = [tensor for tensor in written if id(tensor) not in homes]
-        touched = set(map(id, self.touched))
-        more = [cell.tensor for cell in self.plan.builder.cells if id(cell.tensor) not in homes]
-        self.places = [(*bounds(t._data), t, id(t) in touched) for t in {id(t): t for t in [*self.touched, *more]}.values()]
+        bindings = {id(cell.tensor) for binding in self.bindings.values() for cell in binding.cells}
+        self.updated = [tensor for tensor in written if id(tensor) not in bindings]
+        updated = set(map(id, self.updated))
+        more = [cell.tensor for cell in self.plan.builder.cells if id(cell.tensor) not in bindings]
+        self.places = [(*bounds(t._data), t, id(t) in updated) for t in {id(t): t for t in [*self.updated, *more]}.values()]
         self.changes = changes
-        self.short = make_fast_call(self)
+        self.fast_call = make_fast_call(self)
 
     def _renew_held(self) -> None:
-        """Give gradients that somebody holds to them, and the step others."""
+        """Give the step new gradients in place of those that the user holds."""
         reads, renewed = Structure.reads, False
         try:
-            for at, home in self.homes.items():
-                if home.held():
+            for at, binding in self.bindings.items():
+                if binding.held():
                     renewed = True
-                    self.owners[at], self.own_grads[at] = home.holder, home.renew()
+                    self.owners[at], self.own_grads[at] = binding.holder, binding.renew()
         finally:
-            if renewed:  # also those before one for which there was no memory
+            if renewed:  # also after an allocation failed: earlier bindings were renewed
                 self.bind(self.changes)
         self.reads = reads
 
@@ -390,21 +390,21 @@ class Specialization:
         return self._built(results, given)
 
     def moves(self, read: Any) -> bool:
-        """Whether a run itself changes what was read."""
+        """Whether a run itself changes the state of a guard."""
         return read is not None and any(effect.holder is read.holder for effect in self.effects)
 
     def replay(self, tensors: Sequence[Any] = (), given: Sequence[Any] = ()) -> None:
-        """Write what the function writes to Python's state."""
+        """Perform the function's effects on Python's state."""
         for effect in self.effects:
             effect.run(tensors, given)
 
     @property
     def steady(self) -> bool:
-        """A step can follow another without a look at the state: each finds it as the one before."""
+        """Whether steps can follow one another without checking guards: none changes the state that the next one reads."""
         after = {id(tensor): g for tensor, g in zip(self.owners, self.own_grads, strict=True)}
         same = all(
             after.get(id(tensor), None if cell is None else cell.tensor) is (None if cell is None else cell.tensor)
-            for tensor, cell in self.entry_grads
+            for tensor, cell in self.initial_grads
         )
         return same and self.specs is not None and not self.effects and Steps.suit(self.plan)
 
@@ -422,11 +422,11 @@ class Specialization:
         return steps.results, steps.done
 
     def finish(self) -> None:
-        """Tell the tape what was written, and put the gradients where they belong."""
-        if self.touched:
+        """Tell the tape which tensors were written, and set the gradients."""
+        if self.updated:
             now = tick()
-            if now != self.clock + 1:  # records were made meanwhile, which may have read what was written now
-                for tensor in self.touched:
+            if now != self.clock + 1:  # records made meanwhile may have read the memory that was written now
+                for tensor in self.updated:
                     now = touch(tensor)
             self.clock = now
         owners, grads = self.owners, self.own_grads
@@ -471,30 +471,30 @@ class Specialization:
 
 
 def _fact(tensor: Tensor) -> tuple[Any, ...]:
-    """What a trace relies on in a tensor that it reached."""
+    """The properties of a captured tensor that a trace depends on."""
     data = tensor._data
     hooks = tuple(tensor._hooks) if tensor._hooks else ()
     return tensor._tracked, data.shape, data.dtype, data.flags.c_contiguous, data.flags.writeable, hooks
 
 
-def difference(entry: Specialization, given: Sequence[Any]) -> str:
-    """Why an entry for the same kinds of arguments, which came from `given`, did not do, in words."""
-    changed = entry.reach.difference()
+def difference(specialization: Specialization, given: Sequence[Any]) -> str:
+    """Why a specialization for the same kinds of arguments, which came from `given`, did not apply, in words."""
+    changed = specialization.guards.difference()
     if changed is not None:
         return changed
-    what = ("requires_grad", "shape", "dtype", "being in row-major order", "being writeable", "hooks")
-    for tensor, old in zip(entry.captured, entry.facts, strict=True):
-        for name, a, b in zip(what, old, _fact(tensor), strict=True):
+    names = ("requires_grad", "shape", "dtype", "being in row-major order", "being writeable", "hooks")
+    for tensor, old in zip(specialization.captured, specialization.facts, strict=True):
+        for name, a, b in zip(names, old, _fact(tensor), strict=True):
             if a != b:
                 label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
                 return f"{label}: {name} {b} instead of {a}" if name != "hooks" else f"{label} has other hooks"
-    if entry.grad_mode is not modes.now.grad:
+    if specialization.grad_mode is not modes.now.grad:
         return f"grad mode is {'on' if modes.now.grad else 'off'}"
-    for tensor, cell in entry.entry_grads:
+    for tensor, cell in specialization.initial_grads:
         if (tensor._grad is None) is not (cell is None):
             label = tensor.name if tensor.name else f"a tensor of shape {shape_text(tensor.shape)}"
             return f"{label} has {'a gradient' if cell is None else 'no gradient'} at the start"
-    if any(isinstance(given[number], Tensor) for number in entry.bare):
+    if any(isinstance(given[number], Tensor) for number in specialization.bare):
         return "a tensor instead of an array gets a gradient"
     return "the arguments have other gradients"
 
@@ -517,7 +517,8 @@ def _fits(g: Tensor, cell: Cell) -> bool:
 
 
 def _apart(written: list[Tensor], reached: list[Tensor]) -> list[tuple[int, int]]:
-    """The memory that is written: (first, last + 1) byte. Kernels assume that it is nobody else's: raises TraceError."""
+    """(first, last + 1) byte of the memory that is written. Raises TraceError where another tensor shares it: kernels assume
+    that none does."""
     places: dict[int, tuple[int, int, Tensor]] = {}
     for tensor in reached:
         data = tensor._data

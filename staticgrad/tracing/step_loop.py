@@ -52,7 +52,7 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
             "pass a list of batches where each is of its own shape",
         )
     (count,) = counts
-    inside = frontends.tracing and state.tracer is not None  # of another function: its steps are a part of that trace
+    inside = frontends.tracing and state.tracer is not None  # another trace, which the steps become part of
     single = inside or any(isinstance(part, Tensor) and part._tracked for part in parts)
     arrays = [np.ascontiguousarray(as_array(part)) for part in parts] if not single else []
 
@@ -60,11 +60,11 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
         return [part[number] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
 
     def together(before: int) -> Any:
-        found = None if single else function.together(batch(before), partial(_rows, arrays, before), before)
+        found = None if single else function.run_steps(batch(before), partial(_rows, arrays, before), before)
         if found is None:
             return None
-        entry, values, _ = found
-        return Rest(entry.results.build([wrap(value) for value in values], ()))
+        specialization, values, _ = found
+        return Rest(specialization.results.build([wrap(value) for value in values], ()))
 
     def one(number: int) -> Any:
         if not count:
@@ -84,10 +84,10 @@ def _joined(ones: list[Any], rest: Rest | None) -> Any:
     return stacked(ones) if rest is None else stacked(ones, rest.value) if ones else rest.value
 
 
-def _rows(arrays: Sequence[np.ndarray], done: int, entry: Specialization) -> Feeds | None:
-    if any(entry.touches(array) for array in arrays):
+def _rows(arrays: Sequence[np.ndarray], done: int, specialization: Specialization) -> Feeds | None:
+    if any(specialization.touches(array) for array in arrays):
         return None
-    kept = [entry.apart(array) for array in arrays]
+    kept = [specialization.apart(array) for array in arrays]
     return np.stack([places(array)[done:] for array in kept], axis=1), False, kept
 
 
@@ -96,11 +96,11 @@ def _rows(arrays: Sequence[np.ndarray], done: int, entry: Specialization) -> Fee
 
 def _listed(function: CompiledFunction, batches: Iterable[Any]) -> list[Any]:
     def together(group: Sequence[tuple[Any, ...]], before: int) -> list[Any] | None:
-        found = function.together(group[0], partial(_probed, group), before)
+        found = function.run_steps(group[0], partial(_probed, group), before)
         if found is None:
             return None
-        entry, values, count = found
-        build = entry.results.build
+        specialization, values, count = found
+        build = specialization.results.build
         return [build([wrap(value[k, ...]) for value in values], ()) for k in range(count)]
 
     prepare = _arguments if isinstance(batches, Sequence) else _kept
@@ -119,20 +119,22 @@ def _kept(batch: Any) -> tuple[tuple[Any, ...], int]:
     return tuple([arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]), size
 
 
-def _probed(group: Sequence[tuple[Any, ...]], entry: Specialization) -> Feeds | None:
+def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) -> Feeds | None:
     """Of the batches, those at the start that fit the trace as they are; None for none."""
     if not t.FASTCALL:
         return None
-    plan, specs = entry.plan, entry.specs
+    plan, specs = specialization.plan, specialization.specs
     assert specs is not None
     objects = np.zeros(max(len(plan.feeds), 1), np.int64)
-    nothing = block(t.PLAN_BLOCK)  # a plan that only looks at its arguments
+    nothing = block(t.PLAN_BLOCK)  # a plan without instructions: the call only checks its arguments
     nothing[t.OBJECTS] = address(objects)
-    look = fast_call(nothing, specs, apart=entry.ranges, excluded=entry.captured_ids, box=tensors(), container=tuple)
+    check_arguments = fast_call(
+        nothing, specs, apart=specialization.ranges, excluded=specialization.captured_ids, box=tensors(), container=tuple
+    )
     table = np.empty((len(group), len(plan.feeds)), np.int64)
     count = 0
     for args in group:
-        if look(*args) is None:
+        if check_arguments(*args) is None:
             break
         table[count] = objects[: len(plan.feeds)]
         count += 1

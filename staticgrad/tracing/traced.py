@@ -1,4 +1,4 @@
-"""What a traced function computes with: tensors that have a place in a graph, and no value yet."""
+"""Traced tensors: values of the graph of a trace, with the interface of eager tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..ops.pointwise import stop_gradient_op
 class Traced(Symbol):
     """A tensor of a step that is being traced. It has the eager tensor's methods.
 
-    node: where its value is computed; an in-place change gives it another one.
+    node: the node that computes its value; an in-place change gives it another one.
     """
 
     __slots__ = ("tracer",)
@@ -30,13 +30,13 @@ class Traced(Symbol):
 
     @property
     def graph(self) -> Graph:  # type: ignore[override]
-        """The graph of the trace. Raises TraceError when that is over."""
+        """The graph of the trace. Raises TraceError when the trace has ended."""
         self.tracer.check_active(self)
         return self.tracer.graph
 
     @property
     def name(self) -> str:
-        """That of its argument, or of its op: nobody looks a trace's values up by name."""
+        """The name of its argument, or of its op. Values of a trace are never looked up by name."""
         return self.node.name or self.node.op.name
 
     def operand(self) -> Node:
@@ -88,7 +88,7 @@ class Traced(Symbol):
             self.tracer.retained[self.node] = self
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
-        """Call `hook` with the symbolic gradient while `backward` is traced; what it returns replaces the gradient."""
+        """Call `hook` with the symbolic gradient while `backward` is traced; a returned tensor replaces the gradient."""
         misuse.check_hooked(self.requires_grad)
         return Handle(self.tracer.hooks.setdefault(self.node, {}), hook)
 
@@ -105,7 +105,7 @@ class Traced(Symbol):
         return self
 
     def requires_grad_(self, value: bool = True) -> Any:
-        """Make a value that doesn't require grad a leaf that does: points at which a network is differentiated."""
+        """Make a value that doesn't require grad a leaf that does, such as a point at which a network is differentiated."""
         if value:
             misuse.check_floating(self.dtype)
         elif not self.is_leaf:
@@ -119,7 +119,7 @@ class Traced(Symbol):
     def backward(
         self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
     ) -> None:
-        """As the eager one: gradients are added to `.grad` of the leaves, symbolically."""
+        """As `Tensor.backward`: the gradients are added to `.grad` of the leaves, symbolically."""
         self.tracer.backward(self, gradient, retain_graph, create_graph, inputs)
 
     @property
@@ -188,15 +188,13 @@ class Traced(Symbol):
         )
 
 
-for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: they end in `Tracer.assign`
+for _name, _method in vars(Tensor).items():  # add_, __iadd__, copy_, ...: all of them call `Tracer.assign`
     if getattr(_method, "__module__", "") == inplace.__name__:
         setattr(Traced, _name, _method)
 
 
-class Lost(Symbol):
-    """A value that eager mode would not have any more: it has a shape, and says why it has no value when asked.
-
-    error: makes the exception.
+class LostValue(Symbol):
+    """A value that eager mode would have lost. It has a shape; reading the value raises the exception that `error` makes.
     """
 
     __slots__ = ("error",)
@@ -210,9 +208,9 @@ class Lost(Symbol):
 
 
 class Leaf(Traced):
-    """What was there before the step: an argument, a tensor that the function reached, a gradient.
+    """A value from before the step: an argument, a captured tensor, or a gradient.
 
-    origin: where its value at the start of a run comes from.
+    origin: the node of its value at the start of a run.
     """
 
     __slots__ = ("_parameter", "origin")
@@ -224,7 +222,7 @@ class Leaf(Traced):
 
     @property
     def changed(self) -> bool:
-        """An in-place operation gave it another value."""
+        """Whether an in-place operation gave it another value."""
         return self.node is not self.origin
 
 
@@ -241,7 +239,7 @@ class Alias(Traced):
     @property
     def node(self) -> Node:
         if self.base.node is not self._seen:
-            self._fresh = self.look()
+            self._fresh = self.read_base()
             self._seen = self.base.node
         return self._fresh
 
@@ -251,22 +249,29 @@ class Alias(Traced):
 
     @property
     def seen(self) -> Node | None:
-        """Its value when it was last asked for."""
+        """The node of its value at the last read."""
         return None if self._seen is None else self._fresh
 
-    def look(self) -> Node:
-        """Its value, as the base is now."""
+    def read_base(self) -> Node:
+        """The node of its value, computed from the present base."""
         return F.stop_gradient(self.base).node
 
     def within(self, value: Any) -> Any:
-        """The value of the base when that of this one is `value`."""
+        """The value of the base once this alias has the value `value`."""
         return value
 
     @property
     def detaches(self) -> bool:
-        """Changes of it are not recorded as changes of the base."""
+        """Whether changes of it are not recorded as changes of the base."""
         return True
 
     def records(self, value: Any) -> None:
-        """It was changed, and has a tape of its own until its base is changed."""
+        """Note a recorded change of the alias: it has a tape of its own until its base is changed."""
         self._seen, self._fresh = self.base.node, value.node
+
+
+def memory_node(node: Node) -> Node:
+    """The node whose memory a view has in eager mode."""
+    while isinstance(node.op.emit, View) or node.op is stop_gradient_op:
+        node = node.inputs[0]
+    return node

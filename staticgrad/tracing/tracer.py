@@ -1,44 +1,42 @@
-"""Tracing: the user's eager code runs once on symbols, and what it does becomes a graph.
+"""Tracing: the user's eager code runs once on symbols, and its operations become a graph.
 
-Eager tensors that the code reaches become variables bound to their own buffers. Their `.grad`, their in-place updates and
-the optimizer's are kept as symbols while the trace lasts; at its end they are the assigns of the step. Nothing eager is
-changed by a trace, whether it succeeds or raises.
+Eager tensors that the code captures become variables bound to their own buffers. Their `.grad`, their in-place updates and
+the optimizer's are symbols during the trace, and assignments of the step at its end. A trace changes no eager tensor,
+whether it succeeds or raises.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..autodiff.reverse import gradients
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
-from ..errors import GradientError, TraceError
-from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
-from ..operators import F, Symbol, append, flows, frontends, layout_of, listed, misuse, state
+from ..errors import TraceError
+from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
+from ..operators import F, append, flows, frontends, layout_of, misuse, state
 from ..ops.leaves import constant_of
-from ..ops.pointwise import stop_gradient_op
 from ..types import TensorType, check_unmasked, shape_text, type_of
-from .sharing import Member, Place, Window
-from .traced import Alias, Leaf, Lost, Traced
+from . import traced_backward
+from .sharing import MemoryUse, Place, SharedView
+from .traced import Alias, Leaf, LostValue, Traced, memory_node
 
 Result = TypeVar("Result")
 
 _count = threading.Lock()
 """Held while `frontends.tracing` is changed."""
 _active: weakref.WeakSet[Tracer] = weakref.WeakSet()
-"""The tracers that `frontends.tracing` counts. One that a signal's handler left here goes with its trace."""
+"""The tracers that `frontends.tracing` counts. One that a signal handler left here is collected with its trace."""
 
 
-class Reached(BaseException):
-    """A tensor that was passed as an argument is reached by the function in another way too: it is state, not input.
+class ArgumentReached(BaseException):
+    """A tensor that was passed as an argument is also captured by the function: it is state, not input.
 
-    Ends a trace, which begins again with the tensor bound by its identity.
+    Ends the trace. The next one binds the tensor by its identity.
     """
 
     def __init__(self, tensor: Tensor):
@@ -46,60 +44,62 @@ class Reached(BaseException):
 
 
 class Tracer:
-    """What one trace knows: the graph, the tensors it reached, and their symbolic state.
+    """The state of one trace: the graph, the captured tensors, and their symbolic values.
 
-    name: of the function. arrays: ids of the ndarrays that it reads from outside; they are read anew at every run. places:
-    of arguments that share memory, by number.
+    name: of the function. arrays: ids of the ndarrays that existed before; every run reads them again. places: of arguments
+    that share memory, by number. observer: of Python's state, told where values of arrays become constants.
     """
 
-    def __init__(self, name: str, arrays: Collection[int] = (), places: Mapping[int, Place] | None = None, watch: Any = None):
+    def __init__(
+        self, name: str, arrays: Collection[int] = (), places: Mapping[int, Place] | None = None, observer: Any = None
+    ):
         self.name = name
         self.places: Mapping[int, Place] = {} if places is None else places
-        self.windows: list[Window] = []
+        self.shared_views: list[SharedView] = []
         self.graph = Graph()
         self.arrays = arrays
-        self.watch = watch
+        self.observer = observer
         self.tracked: set[Node] = set()
         """Nodes that require grad."""
         self.leaves: dict[Node, Any] = {}
-        """Leaves that require grad, by the nodes of all their versions: eager tensors, or what is traced."""
-        self.arguments: list[tuple[Any, Leaf | Window]] = []
-        """(what was passed, its placeholder)"""
+        """Leaves that require grad, eager or traced tensors, by the nodes of all their versions."""
+        self.arguments: list[tuple[Any, Leaf | SharedView]] = []
+        """(argument, its placeholder)"""
         self.bases: dict[int, Leaf] = {}
-        """Arguments that windows before them look into, by number."""
+        """Arguments into whose memory earlier arguments are views, by number."""
         self.captured: dict[int, tuple[Tensor, Leaf]] = {}
         """By id of the eager tensor."""
-        self.around: dict[int, tuple[Any, Tensor]] = {}
-        """Tensors around the memory of arrays, and of detached tensors, by their id."""
+        self.wrappers: dict[int, tuple[Any, Tensor]] = {}
+        """(array or detached tensor, a tensor around its memory), by id."""
         self.grads: dict[int, tuple[Any, Any]] = {}
-        """By id: (what has a gradient, that gradient: traced, an eager tensor, or None)."""
-        self.entry: dict[int, tuple[Any, Leaf | None]] = {}
-        """Gradients as they were at the start, as far as the step asks for them."""
+        """(tensor, its gradient: traced, an eager tensor, or None), by id of the tensor."""
+        self.initial_grads: dict[int, tuple[Any, Leaf | None]] = {}
+        """Gradients at the start of the step, as far as it reads them."""
         self.hooks: dict[Node, dict[int, Callable[[Any], Any]]] = {}
         self.retained: dict[Node, Traced] = {}
         self.cut: set[Node] = set()
-        """Stopped values that are no others' aliases: of tensors that were detached in place, or given other data."""
+        """Stopped values that alias no other: of tensors that were detached in place, or given other data."""
         self.overwritten: set[Node] = set()
         """Values that in-place changes replaced."""
         self.writers: dict[Node, Node] = {}
-        """Operations whose results replaced a value, and that value: they still have it."""
+        """Operations whose results replaced a value, and that value, which they saved before."""
         self.freed: set[Node] = set()
-        """Operations that a backward pass went by, without keeping the graph."""
+        """Operations whose saved values a backward pass freed."""
         self.versions: dict[Node, int | None] = {}
-        """How often what is in memory now has been changed in place; None where only the run knows."""
+        """Number of in-place changes of a value's memory; None where it depends on the run."""
         self.layouts: dict[Node, Layout | None] = {}
-        """Where elements lie in eager mode, as far as the function asked."""
+        """Layouts in eager mode, as far as the function reads them."""
         self.ordered = False
-        """It did: which arguments are row-major is part of the trace."""
+        """Whether a layout was read: the trace then depends on which arguments are row-major."""
         self.aliases: list[weakref.ref[Alias]] = []
         self.differentiating = False
         self.undo: list[Callable[[], None]] = []
-        """What takes back the preparations of a trace that fails."""
+        """Undoes the preparations of a trace that fails."""
 
     def active(self, work: Callable[[], Result]) -> Result:
-        """What `work` returns; the operations of this thread go to the tracer meanwhile.
+        """Run `work` while the operations of this thread go to the tracer, and return its result.
 
-        No context manager: a signal's handler that raises on the way in or out would leave the tracer active.
+        Not a context manager: a signal handler that raises in `__enter__` or `__exit__` would leave the tracer active.
         """
         mode, outer = modes.now, state.tracer
         grad = mode.grad
@@ -117,10 +117,10 @@ class Tracer:
                 frontends.tracing = len(_active)
 
     def close(self) -> None:
-        """Let go of the values, which refer to the tracer, and of the arrays that were passed."""
-        for values in (self.arguments, self.captured, self.around, self.grads, self.entry, self.hooks, self.retained):
+        """Drop the values, which refer to the tracer, and the arrays of the arguments."""
+        for values in (self.arguments, self.captured, self.wrappers, self.grads, self.initial_grads, self.hooks, self.retained):
             values.clear()
-        self.windows.clear()
+        self.shared_views.clear()
         self.bases.clear()
         sets = (self.leaves, self.tracked, self.overwritten, self.cut, self.writers, self.freed, self.versions, self.layouts)
         for nodes in sets:
@@ -134,8 +134,8 @@ class Tracer:
 
     # values -----------------------------------------------------------------------------------------------------------
 
-    def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | Window:
-        """The placeholder for an array or a tensor that was passed in, or the window that stands for it."""
+    def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | SharedView:
+        """The placeholder of an argument, or the view of another tensor's memory that stands for it."""
         number = len(self.arguments)
         leaf = self.bases[number] if number in self.bases else self._placeholder(array, name)
         leaf._parameter = isinstance(given, Tensor) and given._parameter
@@ -145,13 +145,13 @@ class Tracer:
             self.layouts[leaf.node] = Layout(passed.shape, steps, 0)
         place = self.places.get(number)
         if place is not None:
-            window = Window(self, self._base(place), place, leaf.node)
-            self.windows.append(window)
-            self.arguments.append((given, window))
-            return window
+            view = SharedView(self, self._base(place), place, leaf.node)
+            self.shared_views.append(view)
+            self.arguments.append((given, view))
+            return view
         if isinstance(given, Tensor) and given._tracked:
             for other, first in self.arguments:
-                if other is given:  # passed twice: one leaf, the second placeholder is not read
+                if other is given:  # passed twice: one leaf; the second placeholder is not read
                     self.arguments.append((None, leaf))
                     return first
             self._track(leaf.node, leaf)
@@ -162,7 +162,7 @@ class Tracer:
         return Leaf(self, append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name).node)
 
     def _base(self, place: Place) -> Leaf:
-        """What a window looks into: another argument, a tensor that the function reaches, or the gradient of one."""
+        """The tensor whose memory a view shares: another argument, a captured tensor, or the gradient of one."""
         if isinstance(place.base, Tensor):
             return self.value(place.base)
         if isinstance(place.base, tuple):  # a gradient
@@ -176,25 +176,25 @@ class Tracer:
             self.bases[place.base] = self._placeholder(place.array, f"arg{place.base}")
         return self.bases[place.base]
 
-    def members(self, sources: Sequence[np.ndarray], labels: Sequence[str]) -> list[Member]:
+    def members(self, sources: Sequence[np.ndarray], labels: Sequence[str]) -> list[MemoryUse]:
         """The memory that the step reads and writes; sources: the arrays of the arguments."""
         found = []
         for number, ((given, leaf), array, label) in enumerate(zip(self.arguments, sources, labels, strict=True)):
             if given is not None:
                 tensor = given if isinstance(given, Tensor) else None
-                found.append(Member(array, number, label, leaf.changed, leaf.node.where, tensor))
+                found.append(MemoryUse(array, number, label, leaf.changed, leaf.node.where, tensor))
         for tensor, leaf in self.captured.values():
             label = tensor.name if tensor.name else "a tensor that it reaches"
-            found.append(Member(tensor._data, tensor, label, leaf.changed, leaf.node.where, tensor))
-        for key, entry in self.entry.values():
-            if entry is not None and isinstance(key, Tensor):
+            found.append(MemoryUse(tensor._data, tensor, label, leaf.changed, leaf.node.where, tensor))
+        for key, gradient in self.initial_grads.values():
+            if gradient is not None and isinstance(key, Tensor):
                 label = f"the gradient of {key.name if key.name else 'a tensor that it reaches'}"
-                found.append(Member(key._grad._data, (key,), label, entry.changed, entry.node.where, key._grad))  # type: ignore[union-attr]
-            elif entry is not None:
-                number = next(i for i, (_, leaf) in enumerate(self.arguments) if leaf is key)
+                found.append(MemoryUse(key._grad._data, (key,), label, gradient.changed, gradient.node.where, key._grad))  # type: ignore[union-attr]
+            elif gradient is not None:
+                number = next(i for i, (_, argument) in enumerate(self.arguments) if argument is key)
                 grad = self.arguments[number][0]._grad
                 label = f"the gradient of {labels[number]}"
-                found.append(Member(grad._data, (number,), label, entry.changed, entry.node.where, grad))
+                found.append(MemoryUse(grad._data, (number,), label, gradient.changed, gradient.node.where, grad))
         return found
 
     def constant(self, array: np.ndarray, requires_grad: bool = False) -> Traced:
@@ -203,8 +203,8 @@ class Tracer:
         return result.requires_grad_(True) if requires_grad else result
 
     def array(self, array: np.ndarray) -> Traced:
-        """An array as a tensor: one from outside is read anew at every run."""
-        found = self._operand(array)
+        """An array as a tensor. Every run reads an array that existed before the trace again."""
+        found = self.operand(array)
         return found if isinstance(found, Traced) else self.constant(found)
 
     def copied(self, x: Any, dtype: np.dtype | None, requires_grad: bool) -> Traced:
@@ -213,7 +213,7 @@ class Tracer:
         return result.requires_grad_(True) if requires_grad else result
 
     def no_value(self, tensor: Tensor, what: str) -> NoReturn:
-        """Raises TraceError: Python asks for the value of a tensor that a run may find changed."""
+        """Raises TraceError for code that needs the value of a tensor, which may differ at each run."""
         self.refuse(
             f"a tensor of shape {shape_text(tensor.shape)}{f' ({tensor.name})' if tensor.name else ''} is read by a compiled "
             f"function: Python can't have {what} of it, which would be that of the time of tracing",
@@ -221,11 +221,11 @@ class Tracer:
         )
 
     def value(self, tensor: Tensor) -> Leaf:
-        """What an eager tensor is in the trace."""
+        """The variable that stands for an eager tensor."""
         known = self.captured.get(id(tensor))
         if known is not None:
             return known[1]
-        self._reached(tensor)
+        self._check_not_argument(tensor)
         if tensor._record is not None:
             self.refuse(
                 f"a tensor of shape {shape_text(tensor.shape)} with a tape of its own ({tensor._record.name()}) can't enter "
@@ -238,9 +238,9 @@ class Tracer:
             self._track(leaf.node, tensor)
         return leaf
 
-    def _reached(self, tensor: Tensor) -> None:
+    def _check_not_argument(self, tensor: Tensor) -> None:
         if any(given is tensor for given, _ in self.arguments):
-            raise Reached(tensor)
+            raise ArgumentReached(tensor)
 
     def variable(self, tensor: Tensor, name: str) -> Leaf:
         if not tensor._data.flags.c_contiguous:
@@ -252,46 +252,48 @@ class Tracer:
         cell = Cell(name, TensorType(tensor.shape, tensor.dtype), tensor=tensor)
         return Leaf(self, append(self.graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
 
-    def _around(self, owner: Any, array: np.ndarray) -> Leaf:
-        """The memory of an array that was there before, without a tape."""
-        if id(owner) not in self.around:
-            self.around[id(owner)] = owner, wrap(array)
-        return self.value(self.around[id(owner)][1])
+    def _wrapped(self, owner: Any, array: np.ndarray) -> Leaf:
+        """The variable for the memory of an array, or of a detached tensor, that existed before."""
+        if id(owner) not in self.wrappers:
+            self.wrappers[id(owner)] = owner, wrap(array)
+        return self.value(self.wrappers[id(owner)][1])
 
     def _track(self, node: Node, key: Any) -> None:
         self.tracked.add(node)
         self.leaves[node] = key
 
     def make_leaf(self, x: Traced) -> None:
-        """It requires grad from here on."""
+        """x requires grad from here on."""
         self._track(x.node, x)
 
     def apply(self, op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Traced:
         """Append an op. Eager operands enter as variables."""
-        operands = [self._shape(a, p in op.shape_only) if isinstance(a, Lost) else self._operand(a) for p, a in enumerate(args)]
+        operands = [
+            self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
+        ]
         first = len(self.graph.nodes)
         node = append(self.graph, op, operands, attrs).node
         if modes.now.grad:
             self.tracked.update(new for new in self.graph.nodes[first:] if flows(new, self.tracked.__contains__))
         return Traced(self, node)
 
-    def _operand(self, x: Any) -> Any:
+    def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
             return self.value(x)
         check_unmasked(x)
         known = self.arrays and isinstance(x, np.ndarray) and (id(x) in self.arrays or id(x.base) in self.arrays)
         if known and x.flags.c_contiguous and x.dtype.isnative:
-            return self._around(x, x)
-        if known and self.watch is not None:
-            self.watch.array(x)  # its values become a constant
+            return self._wrapped(x, x)
+        if known and self.observer is not None:
+            self.observer.read_array(x)  # its values become a constant of the graph
         return x
 
-    def _shape(self, x: Lost, enough: bool) -> Node:
-        """The operand of an op that reads no more than the shape of a value that is gone."""
+    def _shape(self, x: LostValue, enough: bool) -> Node:
+        """The operand for a lost value. enough: the op reads only its shape. Raises GradientError otherwise."""
         return x.node if enough else x.operand()
 
     def check_active(self, x: Traced) -> None:
-        """Raises TraceError for a value of another trace, or of one that is over."""
+        """Raises TraceError for a value of another trace, or of one that has ended."""
         if state.tracer is not self:
             self.refuse(
                 f"a value of the trace of {self.name} is used outside of it: {x.describe()}",
@@ -299,10 +301,10 @@ class Tracer:
             )
 
     def check_view(self, x: Traced) -> None:
-        """Raises TraceError for a view that would see an in-place change in eager mode, and does not here."""
+        """Raises TraceError for a view whose base was changed in place: eagerly it would show the change."""
         if not self.overwritten or self.differentiating:
             return
-        memory = _memory(x.node)
+        memory = memory_node(x.node)
         if memory is not x.node and memory in self.overwritten:
             self.refuse(
                 f"{x.describe()} is a view of a tensor that was changed in place after it was taken",
@@ -312,61 +314,62 @@ class Tracer:
     def detach(self, x: Any) -> Traced:
         """The same memory without the tape."""
         if isinstance(x, Tensor):
-            x = self._around(x, x._data) if x._record is not None else self.value(x)
+            x = self._wrapped(x, x._data) if x._record is not None else self.value(x)
         alias = Alias(self, x)
         self.aliases.append(weakref.ref(alias))
         return alias
 
-    # bodies of loops and branches -------------------------------------------------------------------------------------
+    # subgraphs of loops and branches -----------------------------------------------------------------------------------
 
     def marks(self) -> Any:
-        """What a body must not change: the values of what was there before, and gradients."""
-        for alias in (*self.windows, *(known for reference in self.aliases if (known := reference()) is not None)):
-            alias.node  # noqa: B018 - what it is now is computed outside of the body
+        """State that a subgraph must not change: values from before, and gradients. Compared before and after."""
+        for alias in (*self.shared_views, *(known for reference in self.aliases if (known := reference()) is not None)):
+            alias.node  # noqa: B018 - its present value is computed outside of the subgraph
         leaves = [leaf for _, leaf in (*self.arguments, *self.captured.values())]
         changed = frozenset((id(leaf), leaf.node) for leaf in leaves if leaf.changed)
         return changed, frozenset((key, id(value)) for key, (_, value) in self.grads.items())
 
     def follow(self, params: Sequence[Traced]) -> None:
-        """Parameters of a body require grad as far as they can: what comes in decides when it runs."""
+        """Floating parameters of a subgraph require grad: whether a gradient is needed depends on the operands."""
         if modes.now.grad:
             self.tracked.update(p.node for p in params if p.dtype.kind == "f")
 
     # in-place changes -------------------------------------------------------------------------------------------------
 
     def layout(self, x: Traced) -> Layout:
-        """Where the elements of a value would lie in eager mode. Which arguments are row-major is part of the trace then."""
+        """The layout of a value in eager mode. The trace then depends on which arguments are row-major."""
         self.ordered = True
         layout = layout_of(x.node, self.layouts)
         assert layout is not None  # every extent is known while tracing
         return layout
 
     def version(self, x: Traced) -> int | None:
-        """How often the memory of a value has been changed in place; None where that was done before the run, too."""
-        memory = _memory(x.node)
+        """Number of in-place changes of a value's memory; None for memory that existed before the run."""
+        memory = memory_node(x.node)
         return None if memory.op.leaf in ("placeholder", "variable") else self.versions.get(memory, 0)
 
     def check_inplace(self, target: Any) -> None:
-        """Raises GradientError as eager mode does for a change that can't be recorded."""
+        """Raises GradientError, as eager mode does, for a change that can't be recorded."""
         x = self.value(target) if isinstance(target, Tensor) else target
         if not modes.now.grad or isinstance(x, Alias):
             return
         if x.node in self.leaves:
             raise misuse.leaf_changed(view=False)
-        if x.is_view and _memory(x.node) in self.leaves:
+        if x.is_view and memory_node(x.node) in self.leaves:
             raise misuse.leaf_changed(view=True)
 
     def assign(self, target: Any, value: Any, name: str = "set") -> None:
-        """In-place change of an eager or a traced tensor, which has another node from here on."""
+        """Change an eager or a traced tensor in place: it has another node from here on."""
         x = self.value(target) if isinstance(target, Tensor) else target
         self.check_inplace(x)
         if isinstance(target, Tensor) and not target._data.flags.writeable:
             raise misuse.read_only(name)
         if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
             raise misuse.read_only(name)
-        self._assign(x, value)
+        self.overwrite(x, value)
 
-    def _assign(self, x: Traced, value: Any, same_memory: bool = True) -> None:
+    def overwrite(self, x: Traced, value: Any, same_memory: bool = True) -> None:
+        """Give x another value, in its memory or in memory of its own. Raises TraceError where others share the memory."""
         aliases: list[Alias] = []
         while isinstance(x, Alias):
             aliases.append(x)
@@ -386,36 +389,37 @@ class Tracer:
             )
         shape = aliases[0].shape if aliases else x.shape
         made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
-        part = value = F.broadcast_to(F.astype(self._operand(value), x.dtype), shape)
+        part = value = F.broadcast_to(F.astype(self.operand(value), x.dtype), shape)
         for alias in aliases:
             value = alias.within(value)
         if detached or not same_memory:
             value = F.stop_gradient(value)
-        memory, count = _memory(x.node), self.version(x)
+        memory, count = memory_node(x.node), self.version(x)
         if same_memory:
             self.overwritten.add(memory)
-            self.overwritten.update(_memory(w.seen) for w in self.windows if w.base is x and w.seen is not None)
-            if made is not None and any(_memory(operand) is memory for operand in made.inputs):
+            views = [view for view in self.shared_views if view.base is x]
+            self.overwritten.update(memory_node(view.seen) for view in views if view.seen is not None)
+            if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
                 self.writers[made] = memory
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
         flows = recorded and x.node in self.tracked
         x.node = self.own(value).node
-        if flows:  # a value without a gradient does not take it from the tape
+        if flows:  # a value without a gradient leaves it on the tape
             self.tracked.add(x.node)
         if same_memory:
             self.layouts[x.node] = layout
         self.versions[x.node] = None if count is None else count + 1
-        if key is not None:  # another version of the leaf
+        if key is not None:  # a version of the leaf
             self._track(x.node, key)
         if detached and modes.now.grad and part.requires_grad:
             aliases[0].records(self.own(part))
 
     def own(self, value: Any) -> Traced:
-        """The value in a node of its own, as it would have memory of its own."""
+        """The value in a node of its own: in eager mode it would have memory of its own."""
         return self.apply(REGISTRY["identity"], (value,), {})
 
     def set_data(self, x: Any, value: Any) -> None:
-        """`x.data = value`: other memory for x. What shares the former keeps it."""
+        """`x.data = value`: x gets other memory. Tensors that share the former memory keep it."""
         target = self.value(x) if isinstance(x, Tensor) else x
         if not hasattr(value, "shape"):
             value = np.asarray(value, target.dtype)
@@ -425,14 +429,14 @@ class Tracer:
                 f"x.data = value can't change shape or dtype inside a compiled function: {shape_text(target.shape)} "
                 f"{target.dtype} has to stay, got {shape_text(value.shape)} {value.dtype}"
             )
-        if any(window is target or window.base is target for window in self.windows):
+        if any(view is target or view.base is target for view in self.shared_views):
             self.refuse(
                 f"{target.describe()} shares memory with another argument of the compiled function: it can't be given other "
                 "data inside",
                 "pass a clone() of one of them",
             )
         if isinstance(target, Alias):
-            target.base = self.own(F.stop_gradient(self._operand(value)))
+            target.base = self.own(F.stop_gradient(self.operand(value)))
             return
         former = F.stop_gradient(target)
         self.cut.add(former.node)
@@ -440,7 +444,7 @@ class Tracer:
             alias = reference()
             if alias is not None and alias.base is target:
                 alias.base = former
-        self._assign(target, value, same_memory=False)
+        self.overwrite(target, value, same_memory=False)
 
     # gradients ----------------------------------------------------------------------------------------------------------
 
@@ -449,13 +453,13 @@ class Tracer:
         known = self.grads.get(id(x))
         if known is not None:
             return known[1]
-        if id(x) not in self.entry:
+        if id(x) not in self.initial_grads:
             if isinstance(x, Tensor):
-                self._reached(x)
-            self.entry[id(x)] = x, self._entry_grad(x)
-        return self.entry[id(x)][1]
+                self._check_not_argument(x)
+            self.initial_grads[id(x)] = x, self._initial_grad(x)
+        return self.initial_grads[id(x)][1]
 
-    def _entry_grad(self, x: Any) -> Leaf | None:
+    def _initial_grad(self, x: Any) -> Leaf | None:
         tensor = x if isinstance(x, Tensor) else next((given for given, leaf in self.arguments if leaf is x), None)
         before = tensor._grad if isinstance(tensor, Tensor) else None
         if before is None:
@@ -473,183 +477,16 @@ class Tracer:
     def set_grad(self, x: Any, value: Any) -> None:
         """`x.grad = value`. Raises as the eager setter does."""
         if isinstance(x, Tensor):
-            self._reached(x)
+            self._check_not_argument(x)
         misuse.check_grad(x, value, isinstance(value, (Tensor, Traced)))
         self.grads[id(x)] = x, value
 
     def backward(self, tensors: Any, seeds: Any, retain: bool | None, create: bool, inputs: Any) -> None:
         """`backward` of one or several roots. Raises GradientError; no gradient is changed when it does."""
-        roots = self._roots(tensors)
-        behind = self.graph.reaching([root.node for root in roots])
-        if inputs is None:
-            wanted = [(self.leaves[node], node) for node in behind if node in self.leaves]
-        else:
-            wanted = self._versions(self._inputs(inputs, "backward"), behind)
-        known = {node for _, node in wanted}
-        wanted += [(self.retained[node], node) for node in behind if node in self.retained and node not in known]
-        found = self._gradients(roots, seeds, behind, [node for _, node in wanted], create)
-        if not (create if retain is None else retain):
-            self._free(roots, behind, None if inputs is None else known)
-        for (key, _), g in zip(wanted, found, strict=True):
-            if g is not None:
-                self._accumulate(key, g, create)
-
-    def _accumulate(self, key: Any, g: Traced, create: bool) -> None:
-        """Add to `.grad`: in place, except for gradients that are recorded themselves."""
-        known = self.get_grad(key)
-        if known is None:
-            self.grads[id(key)] = key, g
-        elif create or known.requires_grad:
-            self.grads[id(key)] = key, known + g
-        else:
-            self._assign(self.value(known) if isinstance(known, Tensor) else known, known + g)
+        traced_backward.backward(self, tensors, seeds, retain, create, inputs)
 
     def grad(
-        self, outputs: Any, inputs: Any, grad_outputs: Any, retain: bool | None, create: bool, allow_unused: bool
+        self, outputs: Any, inputs: Any, seeds: Any, retain: bool | None, create: bool, allow_unused: bool
     ) -> tuple[Any, ...]:
         """`sg.grad` while tracing."""
-        roots = self._roots(outputs)
-        behind = self.graph.reaching([root.node for root in roots])
-        keys = self._inputs(inputs, "grad")
-        wanted = self._versions(keys, behind)
-        parts = self._gradients(roots, grad_outputs, behind, [node for _, node in wanted], create)
-        if not (create if retain is None else retain):
-            self._free(roots, behind, {node for _, node in wanted})
-        sums: dict[int, Any] = {}
-        with _recording(create):
-            for (key, _), g in zip(wanted, parts, strict=True):
-                if g is not None:
-                    sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
-        found = [sums.get(id(key)) for key, _ in keys]
-        for i, (key, _) in enumerate(keys):
-            if found[i] is None and not allow_unused:
-                raise misuse.unused(i, key.shape)
-        return tuple(found)
-
-    def _roots(self, tensors: Any) -> list[Traced]:
-        roots: list[Traced] = []
-        for i, x in enumerate(listed(tensors)):
-            if not isinstance(x, (Tensor, Traced)):
-                raise misuse.no_root(x)
-            root = self.value(x) if isinstance(x, Tensor) else x
-            if not root.requires_grad:
-                raise misuse.no_history(i, "nothing that requires grad was used to compute it inside this compiled function")
-            roots.append(root)
-        return roots
-
-    def _versions(self, inputs: Sequence[tuple[Any, Node]], behind: Sequence[Node]) -> list[tuple[Any, Node]]:
-        """With each leaf the nodes that it was before in-place changes: what read it then has a gradient for it, too."""
-        known = {node for _, node in inputs}
-        keys = {id(key) for key, node in inputs if node in self.leaves}
-        former = [(self.leaves[n], n) for n in behind if n in self.leaves and n not in known and id(self.leaves[n]) in keys]
-        return [*{(id(key), node): (key, node) for key, node in inputs}.values(), *former]
-
-    def _inputs(self, inputs: Any, function: str) -> list[tuple[Any, Node]]:
-        """(tensor, its node) for explicit inputs. Raises GradientError."""
-        wanted = []
-        for x in listed(inputs):
-            symbol = self.value(x) if isinstance(x, Tensor) else x
-            if not isinstance(symbol, Traced) or not symbol.requires_grad:
-                raise misuse.not_differentiable()
-            wanted.append((self.leaves.get(symbol.node, x), symbol.node))
-        if not wanted:
-            raise misuse.no_inputs(function)
-        return wanted
-
-    def _gradients(
-        self, roots: list[Traced], seeds: Any, behind: list[Node], wanted: list[Node], create: bool
-    ) -> list[Traced | None]:
-        """The gradient at each of `wanted`, hooks included; None where there is none."""
-        given = [None] * len(roots) if seeds is None else listed(seeds)
-        if len(given) != len(roots):
-            raise misuse.other_number(len(roots), len(given))
-        weights = [self._seed(i, root, seed) for i, (root, seed) in enumerate(zip(roots, given, strict=True))]
-        hooks = {node: self._hook(node) for node in behind if node in self.hooks or self._leaf_hooks(node)}
-        targets = [Symbol(self.graph, node) for node in (*wanted, *hooks)]
-        stops = [Symbol(self.graph, node) for node in behind if node not in self.tracked and node.op.vjp is not None]
-        saved = modes.now.grad, self.differentiating
-        modes.now.grad, self.differentiating = create, True
-        try:
-            found = gradients(roots, targets, weights, stops, hooks, self._saved)
-            return [None if g is None else self.own(g) for g in found[: len(wanted)]]
-        finally:
-            modes.now.grad, self.differentiating = saved
-
-    def _seed(self, i: int, root: Traced, seed: Any) -> Any:
-        if seed is None:
-            if any(d != 1 for d in root.shape):
-                raise misuse.not_scalar(root.shape)
-            return None
-        seed = self._operand(seed) if hasattr(seed, "shape") else np.asarray(seed, root.dtype)
-        misuse.check_seed(i, root, seed)
-        return seed
-
-    def _saved(self, node: Node) -> tuple[Symbol, list[Symbol]]:
-        """The result and the operands of an operation as its rules see them: without those that eager mode lost."""
-        operands = [self._kept(node, i, misuse.operand_text(i, node.op.grad_name)) for i in node.inputs]
-        return self._kept(node, node, f"the output of {node.op.grad_name}"), operands
-
-    def _kept(self, node: Node, value: Node, what: str) -> Symbol:
-        """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
-        if node in self.freed:
-            return Lost(self.graph, value, lambda: GradientError(misuse.FREED))
-        if self.overwritten and not (value is node and isinstance(node.op.emit, View)):
-            memory = _memory(value)
-            if memory in self.overwritten and self.writers.get(node) is not memory:
-                return Lost(self.graph, value, lambda: misuse.modified(what))
-        return Symbol(self.graph, value)
-
-    def _free(self, roots: list[Traced], behind: list[Node], wanted: set[Node] | None) -> None:
-        """Note that the saved values of the operations that a backward pass went by are gone. wanted: where it led; None:
-        to all leaves."""
-        leading = set(behind)
-        if wanted is not None:
-            leading = set()
-            for node in behind:
-                if node in wanted or flows(node, leading.__contains__):
-                    leading.add(node)
-        reached = {root.node for root in roots}
-        for node in reversed(behind):
-            if node in reached and node in leading and node in self.tracked and node not in self.leaves:
-                self.freed.add(node)
-                reached.update(i for p, i in enumerate(node.inputs) if node.op.vjp_for(p) is not None)
-
-    def _leaf_hooks(self, node: Node) -> list[Any]:
-        """Hooks of the eager tensor that a node stands for."""
-        key = self.leaves.get(node)
-        given = next((given for given, leaf in self.arguments if leaf is key), None) if isinstance(key, Leaf) else key
-        return list(given._hooks.values()) if isinstance(given, Tensor) and given._hooks else []
-
-    def _hook(self, node: Node) -> Callable[[Symbol], Symbol]:
-        """All hooks of a node as one function."""
-
-        def hooked(g: Symbol) -> Symbol:
-            inside, self.differentiating = self.differentiating, False
-            for hook in (*self.hooks.get(node, {}).values(), *self._leaf_hooks(node)):
-                replaced = hook(Traced(self, g.node))
-                if replaced is None:
-                    continue
-                if not isinstance(replaced, (Tensor, Traced)) or replaced.shape != g.shape:
-                    raise misuse.wrong_hook(g.shape, replaced)
-                g = F.astype(self._operand(replaced), g.dtype)
-            self.differentiating = inside
-            return g
-
-        return hooked
-
-
-@contextmanager
-def _recording(create: bool) -> Iterator[None]:
-    """Gradients are added as they were computed: recorded when they are to be differentiated."""
-    before, modes.now.grad = modes.now.grad, create
-    try:
-        yield
-    finally:
-        modes.now.grad = before
-
-
-def _memory(node: Node) -> Node:
-    """The node whose memory a view has in eager mode."""
-    while isinstance(node.op.emit, View) or node.op is stop_gradient_op:
-        node = node.inputs[0]
-    return node
+        return traced_backward.grad(self, outputs, inputs, seeds, retain, create, allow_unused)

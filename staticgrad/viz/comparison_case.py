@@ -13,7 +13,7 @@ from ..eager.inplace import touch
 from ..operators import Operators
 from ..ops.pytree import flatten, ordered, paths, unflatten
 from ..tracing.arguments import parameter_names
-from ..tracing.reach import Guards
+from ..tracing.mentions import Mentions
 
 
 class Case:
@@ -32,13 +32,13 @@ class Case:
         """The function leaves gradients in `.grad`: it calls `backward` itself. Found out by the eager run."""
         self.changed: list[str] = []
         """The tensors that the function changes, found out likewise."""
-        reach = Guards(fn, [(name, arg) for name, arg in self.args if not isinstance(arg, Operators)])
-        self.optimizers = [optimizer for _, optimizer in reach.optimizers]
-        tensors = [*reach.tensors]
-        for label, module in reach.modules:
-            prefix = "" if len(reach.modules) == 1 else f"{label}."
+        mentions = Mentions(fn, [(name, arg) for name, arg in self.args if not isinstance(arg, Operators)])
+        self.optimizers = [optimizer for _, optimizer in mentions.optimizers]
+        tensors = [*mentions.tensors]
+        for label, module in mentions.modules:
+            prefix = "" if len(mentions.modules) == 1 else f"{label}."
             tensors += [(prefix + name, t) for name, t in (*module.named_parameters(), *module.named_buffers())]
-        for label, optimizer in reach.optimizers:
+        for label, optimizer in mentions.optimizers:
             tensors += [(p.name or f"{label}[{i}]", p) for i, p in enumerate(optimizer.parameters())]
         self.tensors: dict[str, Tensor] = {}
         ids: set[int] = set()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from staticgrad import eager
-from staticgrad.errors import ArgumentError, GradientError, GraphError, ShapeError
+from staticgrad.errors import ArgumentError, GradientError, GraphError
 from staticgrad.operators import F
-from staticgrad.static import Graph, Session, Variable, constant, gradients, group, placeholder
+from staticgrad.static import Graph, Session, Variable, constant, gradients, placeholder
 
 X = np.array([0.5, -1.5, 2.0])
 
@@ -94,20 +94,16 @@ def test_gradients_of_a_product_over_nothing_with_an_unknown_batch():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda x, n: gradients(n * 2, n), GradientError, "gradients need floating ys"),
-        (lambda x, n: gradients(x * n, n), GradientError, "gradients need floating xs"),
-        (lambda x, n: gradients(3.0, x), ArgumentError, "ys has to be a tensor or a list of tensors, got float"),
-        (lambda x, n: gradients([], x), GradientError, "ys have to be tensors of a graph"),
-        (lambda x, n: gradients(group(x), x), ArgumentError, "ys has to be a tensor"),
-        (lambda x, n: gradients(eager.tensor(1.0), x), GradientError, "ys have to be tensors of a graph"),
-        (lambda x, n: gradients([x, x], x, [None]), ArgumentError, "2 ys need 2 grad_ys, got 1"),
-        (lambda x, n: gradients(x, x, np.ones((2, 2))), ShapeError, r"grad_ys\[0\] has shape \(2, 2\)"),
-        (lambda x, n: gradients(x, other_graph()), GraphError, "is not an element of this graph"),
+        (lambda x: gradients([], x), GradientError, "gradients need a Tensor, got an empty list"),
+        (lambda x: gradients(x, 3.0), ArgumentError, "gradients: xs has to be a tensor or a list of tensors, got float"),
+        (lambda x: gradients(x, other_graph()), GraphError, "Tensor 'constant' is not an element of this graph."),
+        (lambda x: gradients([x, other_graph()], x), GraphError, "Tensor 'constant' is not an element of this graph."),
     ],
 )
 def test_wrong_arguments(call, error, text):
-    with pytest.raises(error, match=text):
-        call(x64(), placeholder(np.int64, (None,)))
+    with pytest.raises(error) as caught:
+        call(x64())
+    assert caught.value.summary == text
 
 
 def other_graph():

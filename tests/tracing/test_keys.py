@@ -301,7 +301,7 @@ def test_many_traces_are_not_kept_for_ever(monkeypatch):
     step = sg.compile(scaled)
     for i in range(8):
         step(X, i)
-    assert sum(map(len, step.entries.values())) <= 4
+    assert sum(map(len, step.specializations.values())) <= 4
     np.testing.assert_array_equal(step(X, 7), X * np.float32(7))
 
 

@@ -1096,11 +1096,11 @@ def test_a_plain_step_is_traced_once():
 
 def test_classes_of_modules_are_no_modules():
     """What a function mentions is found without a run, too: `sg.compare` asks for it."""
-    from staticgrad.tracing.reach import Guards
+    from staticgrad.tracing.mentions import Mentions
 
     net = Scaled()
-    reach = Guards(lambda x: net(x) if isinstance(net, Scaled) else Scaled)
-    assert [module for _, module in reach.modules] == [net]
+    mentions = Mentions(lambda x: net(x) if isinstance(net, Scaled) else Scaled)
+    assert [module for _, module in mentions.modules] == [net]
 
 
 def test_a_number_that_the_step_reads_and_moves_is_warned_of(monkeypatch):

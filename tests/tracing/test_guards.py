@@ -457,7 +457,7 @@ def test_a_trace_lets_go_of_the_first_call():
     del first, result
     assert array() is None
     gc.collect()
-    (entry,) = (entry for entries in f.entries.values() for entry in entries)
+    (entry,) = (entry for known in f.specializations.values() for entry in known)
     reached = _reached_from(entry)
     assert not [x for x in reached if issubclass(type(x), (Tracer, Traced))]
     assert f(np.full(3, 2.0, np.float32))["list"][0].item() == 12

@@ -1,6 +1,7 @@
 """The modules, optimizers and tensors that a function mentions, found without running it: in globals, cells, attributes.
 
-`sg.compare` needs them before the first run. What a compiled function relies on is seen while it is traced (`watch.py`).
+`sg.compare` needs them before the first run. The state that a compiled function reads is observed during its trace
+(`observer/`).
 """
 
 from __future__ import annotations
@@ -17,47 +18,36 @@ from typing import Any
 
 import numpy as np
 
-from .. import types as sg_types
 from ..eager.tensor import Tensor
 from ..errors import PACKAGE_DIR
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 MANY = 64
-"""Members of a container that are looked at; longer ones are taken for data."""
+"""Members of a container that is searched; longer ones are data."""
 FOREIGN = (PACKAGE_DIR, sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("purelib") + os.sep)
-"""Code in these folders does not depend on what a user changes."""
+"""Code in these folders does not depend on state that a user changes."""
 
 
-class Guards:
-    """What `fn` reaches beside its array arguments; `arguments` are its others, by name."""
+class Mentions:
+    """What `fn` mentions beside its array arguments. arguments: its other arguments, by name."""
 
     def __init__(self, fn: Callable[..., Any], arguments: Sequence[tuple[str, Any]] = ()):
-        self.names: list[tuple[Any, Any, Any]] = [
-            (vars(sg_types), "_default_float", sg_types.get_default_dtype()),
-        ]
-        """(scope, name, value): `scope[name]` is still that value."""
-        self.cells: list[tuple[types.CellType, Any]] = []
-        self.members: list[tuple[Any, tuple[Any, ...]]] = []
-        """(list or keys of a dict, its members)"""
-        self.labels: dict[int, list[str]] = {0: ["the default dtype"], 1: [], 2: []}
-        """What the entries of `names`, `cells` and `members` are called."""
         self.structured: list[tuple[str, Any]] = []
         """Modules and optimizers."""
         self.tensors: list[tuple[str, Tensor]] = []
-        """Those that are not in a module."""
-        self.arrays: dict[int, np.ndarray] = {}
+        """Tensors that are not in a module."""
         self._seen: set[int] = set()
         self._attributes: set[str] = set()
-        """All that follows a dot in the code."""
+        """All names that follow a dot in the code."""
         self._holders: list[tuple[str, Any]] = []
-        self._looked: set[tuple[int, str]] = set()
+        self._read: set[tuple[int, str]] = set()
         self._visit(getattr(fn, "__name__", "function"), fn)
         for name, value in arguments:
             self._visit(name, value)
         done = -1
-        while done != (done := len(self._attributes) + len(self._holders) + len(self._looked)):
+        while done != (done := len(self._attributes) + len(self._holders) + len(self._read)):
             for label, holder in list(self._holders):
-                self._look(label, holder)
+                self._read_attributes(label, holder)
         self.modules = [(label, x) for label, x in self.structured if not hasattr(x, "param_groups")]
         self.optimizers = [(label, x) for label, x in self.structured if hasattr(x, "param_groups")]
 
@@ -67,9 +57,7 @@ class Guards:
         if isinstance(value, PLAIN) or id(value) in self._seen:
             return
         self._seen.add(id(value))
-        if isinstance(value, np.ndarray):
-            self.arrays[id(value)] = value
-        elif isinstance(value, types.FunctionType):
+        if isinstance(value, types.FunctionType):
             self._function(label, value)
         elif isinstance(value, types.MethodType):
             self._visit("self", value.__self__)
@@ -99,47 +87,38 @@ class Guards:
         names, attributes = _mentioned(fn.__code__)
         self._attributes |= attributes
         for name in sorted(names & fn.__globals__.keys()):
-            self._name(fn.__globals__, fn.__globals__, name, name)
+            self._visit_item(fn.__globals__, fn.__globals__, name, name)
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ if fn.__closure__ else (), strict=True):
             if not _is_empty(cell):
-                self.cells.append((cell, cell.cell_contents))
-                self.labels[1].append(name)
                 self._visit(name, cell.cell_contents)
         for value in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self._visit(label, value)
 
-    def _name(self, owner: Any, scope: Any, name: Any, label: str) -> None:
-        """`scope[name]`, where scope is the namespace of `owner`."""
-        if (id(owner), name) in self._looked:
+    def _visit_item(self, owner: Any, scope: Any, name: Any, label: str) -> None:
+        """Visit `scope[name]`, where scope is the namespace of `owner`."""
+        if (id(owner), name) in self._read:
             return
-        self._looked.add((id(owner), name))
-        value = scope[name]
-        if not isinstance(value, (types.ModuleType, types.BuiltinFunctionType)):
-            self.names.append((scope, name, value))
-            self.labels[0].append(label)
-        self._visit(label, value)
+        self._read.add((id(owner), name))
+        self._visit(label, scope[name])
 
     def _members(self, label: str, value: Any) -> None:
         if len(value) > MANY:
             return
-        if isinstance(value, (list, dict, set)):
-            self.members.append((value, tuple(value)))
-            self.labels[2].append(label)
         if isinstance(value, dict):
             for key in value:
-                self._name(value, value, key, f"{label}[{key!r}]")
+                self._visit_item(value, value, key, f"{label}[{key!r}]")
         else:
             for i, part in enumerate(value):
                 self._visit(f"{label}[{i}]", part)
 
-    def _look(self, label: str, holder: Any) -> None:
-        """The attributes of an object that the code mentions, and the methods among them."""
+    def _read_attributes(self, label: str, holder: Any) -> None:
+        """Visit the attributes of an object that the code mentions, and the methods among them."""
         own = vars(holder)
         structured = not isinstance(holder, type) and hasattr(holder, "named_modules")
         for name in sorted(self._attributes & own.keys()):
             counted = structured and (name in own["_roles"] or isinstance(own[name], (*PLAIN, Tensor)))
             if not counted:
-                self._name(holder, own, name, f"{label}.{name}")
+                self._visit_item(holder, own, name, f"{label}.{name}")
         if isinstance(holder, types.ModuleType):
             return
         kind = holder if isinstance(holder, type) else type(holder)
@@ -160,7 +139,7 @@ def _is_empty(cell: types.CellType) -> bool:
 
 
 def _is_own(value: Any) -> bool:
-    """An object, class or module of the user, with attributes."""
+    """Whether a value is an object, class or module of the user, with attributes."""
     if isinstance(value, types.ModuleType):
         return _own_file(getattr(value, "__file__", None))
     kind = value if isinstance(value, type) else type(value)
@@ -181,7 +160,7 @@ def _own_code(code: types.CodeType) -> bool:
 
 
 def _mentioned(code: types.CodeType) -> tuple[set[str], set[str]]:
-    """(global names that the code loads, names that follow a dot), with the code of lambdas and comprehensions inside."""
+    """(global names that the code loads, names that follow a dot), with the code of nested functions."""
     names, attributes = set(), set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):

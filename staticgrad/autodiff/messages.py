@@ -1,0 +1,114 @@
+"""Errors of reverse mode: one text each, for eager tensors, traced tensors and tensors of a graph.
+
+Where PyTorch has a text that people search for, ours begins with the same words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, GradientError, ShapeError, StaticgradError
+from ..types import Shape, shape_text
+
+
+def freed() -> GradientError:
+    """A backward pass needs a saved value that an earlier one freed."""
+    return GradientError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+        "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+        "after calling backward."
+    )
+
+
+def modified(value: str) -> GradientError:
+    """A backward pass needs a saved value whose memory was changed in place."""
+    return GradientError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: {value}",
+        "change a clone() instead, or do it after backward()",
+    )
+
+
+def operand_text(x: Any, reader: str) -> str:
+    """The description of an operand that `reader` saved."""
+    return f"[{x.dtype} {shape_text(x.shape)}], which {reader} needs"
+
+
+def output_text(maker: str) -> str:
+    """The description of a result that `maker` saved."""
+    return f"the output of {maker}"
+
+
+def no_roots() -> GradientError:
+    return GradientError("gradients need a Tensor, got an empty list")
+
+
+def no_tensor(x: Any) -> GradientError:
+    return GradientError(f"gradients need a Tensor, got {type(x).__name__}")
+
+
+def other_mode(x: Any) -> GradientError:
+    """A symbol where an eager tensor is needed, or the reverse."""
+    return GradientError(
+        f"gradients need tensors of one mode, got {x!r}", "of eager tensors: y.backward(); in a graph: sg.gradients(ys, xs)"
+    )
+
+
+def no_history(i: int, dtype: np.dtype) -> GradientError:
+    return GradientError(
+        f"element {i} of tensors does not require grad and does not have a grad_fn",
+        "make a leaf with requires_grad=True, and compute outside sg.no_grad()"
+        if dtype.kind == "f"
+        else f"it has dtype {dtype}: only floating point tensors have gradients",
+        "results of a compiled function carry no tape: call backward() inside it",
+    )
+
+
+def other_number(roots: int, seeds: int) -> GradientError:
+    return GradientError(f"got {roots} tensors and {seeds} gradients")
+
+
+def not_scalar(shape: Shape) -> GradientError:
+    return GradientError(
+        f"grad can be implicitly created only for scalar outputs, this one has shape {shape_text(shape)}",
+        "pass gradient= of that shape, or reduce with .sum() or .mean()",
+    )
+
+
+def seed_shape(i: int, root: Shape, seed: Shape) -> ShapeError:
+    return ShapeError(
+        f"Mismatch in shape: grad_output[{i}] has a shape of {shape_text(seed)} and output[{i}] has a shape of "
+        f"{shape_text(root)}"
+    )
+
+
+def seed_dtype(dtype: np.dtype) -> DTypeError:
+    return DTypeError(f"gradients are floating, got {dtype}")
+
+
+def not_differentiable(i: int, x: Any) -> GradientError:
+    known = hasattr(x, "shape") and hasattr(x, "dtype")
+    return GradientError(
+        "One of the differentiated Tensors does not require grad",
+        f"it is input {i}, " + (f"of shape {shape_text(x.shape)} and dtype {x.dtype}" if known else f"a {type(x).__name__}"),
+    )
+
+
+def no_inputs(function: str) -> GradientError:
+    return GradientError(f"`inputs` argument to `{function}()` cannot be empty.")
+
+
+def unused(i: int, shape: Shape) -> GradientError:
+    return GradientError(
+        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
+        "if this is the desired behavior.",
+        f"it is input {i}, of shape {shape_text(shape)}",
+    )
+
+
+def wrong_hook(shape: Shape, replaced: Any) -> StaticgradError:
+    return GradientError(
+        f"a hook must return None or a Tensor of the gradient's shape {shape_text(shape)}, got {replaced!r}"
+    )

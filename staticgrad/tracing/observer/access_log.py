@@ -1,0 +1,125 @@
+"""The log of one trace: the state that it read, the state that it wrote, and labels for error texts."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import types
+from types import FrameType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...errors import TraceError, Where
+from ...operators import Symbol
+from ..effects import Effect, restore
+from ..guards import Read
+from ..plain import key as plain_key
+from .code_origin import USER, origin_of
+from .object_ages import ObjectAges
+
+
+class AccessLog:
+    """Reads and writes of Python's state.
+
+    A place is (kind of access, id of the holder, key). A place that the trace has written is no longer read from before the
+    trace, so `read` leaves it out.
+    """
+
+    def __init__(self) -> None:
+        self.ages = ObjectAges()
+        self.reads: dict[tuple[Any, ...], Read] = {}
+        self.effects: list[Effect] = []
+        self.arrays: dict[int, np.ndarray] = {}
+        """Arrays that existed before the trace, by id. Every run reads their values again."""
+        self.structured: list[tuple[str, Any]] = []
+        """Modules and optimizers, by label."""
+        self.before: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        """(holder, its value or a copy of its contents before the first write) by place."""
+        self.moved: set[tuple[Any, ...]] = set()
+        """Places that were only changed by counter updates. A run does the update again, from the value that it finds."""
+        self.written_items: dict[int, set[Any]] = {}
+        """Keys that were set in dicts that were changed in no other way, by id of the dict."""
+        self.labels: dict[int, tuple[str, Any]] = {}
+        self.error: TraceError | None = None
+        self._modules: set[int] = set()
+
+    def label(self, x: Any, otherwise: str = "") -> str:
+        known = self.labels.get(id(x))
+        return known[0] if known is not None else (otherwise if otherwise else f"a {type(x).__name__}")
+
+    def see(self, value: Any, label: str) -> None:
+        """Label an object that existed before the trace, and register arrays, modules and optimizers."""
+        if value is None or isinstance(value, (bool, int, float, str)) or id(value) in self.labels:
+            return
+        if isinstance(value, type) and value.__module__ == "builtins":
+            return
+        self.labels[id(value)] = label, value
+        if isinstance(value, np.ndarray):
+            if id(value) not in self.ages.made:
+                self.arrays[id(value)] = value
+        elif type(value) is dict and not gc.is_tracked(value):
+            self.ages.untracked[id(value)] = value
+        elif not isinstance(value, type) and hasattr(type(value), "structure"):
+            if hasattr(value, "param_groups"):
+                self.structured.append((label, value))
+                for i, p in enumerate(value.parameters()):
+                    self.labels.setdefault(id(p), (f"{label}.parameters[{i}]", p))
+                self.read("length", value.param_groups, None, len(value.param_groups), f"{label}.param_groups")
+            elif hasattr(value, "named_modules") and id(value) not in self._modules:
+                self.structured.append((label, value))
+                for path, module in value.named_modules():
+                    self._modules.add(id(module))
+                    self.labels.setdefault(id(module), (f"{label}.{path}" if path else label, module))
+        elif isinstance(value, functools.partial):
+            self.see(value.func, label)
+            for part in (*value.args, *value.keywords.values()):
+                self.see(part, label)
+        elif isinstance(value, types.MethodType):
+            self.see(value.__self__, label.rpartition(".")[0] or "self")
+
+    def read(self, kind: str, holder: Any, key: Any, value: Any, label: str) -> None:
+        """Record a read of `holder`, unless the trace itself wrote the place."""
+        if isinstance(value, Symbol):
+            return
+        place = kind, id(holder), key_of(key)
+        if place in self.reads:
+            return
+        written = self.before.get(place)
+        if written is not None:
+            if place not in self.moved:
+                return
+            value = written[1]
+        self.reads[place] = Read(kind, holder, key, value, label)
+        self.see(value, label)
+
+    def remember(self, kind: str, holder: Any, key: Any, value: Any) -> None:
+        """Keep the value of a place before the first write to it."""
+        self.before.setdefault((kind, id(holder), key), (holder, value))
+
+    def copied(self, holder: Any) -> bool:
+        """Whether the contents of a container were kept, because the trace changes it."""
+        return ("copy", id(holder), None) in self.before
+
+    def refuse(self, what: str, *advice: str) -> NoReturn:
+        """Raises TraceError at the user's line. It is raised again at the end of the trace if user code catches it."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and origin_of(frame.f_code.co_filename) is not USER:
+            frame = frame.f_back
+        where = None if frame is None else Where(frame.f_code.co_filename, frame.f_lineno)
+        self.error = TraceError(what, *advice, where=where)
+        raise self.error
+
+    def rewind(self) -> None:
+        """Undo the writes of the trace to objects that existed before it."""
+        for (kind, _, key), (holder, value) in reversed(self.before.items()):
+            restore(kind, holder, key, value)
+        for values in (self.reads, self.before, self.labels):
+            values.clear()
+        self.ages.clear()
+
+
+def key_of(key: Any) -> Any:
+    """A hashable key of a place."""
+    return key if isinstance(key, str) else plain_key(key)

@@ -1,0 +1,131 @@
+"""Calls of built-in functions and methods, read as the instructions that they stand for: `getattr(x, "n")` as `x.n`."""
+
+from __future__ import annotations
+
+import collections
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import Tensor
+from ...operators import Symbol
+from ..effects import Effect
+from ..guards import MISSING, static
+from .access_log import AccessLog
+from .attribute_reads import read_attribute
+from .container_reads import read_item, read_length
+from .protocol_reads import advance, iterate, read_subscript, result_of
+from .python_types import OBJECT, has_plain_hash, is_heap_type
+from .state_writes import set_attribute, set_item, set_plain_attribute
+
+
+def call_getattr(log: AccessLog, x: Any, name: Any, *default: Any) -> Any:
+    if isinstance(name, str):
+        read_attribute(log, x, name)
+    return result_of(log, getter=True)
+
+
+def call_setattr(log: AccessLog, x: Any, name: Any, value: Any) -> None:
+    if type(x).__setattr__ is OBJECT.__setattr__ or not isinstance(static(type(x), "__setattr__"), types.FunctionType):
+        set_attribute(log, x, name, value)
+    else:
+        set_plain_attribute(log, x, name, value)
+
+
+def call_delattr(log: AccessLog, x: Any, name: Any) -> Any:
+    read_attribute(log, x, name)
+    log.remember("attribute", x, name, getattr(x, name, MISSING))
+    log.effects.append(Effect("no attribute", x, name, ()))
+
+
+def call_vars(log: AccessLog, *args: Any) -> Any:
+    if args:
+        read_attribute(log, args[0], "__dict__")
+        if isinstance(args[0], types.ModuleType):
+            log.ages.set_owner(vars(args[0]), args[0])
+    return None if args else log.ages.add_made
+
+
+def call_len(log: AccessLog, x: Any) -> Any:
+    read_length(log, x)
+
+
+def call_isinstance(log: AccessLog, x: Any, kinds: Any) -> Any:
+    if not isinstance(x, (Symbol, Tensor, type)) and is_heap_type(type(x)) and not hasattr(x, "named_modules"):
+        log.read("type", x, None, type(x), f"the class of {log.label(x)}")
+
+
+def call_iter(log: AccessLog, x: Any, *more: Any) -> Any:
+    return iterate(log, x)
+
+
+def call_next(log: AccessLog, x: Any, *default: Any) -> Any:
+    advance(log, x)
+    return result_of(log, getter=True)
+
+
+def call_get(log: AccessLog, x: Any, *args: Any) -> Any:
+    if isinstance(x, dict) and args and has_plain_hash(args[0]):
+        read_item(log, x, args[0], f"{log.label(x)}[{args[0]!r}]")
+        return result_of(log, getter=True)
+    if type(x).__name__ == "ContextVar":
+
+        def done(result: Any) -> None:
+            if ("context", id(x)) not in log.moved and result is not MISSING:
+                log.read("context", x, args, result, x.name)
+
+        return done
+    return NotImplemented
+
+
+def call_set(log: AccessLog, x: Any, *args: Any) -> Any:
+    if type(x).__name__ == "ContextVar":
+        old = x.get(MISSING)
+        log.remember("context", x, None, old)
+        log.moved.add(("context", id(x)))
+        log.effects.append(Effect("method", x, "set", args))
+        return None
+    return NotImplemented
+
+
+def call_setitem(log: AccessLog, x: Any, key: Any, value: Any) -> Any:
+    if isinstance(x, (list, dict, np.ndarray, collections.deque)):
+        set_item(log, x, key, value)
+        return None
+    return NotImplemented
+
+
+def call_getitem(log: AccessLog, x: Any, key: Any) -> Any:
+    if isinstance(static(type(x), "__getitem__"), types.FunctionType) and isinstance(x, dict):
+        read_item(log, x, key, f"{log.label(x)}[{key!r}]")
+        return result_of(log, getter=True)
+    return read_subscript(log, x, key)
+
+
+def call_print(log: AccessLog, *args: Any, **kwargs: Any) -> Any:
+    if not any(isinstance(x, Symbol) for x in args) and kwargs.get("file") in (None, sys.stdout, sys.stderr):
+        log.effects.append(Effect("print", None, None, args, kwargs))
+
+
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "getattr": call_getattr,
+    "hasattr": call_getattr,
+    "getattribute": call_getattr,
+    "setattr": call_setattr,
+    "delattr": call_delattr,
+    "vars": call_vars,
+    "len": call_len,
+    "isinstance": call_isinstance,
+    "iter": call_iter,
+    "next": call_next,
+    "get": call_get,
+    "set": call_set,
+    "setitem": call_setitem,
+    "getitem": call_getitem,
+    "print": call_print,
+}
+"""By name, without the underscores of special methods. Each returns a callback for the result or None, and NotImplemented for
+a function that only shares the name."""

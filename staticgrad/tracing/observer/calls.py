@@ -1,0 +1,172 @@
+"""Calls: the state that a callee reads or writes, by its arguments. Frames of Python functions are observed themselves."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import random
+import types
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import Tensor
+from ...operators import Symbol
+from ..effects import BLIND, MOVING
+from ..guards import MISSING, static
+from .access_log import AccessLog
+from .attribute_reads import read_all_attributes
+from .builtin_calls import BUILTINS
+from .class_reads import read_class_attribute, read_special_methods
+from .code_origin import IGNORED, origin_of, origin_of_class
+from .container_reads import read_array, read_contents
+from .protocol_reads import advance, result_of
+from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_heap_type, is_iterator, is_native_function
+from .refused_calls import NUMPY_FILES, check_allowed, refuse_io, refuse_random
+from .state_writes import call_mutator
+
+PURE = frozenset(["id", "callable", "repr", "hash", "print", "super", "issubclass", "__build_class__", "locals", "globals"])
+"""Built-in functions that read no state."""
+GETTERS = frozenset(
+    [
+        "getattr",
+        "get",
+        "next",
+        "pop",
+        "popleft",
+        "popitem",
+        "setdefault",
+        "__getitem__",
+        "__getattribute__",
+        "__next__",
+    ]
+)
+"""Functions whose result may be an object that existed before."""
+ARRAY_MUTATORS = frozenset(["sort", "fill", "put", "partition", "resize", "itemset", "setfield", "setflags"])
+COPIERS = frozenset(["__reduce_ex__", "__reduce__", "dumps", "__getstate__", "__dir__", "dir"])
+"""Functions that read all attributes of their arguments."""
+
+
+def observe_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Record a call that is about to happen. Returns a callback for its result, or None."""
+    if isinstance(fn, types.MethodType):
+        args, fn = (fn.__self__, *args), fn.__func__
+    if isinstance(fn, functools.partial):
+        read_contents(log, fn.keywords, log.label(fn))
+        return observe_call(log, fn.func, (*fn.args, *args), {**fn.keywords, **kwargs})
+    if isinstance(fn, types.FunctionType):
+        return _python_call(log, fn, args, kwargs)
+    if isinstance(fn, type):
+        return _class_call(log, fn, args, kwargs)
+    if isinstance(fn, functools._lru_cache_wrapper):
+        return _cached_call(log, fn, args, kwargs)
+    name = getattr(fn, "__name__", "")
+    if not isinstance(name, str) or not is_native_function(fn):
+        if static(type(fn), "__call__") is not MISSING:
+            read_special_methods(log, fn, "__call__")
+        for x in (*args, *kwargs.values()):
+            read_contents(log, x, deep=True, arrays=False)
+        return result_of(log)
+    return _native_call(log, fn, name, args, kwargs)
+
+
+def _python_call(log: AccessLog, fn: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    file = fn.__code__.co_filename
+    if origin_of(file) is not IGNORED:
+        return result_of(log)
+    numpy = "numpy" in (fn.__module__ or "")
+    if numpy and fn.__name__ in NUMPY_FILES:
+        refuse_io(log, f"numpy.{fn.__name__}")
+    for x in (*args, *kwargs.values()):
+        read_contents(log, x, deep=True, arrays=False)
+        if is_iterator(x):
+            advance(log, x)
+    return result_of(log, *args, *kwargs.values()) if numpy else result_of(log)
+
+
+def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if fn.__module__.startswith("numpy.random") or issubclass(fn, random.Random):
+        if not [x for x in (*args, *kwargs.values()) if x is not None]:
+            refuse_random(log, fn.__name__)
+        return log.ages.add_made
+    if is_heap_type(fn) and origin_of_class(fn) is not IGNORED:
+        if type(fn) is not type:
+            read_special_methods(log, fn, "__call__")
+        read_class_attribute(log, fn, "__init__")
+        read_class_attribute(log, fn, "__new__")
+        if static(fn, "__init__") is not object.__init__:
+            return result_of(log)
+    if fn is type and len(args) == 1:
+        read_special_methods(log, args[0])
+        return None
+    if fn in (super, property, staticmethod, classmethod, functools.partial):
+        return None
+    for x in (*args, *kwargs.values()):
+        read_contents(log, x, deep=True, arrays=False)
+        if is_iterator(x):
+            advance(log, x)
+        elif not isinstance(x, (*CONTAINERS, *VIEWS)):
+            read_special_methods(log, x, "__len__", "__iter__", "__float__", "__int__", "__bool__", "__str__", "__index__")
+    return result_of(log, *args, *kwargs.values())
+
+
+def _cached_call(log: AccessLog, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """functools.lru_cache: every call asks the cache again, as it does eagerly."""
+
+    def done(result: Any) -> None:
+        if result is not MISSING and not kwargs and not isinstance(result, Symbol) and all(map(has_plain_hash, args)):
+            log.read("call", fn, args, result, f"{log.label(fn, fn.__name__)}{args!r}")
+
+    return done
+
+
+def _native_call(log: AccessLog, fn: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    owner = getattr(fn, "__self__", None)
+    bound = owner is not None and not isinstance(owner, types.ModuleType)
+    if bound and not isinstance(owner, type):
+        args = (owner, *args)
+    module = owner.__name__ if isinstance(owner, types.ModuleType) else getattr(fn, "__module__", None)
+    first = args[0] if args else None
+    check_allowed(log, fn, name, module, first, args)
+    if isinstance(first, (Tensor, Symbol)) and name not in ("getattr", "setattr", "hasattr"):
+        for x in args[1:]:
+            read_contents(log, x, deep=True, arrays=False)
+        return result_of(log)
+    special = BUILTINS.get(name.strip("_"))
+    if special is not None and (
+        module == "builtins" or bound or isinstance(fn, (types.WrapperDescriptorType, types.MethodDescriptorType))
+    ):
+        result = special(log, *args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    if (name in BLIND or name in MOVING) and isinstance(first, (list, dict, set, collections.deque, bytearray)):
+        for x in args[1:]:
+            if isinstance(x, CONTAINERS) and name not in ("append", "appendleft", "add"):
+                read_contents(log, x)
+            if is_iterator(x) and name in ("extend", "update", "extendleft"):
+                advance(log, x)
+        call_mutator(log, first, name, args[1:], name in BLIND, kwargs)
+        return None if name in BLIND else result_of(log, getter=True)
+    if name in PURE and module == "builtins":
+        return None
+    writes = isinstance(first, np.ndarray) and name in ARRAY_MUTATORS
+    out = kwargs.get("out")
+    for x in (first if writes else None, *(out if isinstance(out, tuple) else (out,))):
+        if isinstance(x, np.ndarray) and id(x) in log.arrays:
+            read_array(log, x)
+            if x is first and writes:
+                call_mutator(log, x, name, args[1:], True, kwargs)
+            else:
+                log.refuse(
+                    f"an array from outside is the out= of {name} inside a compiled function",
+                    "compute a new array, or change a staticgrad tensor in place",
+                )
+    for x in (*args, *kwargs.values()):
+        read_contents(log, x, deep=True, arrays=False)
+        if is_iterator(x):
+            advance(log, x)
+        elif name in COPIERS:
+            read_all_attributes(log, x)
+    if name == "default_rng":
+        return log.ages.add_made
+    return result_of(log, *args, *kwargs.values(), getter=name in GETTERS)

@@ -1,0 +1,108 @@
+"""Reads of built-in containers and arrays: an item, the length, all of the contents."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import Tensor
+from ...operators import Symbol
+from ..guards import MISSING, Read, contents
+from .access_log import AccessLog, key_of
+from .class_reads import read_special_methods
+from .python_types import CONTAINERS, VIEWS, dict_of_view
+
+
+def read_item(log: AccessLog, holder: Any, key: Any, label: str) -> None:
+    """Read `holder[key]` of a built-in container."""
+    if log.copied(holder):
+        _, contents_before = log.before["copy", id(holder), None]
+        written = log.written_items.get(id(holder))
+        if written is not None and isinstance(holder, dict):
+            if key_of(key) in written and ("item", id(holder), key_of(key)) not in log.moved:
+                return
+            value = contents_before.get(key, MISSING)
+            log.reads.setdefault(
+                ("item", id(holder), key_of(key)),
+                Read("item" if type(holder) is dict else "lookup", holder, key, value, label),
+            )
+            log.see(value, label)
+            return
+        read_contents(log, holder, label)
+        return
+    if isinstance(holder, dict):
+        value = dict.get(holder, key, MISSING)
+        log.read("item" if type(holder) is dict else "lookup", holder, key, value, label)
+    else:
+        value = holder[key] if -len(holder) <= key < len(holder) else MISSING
+        if type(holder) is tuple:
+            log.see(value, label)
+        elif value is MISSING:
+            read_length(log, holder)
+        else:
+            log.read("item", holder, key, value, label)
+
+
+def read_length(log: AccessLog, holder: Any) -> None:
+    """Read `len(holder)`."""
+    if isinstance(holder, VIEWS):
+        holder = dict_of_view(holder)
+    if isinstance(holder, (tuple, str, bytes, range, frozenset, Tensor, Symbol)):
+        return
+    if log.copied(holder) or isinstance(holder, np.ndarray):
+        read_contents(log, holder, log.label(holder))
+    elif isinstance(holder, CONTAINERS):
+        log.read("length", holder, None, len(holder), log.label(holder))
+    else:
+        read_special_methods(log, holder, "__len__")
+
+
+def read_contents(log: AccessLog, holder: Any, label: str = "", deep: bool = False, arrays: bool = True) -> None:
+    """Read all members of a container, or the values of an array. deep: members of members, too; arrays: values of arrays."""
+    if holder is None or isinstance(holder, (bool, int, float, str, bytes, Symbol, Tensor)):
+        return
+    label = label if label else log.label(holder)
+    if isinstance(holder, VIEWS):
+        holder = dict_of_view(holder)
+    if isinstance(holder, types.MappingProxyType):
+        holder = dict_of_view(holder)
+    if isinstance(holder, np.ndarray):
+        if arrays:
+            read_array(log, holder)
+        return
+    if isinstance(holder, (bytearray, memoryview)) or type(holder).__name__ == "array":
+        log.read("bytes", holder, None, bytes(holder), label)
+        return
+    if not isinstance(holder, CONTAINERS):
+        return
+    if isinstance(holder, (tuple, frozenset)):
+        members = tuple(holder)
+    else:
+        kind = "pairs" if isinstance(holder, dict) else "members"
+        known = log.before.get(("copy", id(holder), None))
+        now = known[1] if known is not None else holder
+        value = (*dict.keys(now), *dict.values(now)) if isinstance(now, dict) else tuple(now)
+        place = kind, id(holder), None
+        if place in log.reads and not deep:
+            return
+        log.reads.setdefault(place, Read(kind, holder, None, value, label))
+        members = tuple(dict.values(holder)) if isinstance(holder, dict) else tuple(holder)
+    names = list(holder) if isinstance(holder, dict) else range(len(members))
+    for name, member in zip(names, members, strict=False):
+        if isinstance(member, Symbol):
+            continue
+        log.see(member, f"{label}[{name!r}]")
+        if deep and isinstance(member, (*CONTAINERS, np.ndarray)):
+            read_contents(log, member, f"{label}[{name!r}]", deep, arrays)
+
+
+def read_array(log: AccessLog, array: np.ndarray) -> None:
+    """Read the values of an array that existed before the trace, because Python computes with them."""
+    for x in (array, array.base):
+        if isinstance(x, np.ndarray) and id(x) in log.arrays:
+            known = log.before.get(("copy", id(x), None))
+            value = contents(known[1] if known is not None else x)
+            log.reads.setdefault(("contents", id(x), None), Read("contents", x, None, value, log.label(x, "an array")))
+            return

@@ -1,0 +1,335 @@
+"""Bytecode instructions: the reads and writes of each, from the operands on the value stack before it.
+
+A handler takes (log, scope, step). It may return a callback, which gets the result of the instruction.
+"""
+
+from __future__ import annotations
+
+import collections
+import dis
+import sys
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import Tensor
+from ...operators import Symbol
+from ..effects import Effect
+from ..frames import NULL, Step
+from ..guards import MISSING, static
+from .access_log import AccessLog, key_of
+from .attribute_reads import read_attribute
+from .calls import observe_call
+from .class_reads import read_special_methods, read_super
+from .container_reads import read_array, read_contents, read_length
+from .counter_updates import FrameScope, is_counter_update, is_plain_attribute
+from .protocol_reads import advance, iterate, read_subscript, result_of
+from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_iterator
+from .state_writes import add_effect, call_mutator, set_attribute, set_item
+
+BINARY_METHODS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul", "&": "and",
+    "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+COMPARISONS = ("__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__")
+
+
+def on_global(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    space = scope.frame.f_globals
+    if step.value in space and is_counter_update(log, scope, step, "item", space, step.value, space[step.value], step.value):
+        return
+    _read_variable(log, scope.frame.f_globals, step.value, scope.frame.f_builtins)
+
+
+def on_name(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    if scope.frame.f_locals is not scope.frame.f_globals and step.value in scope.frame.f_locals:
+        return
+    on_global(log, scope, step)
+
+
+def _read_variable(log: AccessLog, space: dict[str, Any], name: str, builtins: Mapping[str, Any]) -> None:
+    if name in space or ("item", id(space), name) in log.before:
+        log.read("item", space, name, space.get(name, MISSING), name)
+    else:
+        log.read("item", space, name, MISSING, name)
+        if name in builtins:
+            log.read("item", builtins, name, builtins[name], name)
+
+
+def on_deref(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    if step.arg < scope.code.free:
+        return
+    cell = scope.operands.local(step.arg)
+    try:
+        value = cell.cell_contents
+    except ValueError:
+        value = MISSING
+    if not is_counter_update(log, scope, step, "cell", cell, None, value, scope.code.names[step.arg]):
+        log.read("cell", cell, None, value, scope.code.names[step.arg])
+
+
+def on_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    (x,) = scope.operands.top(step.depth, 1)
+    if step.op == "LOAD_ATTR" and is_plain_attribute(x, step.value):
+        value = object.__getattribute__(x, step.value)
+        if is_counter_update(log, scope, step, "attribute", x, step.value, value, f"{log.label(x)}.{step.value}"):
+            return
+    read_attribute(log, x, step.value)
+
+
+def on_super(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    _, this, x = scope.operands.top(step.depth, 3)
+    read_super(log, this, x if isinstance(x, type) else type(x), step.value)
+
+
+def on_item(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+    holder, key = scope.operands.top(step.depth, 2)
+    known = type(holder) is dict and has_plain_hash(key) and key in holder
+    if known and is_counter_update(log, scope, step, "item", holder, key, holder[key], f"{log.label(holder)}[{key!r}]"):
+        return None
+    return read_subscript(log, holder, key)
+
+
+def on_slice(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+    holder = scope.operands.top(step.depth, 3)[0]
+    return read_subscript(log, holder, slice(0, 0))
+
+
+def on_contains(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    item, holder = scope.operands.top(step.depth, 2)
+    if isinstance(static(type(holder), "__contains__"), types.FunctionType):
+        read_special_methods(log, holder, "__contains__")
+    elif isinstance(holder, (dict, set)) and has_plain_hash(item) and not log.copied(holder):
+        log.read("contains", holder, item, item in holder, f"{item!r} in {log.label(holder)}")
+    elif isinstance(holder, (VIEWS, CONTAINERS, np.ndarray)):
+        read_contents(log, holder)
+    else:
+        read_special_methods(log, holder, "__contains__", "__iter__", "__getitem__")
+
+
+def on_iterate(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+    (x,) = scope.operands.top(step.depth, 1)
+    return iterate(log, x)
+
+
+def on_next(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    (x,) = scope.operands.top(step.depth, 1)
+    advance(log, x)
+
+
+def on_content(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    (x,) = scope.operands.top(step.depth, 1)
+    read_contents(log, x)
+    if is_iterator(x):
+        advance(log, x)
+
+
+def on_truth(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    (x,) = scope.operands.top(step.depth, 1)
+    if isinstance(x, (CONTAINERS, np.ndarray)):
+        read_length(log, x)
+    elif x is not None and not isinstance(x, (bool, int, float, str)):
+        read_special_methods(log, x, "__bool__", "__len__")
+
+
+def on_length(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    read_length(log, scope.operands.top(step.depth, 1)[0])
+
+
+def on_match(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    subject, *rest = scope.operands.top(step.depth, 3 if step.op == "MATCH_CLASS" else 2)
+    if step.op == "MATCH_CLASS":
+        kind, names = rest
+        for name in (*getattr(kind, "__match_args__", ()), *names):
+            read_attribute(log, subject, name)
+        read_special_methods(log, subject)
+    else:
+        read_contents(log, subject)
+
+
+def on_binary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+    left, right = scope.operands.top(step.depth, 2)
+    symbol = dis._nb_ops[step.arg][1] if step.op == "BINARY_OP" else ""  # type: ignore[attr-defined]
+    if symbol == "[]":
+        return read_subscript(log, left, right)
+    name = BINARY_METHODS.get(symbol.rstrip("=") if symbol not in ("<=", ">=") else symbol, "")
+    in_place = symbol.endswith("=")
+    names = (f"__{name}__", f"__r{name}__", *([f"__i{name}__"] if in_place else []))
+    if not name:
+        names = COMPARISONS
+    result = None
+    for x in (left, right):
+        if x is None or isinstance(x, (bool, int, float, str, Symbol)):
+            continue
+        if isinstance(x, np.ndarray):
+            result = result_of(log, left, right)
+        elif isinstance(x, (*CONTAINERS, *VIEWS)):
+            result = result_of(log)
+            if not (in_place and x is left and isinstance(x, (list, set, dict, collections.deque))):
+                read_contents(log, x)
+        else:
+            read_special_methods(log, x, *names)
+    if in_place and isinstance(left, (list, dict, set, collections.deque, np.ndarray, bytearray)):
+        if isinstance(left, np.ndarray):
+            if isinstance(right, Symbol):
+                return None
+            read_array(log, left)
+        call_mutator(log, left, f"__i{name}__", (right,), blind=isinstance(left, list) and symbol == "+=")
+    return result
+
+
+def on_unary(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+    (x,) = scope.operands.top(step.depth, 1)
+    if isinstance(x, np.ndarray):
+        return result_of(log, x)
+    if x is not None and not isinstance(x, (bool, int, float, str)):
+        read_special_methods(log, x, "__neg__", "__pos__", "__invert__", "__bool__", "__len__")
+        if step.op == "UNARY_NOT" and isinstance(x, CONTAINERS):
+            read_length(log, x)
+    return None
+
+
+def on_with(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    (x,) = scope.operands.top(step.depth, 1)
+    read_special_methods(log, x, "__enter__", "__exit__")
+
+
+def on_build(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+    return log.ages.add_made
+
+
+def on_import(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    if step.value in sys.modules:
+        log.read("item", sys.modules, step.value, sys.modules[step.value], f"the module {step.value}")
+
+
+def on_set_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    value, x = scope.operands.top(step.depth, 2)
+    count = scope.take_count()
+    if count is None:
+        log.moved.discard(("attribute", id(x), step.value))
+    set_attribute(log, x, step.value, value, count)
+
+
+def on_delete_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    (x,) = scope.operands.top(step.depth, 1)
+    if isinstance(x, (Symbol, Tensor)):
+        return
+    read_attribute(log, x, step.value)
+    log.remember("attribute", x, step.value, getattr(x, step.value, MISSING))
+    log.effects.append(Effect("no attribute", x, step.value, ()))
+
+
+def on_set_item(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    value, holder, key = scope.operands.top(step.depth, 3)
+    count = scope.take_count()
+    if count is None:
+        log.moved.discard(("item", id(holder), key_of(key)))
+    set_item(log, holder, key, value, count)
+
+
+def on_set_slice(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    value, holder, start, stop = scope.operands.top(step.depth, 4)
+    set_item(log, holder, slice(start, stop), value)
+
+
+def on_delete_item(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    holder, key = scope.operands.top(step.depth, 2)
+    if isinstance(holder, CONTAINERS):
+        call_mutator(log, holder, "__delitem__", (key,))
+    else:
+        read_special_methods(log, holder, "__delitem__")
+
+
+def on_set_global(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    (value,) = scope.operands.top(step.depth, 1)
+    space = scope.frame.f_globals
+    count = scope.take_count()
+    if count is None:
+        log.moved.discard(("item", id(space), step.value))
+    log.remember("item", space, step.value, space.get(step.value, MISSING))
+    add_effect(log, "item", space, step.value, value, count)
+
+
+def on_delete_global(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    space = scope.frame.f_globals
+    log.remember("item", space, step.value, space.get(step.value, MISSING))
+    log.effects.append(Effect("method", space, "__delitem__", (step.value,)))
+
+
+def on_set_deref(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    if step.arg < scope.code.free:
+        return
+    (value,) = scope.operands.top(step.depth, 1)
+    cell = scope.operands.local(step.arg)
+    try:
+        old = cell.cell_contents
+    except ValueError:
+        old = MISSING
+    count = scope.take_count()
+    if count is None:
+        log.moved.discard(("cell", id(cell), key_of(None)))
+    log.remember("cell", cell, key_of(None), old)
+    add_effect(log, "cell", cell, None, value, count)
+
+
+def on_call(log: AccessLog, scope: FrameScope, step: Step) -> Any:
+    op, count = step.op, step.arg
+    names: tuple[str, ...] = ()
+    if op == "CALL_FUNCTION_EX":
+        more = count & 1
+        _, *rest = scope.operands.top(step.depth, 3 + more)
+        if sys.version_info >= (3, 13):
+            fn, _, *rest = scope.operands.top(step.depth, 3 + more)
+            rest = [fn, *rest]
+        fn, args = rest[0], rest[1]
+        kwargs = rest[2] if more else {}
+        read_contents(log, args)
+        if more:
+            read_contents(log, kwargs)
+        if not isinstance(args, (tuple, list)) or not isinstance(kwargs, dict):
+            return None
+        return observe_call(log, fn, tuple(args), dict(kwargs))
+    if op == "CALL_KW":
+        names = scope.operands.top(step.depth, 1)[0]
+        found = scope.operands.top(step.depth - 1, count + 2)
+    else:
+        found = scope.operands.top(step.depth, count + 2)
+        names, scope.names = scope.names, ()
+    first, second, *args = found
+    if first is NULL:
+        fn = second
+    elif second is NULL:
+        fn = first
+    else:
+        fn, args = first, [second, *args]
+    kwargs = dict(zip(names, args[len(args) - len(names) :], strict=True)) if names else {}
+    return observe_call(log, fn, tuple(args[: len(args) - len(names)]), kwargs)
+
+
+def on_keywords(log: AccessLog, scope: FrameScope, step: Step) -> None:
+    scope.names = scope.frame.f_code.co_consts[step.arg]
+
+
+SEPARATE_PRECALL = "PRECALL" in dis.opmap
+"""CPython 3.11 makes a call of two instructions. The operands are in order before the first."""
+TRUTH_TESTS = [op for op in dis.opmap if ("IF_TRUE" in op or "IF_FALSE" in op) and not op.startswith("INSTRUMENTED")]
+HANDLERS: dict[str, Callable[[AccessLog, FrameScope, Step], Any]] = {
+    **dict.fromkeys(TRUTH_TESTS, on_truth), "TO_BOOL": on_truth,
+    "LOAD_GLOBAL": on_global, "LOAD_NAME": on_name,
+    "LOAD_DEREF": on_deref, "LOAD_CLASSDEREF": on_deref, "LOAD_FROM_DICT_OR_DEREF": on_deref,
+    "LOAD_ATTR": on_attribute, "LOAD_METHOD": on_attribute, "IMPORT_FROM": on_attribute, "LOAD_SUPER_ATTR": on_super,
+    "BINARY_SUBSCR": on_item, "BINARY_SLICE": on_slice, "BINARY_OP": on_binary, "COMPARE_OP": on_binary,
+    "CONTAINS_OP": on_contains, "GET_ITER": on_iterate, "FOR_ITER": on_next, "UNPACK_SEQUENCE": on_content,
+    "UNPACK_EX": on_content, "LIST_EXTEND": on_content, "SET_UPDATE": on_content, "DICT_UPDATE": on_content,
+    "DICT_MERGE": on_content, "FORMAT_VALUE": on_content, "FORMAT_SIMPLE": on_content, "CONVERT_VALUE": on_content,
+    "GET_LEN": on_length, "MATCH_KEYS": on_match, "MATCH_CLASS": on_match,
+    "UNARY_NEGATIVE": on_unary, "UNARY_POSITIVE": on_unary, "UNARY_INVERT": on_unary, "UNARY_NOT": on_unary,
+    "BEFORE_WITH": on_with, "BUILD_MAP": on_build, "BUILD_CONST_KEY_MAP": on_build, "IMPORT_NAME": on_import,
+    "STORE_ATTR": on_set_attribute, "DELETE_ATTR": on_delete_attribute, "STORE_SUBSCR": on_set_item,
+    "STORE_SLICE": on_set_slice, "DELETE_SUBSCR": on_delete_item, "STORE_GLOBAL": on_set_global,
+    "DELETE_GLOBAL": on_delete_global, "STORE_DEREF": on_set_deref, "CALL_KW": on_call, "CALL_FUNCTION_EX": on_call,
+    "KW_NAMES": on_keywords, ("PRECALL" if SEPARATE_PRECALL else "CALL"): on_call,
+}  # fmt: skip

@@ -1,0 +1,69 @@
+"""Which objects the trace made, and which existed before it."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from typing import Any
+
+
+class ObjectAges:
+    """Tells objects that existed before the trace from those that it made.
+
+    The garbage collector does not run during a trace. The objects of its youngest generation that were not there at the
+    start are therefore those that the trace made. Objects that the collector doesn't track are recorded explicitly.
+    """
+
+    def __init__(self) -> None:
+        self.made: dict[int, Any] = {}
+        """Objects that the trace is known to have made, by id."""
+        self.untracked: dict[int, Any] = {}
+        """Dicts that the garbage collector did not track when they were first seen. Its generations say nothing of them."""
+        self._owners: dict[int, tuple[Any, Any]] = {}
+        """(namespace of an object, that object) by id of the namespace."""
+        self._at_start: set[int] = set()
+        self._new: set[int] = set()
+
+    def start(self) -> None:
+        self._at_start = _youngest_generation()
+
+    def stop(self) -> None:
+        self._new = _youngest_generation() - self._at_start
+
+    def clear(self) -> None:
+        for values in (self.made, self.untracked, self._owners, self._at_start):
+            values.clear()
+
+    def add_made(self, x: Any) -> None:
+        self.made[id(x)] = x
+
+    def set_owner(self, namespace: Any, x: Any) -> None:
+        """A namespace is as old as the object that has it."""
+        self._owners[id(namespace)] = namespace, x
+
+    def is_old(self, x: Any) -> bool:
+        """Whether an object existed before the trace. Valid after `stop`."""
+        if id(x) in self._owners:
+            return self.is_old(self._owners[id(x)][1])
+        if id(x) in self.made:
+            return False
+        if id(x) in self.untracked or not gc.is_tracked(x):
+            return True
+        return id(x) not in self._new
+
+    def is_new(self, x: Any) -> bool:
+        """Whether the trace made an object. Valid during the trace; takes time linear in the number of young objects."""
+        if id(x) in self.made:
+            return True
+        if not gc.is_tracked(x) or id(x) in self.untracked:
+            return False
+        return id(x) not in self._at_start and id(x) in _youngest_generation()
+
+
+def _youngest_generation() -> set[int]:
+    """The ids of the objects in the garbage collector's youngest generation.
+
+    A single call of C code, during which no other thread runs. A list in a Python variable would hold references to tuples
+    that another thread is still building, and CPython refuses to resize a tuple that somebody else refers to.
+    """
+    return set(map(id, itertools.chain.from_iterable(map(gc.get_objects, (0,)))))

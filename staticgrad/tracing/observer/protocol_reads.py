@@ -1,0 +1,118 @@
+"""Reads by Python's protocols: subscripts, iteration, and results that share memory with arrays."""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import Tensor
+from ...operators import Symbol
+from ..effects import Effect
+from ..guards import MISSING, static
+from .access_log import AccessLog, key_of
+from .attribute_reads import read_attribute
+from .class_reads import read_special_methods
+from .container_reads import read_array, read_contents, read_item
+from .python_types import CONTAINERS, VIEWS, has_plain_hash, is_iterator
+from .state_writes import call_mutator
+
+
+def read_subscript(log: AccessLog, holder: Any, key: Any) -> Any:
+    """Read `holder[key]`. Returns a callback for the result, or None."""
+    label = f"{log.label(holder)}[{key!r}]" if not isinstance(key, (Symbol, Tensor, np.ndarray)) else log.label(holder)
+    if isinstance(holder, np.ndarray):
+        return result_of(log, holder)
+    getter = static(type(holder), "__getitem__")
+    if isinstance(getter, types.FunctionType):
+        read_special_methods(log, holder, "__getitem__")
+    elif isinstance(holder, dict):
+        if has_plain_hash(key):
+            read_item(log, holder, key, label)
+            if not dict.__contains__(holder, key):
+                read_special_methods(log, holder, "__missing__")
+                if isinstance(holder, collections.defaultdict):
+                    read_attribute(log, holder, "default_factory")
+                    call_mutator(log, holder, "setdefault", None)
+                    return _default_item(log, holder, key)
+        else:
+            read_contents(log, holder)
+    elif isinstance(holder, (list, tuple, collections.deque)):
+        if isinstance(key, (int, np.integer)):
+            read_item(log, holder, int(key), label)
+        else:
+            read_contents(log, holder)
+    elif not isinstance(holder, (str, bytes, range, type)):
+        read_contents(log, holder)
+    return None
+
+
+def _default_item(log: AccessLog, holder: Any, key: Any) -> Callable[[Any], None]:
+    """A callback for an item that a defaultdict makes."""
+
+    def done(value: Any) -> None:
+        if value is not MISSING:
+            log.effects.append(Effect("item", holder, key, (value,)))
+            log.written_items.setdefault(id(holder), set()).add(key_of(key))
+
+    return done
+
+
+def result_of(log: AccessLog, *operands: Any, getter: bool = False) -> Any:
+    """A callback for the result of NumPy's functions. A view of an array that existed before the trace is registered as
+    one; any other result depends on the values of its operands. getter: the result may have existed before."""
+    arrays = [x for x in operands if isinstance(x, np.ndarray) and (id(x) in log.arrays or id(x.base) in log.arrays)]
+
+    def done(result: Any) -> None:
+        if isinstance(result, (Symbol, Tensor)):
+            return
+        if isinstance(result, np.ndarray):
+            if any(
+                result is x or (result.base is not None and (result.base is x or result.base is x.base)) for x in arrays
+            ):
+                log.arrays[id(result)] = result
+                log.labels.setdefault(id(result), (log.label(arrays[0]), result))
+                return
+            if not getter:
+                log.ages.add_made(result)
+        elif (isinstance(result, dict) or is_iterator(result)) and not getter:
+            log.ages.add_made(result)
+        for x in arrays:
+            read_array(log, x)
+
+    return done
+
+
+def iterate(log: AccessLog, x: Any) -> Any:
+    """Read the state that `iter(x)` depends on. Returns a callback for the result, or None."""
+    if isinstance(x, np.ndarray):
+        read_array(log, x)
+    elif is_iterator(x):
+        advance(log, x)
+        return None
+    elif isinstance(static(type(x), "__iter__"), types.FunctionType):
+        read_special_methods(log, x, "__iter__")
+    else:
+        read_contents(log, x)
+        if not isinstance(x, (*CONTAINERS, *VIEWS)):
+            read_special_methods(log, x, "__iter__", "__getitem__", "__len__")
+    return result_of(log)
+
+
+def advance(log: AccessLog, x: Any) -> None:
+    """Check that an iterator whose next item is taken was made by the trace. Raises TraceError."""
+    if id(x) in log.ages.made or not is_iterator(x):
+        return
+    if isinstance(static(type(x), "__next__"), types.FunctionType):
+        read_special_methods(log, x, "__next__")
+    elif log.ages.is_new(x):
+        log.ages.add_made(x)
+    else:
+        log.refuse(
+            f"an iterator from outside ({log.label(x, type(x).__name__)}) is used up inside a compiled function, which "
+            "would happen only while tracing",
+            "call next() outside, and pass the item as an argument",
+        )

@@ -1,0 +1,86 @@
+"""Calls that a trace can neither guard nor repeat: foreign random number generators, clocks, files."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+from .access_log import AccessLog
+
+CLOCKS = frozenset(
+    [
+        "time",
+        "time_ns",
+        "monotonic",
+        "monotonic_ns",
+        "perf_counter",
+        "perf_counter_ns",
+        "process_time",
+        "process_time_ns",
+        "thread_time",
+        "thread_time_ns",
+        "localtime",
+        "gmtime",
+        "ctime",
+        "asctime",
+        "strftime",
+        "sleep",
+        "clock_gettime",
+        "clock_gettime_ns",
+    ]
+)
+PURE_OS = frozenset(["fspath", "cpu_count", "getpid"])
+NUMPY_FILES = frozenset(["load", "loadtxt", "genfromtxt", "fromfile", "memmap", "save", "savez", "savetxt", "open_memmap"])
+SYSTEM = ("posix", "nt", "_socket", "select", "_posixsubprocess", "fcntl", "mmap")
+
+
+def refuse_random(log: AccessLog, what: str) -> NoReturn:
+    log.refuse(
+        f"{what} draws a random number inside a compiled function: every run would get the one of the time of tracing",
+        "draw with staticgrad (sg.rand, sg.randn, sg.bernoulli), or outside, and pass the number as an argument",
+    )
+
+
+def refuse_io(log: AccessLog, what: str) -> NoReturn:
+    log.refuse(
+        f"{what} reads or writes files inside a compiled function, which would happen only while tracing",
+        "do it outside, and pass the values as arguments",
+    )
+
+
+def refuse_clock(log: AccessLog, what: str) -> NoReturn:
+    log.refuse(
+        f"{what} reads the clock inside a compiled function: every run would get the time of tracing",
+        "read it outside, and pass it as an argument",
+    )
+
+
+def check_allowed(log: AccessLog, fn: Any, name: str, module: Any, first: Any, args: tuple[Any, ...]) -> None:
+    """Raises TraceError for a native function that a trace can't contain. first: its first argument or `__self__`."""
+    kind = type(first)
+    home = kind.__module__
+    if (home.startswith("numpy.random") or home in ("random", "_random")) and not log.ages.is_new(first):
+        refuse_random(log, f"{'np.random' if home.startswith('numpy') else 'random'}.{name}")
+    if str(module).startswith("numpy.random") and not home.startswith("numpy.random") and name != "default_rng":
+        refuse_random(log, f"np.random.{name}")
+    if name == "default_rng" and (not args or args[0] is None):
+        refuse_random(log, "np.random.default_rng")
+    if module in ("_random", "_secrets"):
+        refuse_random(log, name)
+    if module == "time" and name in CLOCKS:
+        refuse_clock(log, f"time.{name}")
+    if (
+        name in ("now", "today", "utcnow")
+        and isinstance(getattr(fn, "__self__", None), type)
+        and fn.__self__.__module__ == "datetime"
+    ):
+        refuse_clock(log, f"{fn.__self__.__name__}.{name}")
+    if module in ("posix", "nt") and name in ("urandom", "getrandom"):
+        refuse_random(log, f"os.{name}")
+    if module in SYSTEM and name not in PURE_OS:
+        refuse_io(log, f"{'os' if module in ('posix', 'nt') else module.strip('_')}.{name}")
+    if module in ("io", "_io") or (module == "builtins" and name == "input"):
+        refuse_io(log, name)
+    console = name in ("isatty", "fileno", "flush") or first is sys.stdout or first is sys.stderr
+    if home == "_io" and not console and not log.ages.is_new(first):
+        refuse_io(log, f"{kind.__name__}.{name}")

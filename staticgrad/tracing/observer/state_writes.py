@@ -1,0 +1,94 @@
+"""Writes to Python's state: the value before the first write, and the effect that each run repeats."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from ...eager.tensor import Tensor
+from ...operators import Symbol
+from ..effects import Effect, snapshot
+from ..guards import MISSING, static
+from .access_log import AccessLog, key_of
+from .class_reads import read_special_methods
+from .container_reads import read_contents
+from .python_types import CONTAINERS, has_plain_hash
+
+
+def call_mutator(log: AccessLog, holder: Any, name: str, args: Any, blind: bool = False, kwargs: Any = None) -> None:
+    """Record a method that changes a built-in container. args: None where the caller adds the effect itself; blind: the
+    change does not depend on the contents."""
+    if not blind:
+        read_contents(log, holder)
+    log.remember("copy", holder, None, None if log.copied(holder) else snapshot(holder))
+    if args is not None:
+        log.written_items.pop(id(holder), None)
+        log.effects.append(Effect("method", holder, name, args, kwargs if kwargs else {}))
+
+
+def set_attribute(log: AccessLog, x: Any, name: str, value: Any, count: Any = None) -> None:
+    """Record `x.name = value`; count: (operation, number) of a counter update."""
+    if isinstance(x, (Symbol, Tensor)) and static(type(x), name) is not MISSING:
+        return
+    how = static(type(x), "__setattr__")
+    if isinstance(how, types.FunctionType) and not hasattr(type(x), "named_modules"):
+        read_special_methods(log, x, "__setattr__")
+        return
+    found = static(type(x), name)
+    if found is not MISSING and hasattr(type(found), "__set__") and not isinstance(found, types.MemberDescriptorType):
+        read_special_methods(log, x, name)
+        if not isinstance(found, types.GetSetDescriptorType):
+            return
+    if isinstance(x, (types.ModuleType, type)):
+        space = vars(x)
+        log.ages.set_owner(space, x)
+        old = space.get(name, MISSING)
+        log.remember("item", space, name, old)
+    elif name == "__dict__":
+        old = x.__dict__
+    else:
+        try:
+            old = object.__getattribute__(x, name)
+            if isinstance(old, types.MethodType) or (found is not MISSING and name not in getattr(x, "__dict__", (name,))):
+                old = MISSING
+        except AttributeError:
+            old = MISSING
+    log.remember("attribute", x, name, old)
+    add_effect(log, "attribute", x, name, value, count)
+
+
+def add_effect(log: AccessLog, kind: str, holder: Any, key: Any, value: Any, count: Any) -> None:
+    """The effect of an assignment, or of a counter update."""
+    if count is None:
+        log.effects.append(Effect(kind, holder, key, (value,)))
+    else:
+        log.effects.append(Effect("count", holder, (kind, key), count))
+
+
+def set_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any = None) -> None:
+    """Record `holder[key] = value`; count: (operation, number) of a counter update."""
+    if isinstance(holder, (Symbol, Tensor)):
+        return
+    if isinstance(static(type(holder), "__setitem__"), types.FunctionType):
+        read_special_methods(log, holder, "__setitem__")
+        return
+    if isinstance(holder, np.ndarray) and isinstance(value, Symbol):
+        return
+    first = not log.copied(holder)
+    log.remember("copy", holder, None, snapshot(holder) if first else None)
+    if isinstance(holder, dict) and has_plain_hash(key):
+        if first:
+            log.written_items[id(holder)] = set()
+        if id(holder) in log.written_items:
+            log.written_items[id(holder)].add(key_of(key))
+    elif isinstance(value, CONTAINERS):
+        read_contents(log, value)
+    add_effect(log, "item", holder, key, value, count)
+
+
+def set_plain_attribute(log: AccessLog, x: Any, name: str, value: Any) -> None:
+    """Record `object.__setattr__(x, name, value)`."""
+    log.remember("attribute", x, name, getattr(x, "__dict__", {}).get(name, MISSING))
+    log.effects.append(Effect("attribute", x, name, (value,)))

@@ -1,0 +1,238 @@
+"""The observer of one trace: it runs the traced function under `sys.settrace`, and reads the operands of each instruction.
+
+Observed are the user's frames, and frames of libraries that these call. Frames of staticgrad itself are not: its modules and
+optimizers report their own state (`structure`).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import types
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ... import types as sg_types
+from ...eager.tensor import Tensor
+from ...errors import PACKAGE_DIR
+from ..effects import Effect, reads_own_attributes
+from ..frames import Operands, code_of, function_of, places, trace_instructions
+from ..guards import MISSING, Guards, Read, static
+from .access_log import AccessLog
+from .calls import observe_call
+from .class_reads import read_class_attribute
+from .code_origin import IGNORED, LIBRARY, USER, origin_of
+from .container_reads import read_array, read_contents
+from .counter_updates import FrameScope
+from .instructions import HANDLERS, SEPARATE_PRECALL
+from .python_types import defining_class, is_heap_type
+
+Result = TypeVar("Result")
+
+METHOD_FILES = (PACKAGE_DIR + "nn" + os.sep, PACKAGE_DIR + "optim" + os.sep)
+REPLACEABLE = frozenset(["__call__", "forward", "step", "zero_grad", "rule", "updates"])
+"""Methods of modules and optimizers that a user may replace in staticgrad's own classes."""
+GENERATED = ("namedtuple_", "staticgrad.")
+"""Names of modules that hold the generated methods of named tuples and dataclasses."""
+
+
+class TraceObserver:
+    """Fills an `AccessLog` while the traced function runs. roots: (label, object) that the function is given."""
+
+    def __init__(self, name: str, roots: Iterable[tuple[str, Any]] = ()):
+        self.name = name
+        self.log = AccessLog()
+        self._files: dict[str, str] = {}
+        self._functions: set[int] = set()
+        self._methods: dict[tuple[int, int], Any] = {}
+        self.log.read("item", vars(sg_types), "_default_float", sg_types.get_default_dtype(), "the default dtype")
+        for label, value in roots:
+            self.log.see(value, label)
+
+    @property
+    def arrays(self) -> dict[int, np.ndarray]:
+        """Arrays that existed before the trace, by id."""
+        return self.log.arrays
+
+    @property
+    def effects(self) -> list[Effect]:
+        return self.log.effects
+
+    def existed(self, x: Any) -> bool:
+        """Whether an object existed before the trace. Valid after `observe`."""
+        return self.log.ages.is_old(x)
+
+    def read_array(self, array: np.ndarray) -> None:
+        """The trace depends on the values of an array."""
+        read_array(self.log, array)
+
+    def call(self, fn: Callable[..., Any]) -> None:
+        """The traced function is about to be called."""
+        observe_call(self.log, fn, (), {})
+
+    def observe(self, work: Callable[[], Result]) -> Result:
+        """Run `work` under observation and return its result. `close` or `rewind` undo its writes, which each run repeats.
+
+        Not a context manager: a signal handler that raises in `__enter__` or `__exit__` would leave the trace function set.
+        """
+        places()
+        log = self.log
+        log.ages.start()
+        enabled, before = gc.isenabled(), sys.gettrace()
+        try:
+            gc.disable()
+            sys._getframe().f_trace_opcodes = True  # CPython 3.12 wants one frame with it before it gives opcode events of any
+            sys.settrace(self._enter_frame)
+            result = work()
+            sys.settrace(before)
+            if log.error is not None:  # the user's code caught it
+                raise log.error
+            log.ages.stop()
+            log.effects = [effect for effect in log.effects if effect.holder is None or self.existed(effect.holder)]
+            return result
+        except BaseException:
+            sys.settrace(before)
+            self.rewind()
+            raise
+        finally:
+            sys.settrace(before)
+            if enabled:
+                gc.enable()
+
+    def close(self) -> Guards:
+        """The guards on all that was read of objects that existed before. Undoes the writes of the trace."""
+        log = self.log
+        reads = [read for read in log.reads.values() if self.existed(read.holder)]
+        structured = [(label, x) for label, x in log.structured if self.existed(x)]
+        counted = [read for read in reads if _is_counted(read)]
+        skipped = self._changed_settings(structured)
+        self.rewind()
+        known = set(map(id, counted))
+        return Guards([read for read in reads if id(read) not in known], counted, structured, skipped)
+
+    def rewind(self) -> None:
+        """Undo the writes of the trace to objects that existed before it."""
+        self.log.rewind()
+
+    def _changed_settings(self, structured: list[tuple[str, Any]]) -> frozenset[str]:
+        """Labels of settings of the user's modules that the function itself changes."""
+        changed = {
+            (id(e.holder), e.key[1] if e.kind == "count" else e.key)
+            for e in self.effects
+            if e.kind in ("attribute", "count")
+        }
+        found = set()
+        for label, value in structured:
+            for path, module in value.named_modules() if hasattr(value, "named_modules") else ():
+                for name in vars(module):
+                    if (id(module), name) in changed and not reads_own_attributes(type(module)):
+                        found.add(".".join(x for x in (label, path, name) if x))
+        return frozenset(found)
+
+    # frames -----------------------------------------------------------------------------------------------------------
+
+    def _enter_frame(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """The trace function: a frame begins."""
+        file = frame.f_code.co_filename
+        origin = self._files.get(file)
+        if origin is None:
+            origin = self._files[file] = origin_of(file)
+        if origin is IGNORED:
+            if "self" in frame.f_code.co_varnames[:1] and file.startswith(METHOD_FILES):
+                name = frame.f_code.co_name
+                if name in REPLACEABLE:
+                    self._read_method(frame, name)
+            return None
+        if file == "<string>" and frame.f_globals.get("__name__", "").startswith(GENERATED):
+            return None
+        back = frame.f_back
+        if origin is USER and back is not None and self._files.get(back.f_code.co_filename) is IGNORED:
+            self._read_method(frame)
+        if origin is LIBRARY and (
+            back is None or self._files.get(back.f_code.co_filename) is IGNORED or back.f_trace is None
+        ):
+            return None
+        return trace_instructions(frame, self._instruction_tracer(frame))
+
+    def _read_method(self, frame: FrameType, name: str = "") -> None:
+        """Guard a method that staticgrad calls and that a user may replace in its class. name: its name there, where known."""
+        function = function_of(frame)
+        if function is None or not function.__code__.co_argcount:
+            return
+        kind = type(Operands(frame, code_of(frame.f_code)).local(0))
+        if (
+            not is_heap_type(kind)
+            or (id(kind), id(function)) in self._methods
+            or (name and (not hasattr(kind, "structure") or issubclass(kind, dict)))
+        ):
+            return
+        self._methods[id(kind), id(function)] = kind, function
+        names = [name] if name else [n for base in kind.__mro__ for n, v in vars(base).items() if v is function]
+        for name in names:
+            if static(kind, name) is function:
+                read_class_attribute(self.log, kind if name != "__call__" else defining_class(kind, name), name)
+
+    def _instruction_tracer(self, frame: FrameType) -> Callable[..., Any]:
+        """The function that runs before each instruction of a frame."""
+        code = code_of(frame.f_code)
+        log = self.log
+        operands = Operands(frame, code)
+        steps = code.steps
+        pending: Any = None  # (callback, offset at which the result is on the stack)
+        function = function_of(frame)
+        if function is not None and id(function) not in self._functions:
+            self._functions.add(id(function))
+            self._read_function(function)
+        scope = FrameScope(frame, code, operands)
+
+        def local(frame: FrameType, event: str, arg: Any) -> Any:
+            nonlocal pending
+            if event != "opcode":
+                if event == "return":
+                    scope.frame = None  # the frame refers to this function, and would stay alive with its locals
+                return local
+            step = steps.get(frame.f_lasti)
+            if step is None:
+                return local
+            if pending is not None and not (SEPARATE_PRECALL and step.op == "CALL"):
+                callback, offset = pending
+                pending = None
+                callback(operands.top(step.depth, 1)[0] if offset == frame.f_lasti and step.depth else MISSING)
+            handler = HANDLERS.get(step.op)
+            if handler is not None:
+                callback = handler(log, scope, step)
+                if callback is not None:
+                    following = step.next
+                    if step.op == "PRECALL":
+                        following = steps[following].next
+                    pending = callback, following
+            return local
+
+        return local
+
+    def _read_function(self, f: types.FunctionType) -> None:
+        """Guard the code and the defaults of a function that runs."""
+        log = self.log
+        label = log.label(f, f.__name__)
+        log.read("attribute", f, "__code__", f.__code__, f"{label}.__code__")
+        if f.__defaults__ is not None:
+            log.read("attribute", f, "__defaults__", f.__defaults__, f"{label}.__defaults__")
+            names = f.__code__.co_varnames[: f.__code__.co_argcount][-len(f.__defaults__) :]
+            for name, value in zip(names, f.__defaults__, strict=False):
+                log.see(value, name)
+        if f.__kwdefaults__ is not None:
+            log.read("attribute", f, "__kwdefaults__", f.__kwdefaults__, f"{label}.__kwdefaults__")
+            read_contents(log, f.__kwdefaults__, f"{label}.__kwdefaults__")
+
+
+def _is_counted(read: Read) -> bool:
+    """Whether `Structure` counts changes of the value read: a tensor or module that is a member of a module."""
+    return (
+        read.kind == "attribute"
+        and hasattr(type(read.holder), "named_modules")
+        and (isinstance(read.value, Tensor) or hasattr(type(read.value), "named_modules"))
+    )

@@ -1,0 +1,211 @@
+"""Backward passes inside a trace: `backward` and `grad` of traced tensors append their gradients to the graph of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..autodiff import messages
+from ..autodiff.accumulation import adds_in_place, hooked
+from ..autodiff.requests import check_used, request
+from ..autodiff.reverse import gradients
+from ..eager.grad_mode import modes
+from ..eager.tensor import Tensor
+from ..ir import Node, View
+from ..operators import F, Symbol, as_array, flows
+from .traced import Leaf, LostValue, Traced, memory_node
+
+if TYPE_CHECKING:
+    from .tracer import Tracer
+
+
+class TracedMode:
+    """See `autodiff.requests.Mode`. Eager tensors enter the trace as variables."""
+
+    scalar_roots = True
+
+    def __init__(self, tracer: Tracer):
+        self.tracer = tracer
+
+    def tensor(self, x: Any) -> Traced | None:
+        return self.tracer.value(x) if isinstance(x, Tensor) else x if isinstance(x, Traced) else None
+
+    def differentiable(self, x: Any) -> Traced | None:
+        tensor = self.tensor(x)
+        return tensor if tensor is not None and tensor.requires_grad else None
+
+    def ones(self, root: Traced) -> None:
+        return None
+
+    def seed(self, value: Any, root: Traced) -> Any:
+        if isinstance(value, (Tensor, Symbol)):
+            return self.tracer.operand(value)
+        array = as_array(value)
+        seed = self.tracer.operand(array)
+        return np.asarray(seed, root.dtype) if isinstance(seed, np.ndarray) else self.cast(seed, root.dtype)
+
+    def cast(self, x: Any, dtype: np.dtype) -> Traced:
+        return cast("Traced", F.astype(self.tracer.operand(x), dtype))
+
+
+def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
+    """`backward` of one or several roots. Raises GradientError; no gradient is changed when it does."""
+    checked = request(TracedMode(tracer), "backward", tensors, seeds, inputs, retain_graph, create_graph)
+    order = tracer.graph.reaching([root.node for root in checked.roots])
+    if checked.targets is None:
+        wanted = [(tracer.leaves[node], node) for node in order if node in tracer.leaves]
+    else:
+        wanted = _versions(tracer, checked.targets, order)
+    known = {node for _, node in wanted}
+    wanted += [(tracer.retained[node], node) for node in order if node in tracer.retained and node not in known]
+    found = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
+    if not checked.retain:
+        _free(tracer, checked.roots, order, None if checked.targets is None else known)
+    for (key, _), g in zip(wanted, found, strict=True):
+        if g is not None:
+            _accumulate(tracer, key, g, create_graph)
+
+
+def grad(
+    tracer: Tracer,
+    outputs: Any,
+    inputs: Any,
+    seeds: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool,
+) -> tuple[Any, ...]:
+    """`sg.grad` while tracing. Raises GradientError."""
+    inputs = [None] if inputs is None else inputs
+    checked = request(TracedMode(tracer), "grad", outputs, seeds, inputs, retain_graph, create_graph)
+    assert checked.targets is not None
+    order = tracer.graph.reaching([root.node for root in checked.roots])
+    wanted = _versions(tracer, checked.targets, order)
+    parts = _gradients(tracer, checked.roots, checked.seeds, order, [node for _, node in wanted], create_graph)
+    if not checked.retain:
+        _free(tracer, checked.roots, order, {node for _, node in wanted})
+    sums: dict[int, Any] = {}
+    with _recording(create_graph):
+        for (key, _), g in zip(wanted, parts, strict=True):
+            if g is not None:
+                sums[id(key)] = sums[id(key)] + g if id(key) in sums else g
+    found = [sums.get(id(_key(tracer, target))) for target in checked.targets]
+    check_used(checked.targets, found, allow_unused)
+    return tuple(found)
+
+
+def _key(tracer: Tracer, target: Traced) -> Any:
+    """The object whose gradient is meant: for all versions of a leaf, the leaf."""
+    return tracer.leaves.get(target.node, target)
+
+
+def _versions(tracer: Tracer, targets: Sequence[Traced], order: Sequence[Node]) -> list[tuple[Any, Node]]:
+    """(key, node) of each target, and for a leaf the nodes that it had before in-place changes: operations that read these
+    contribute to its gradient, too."""
+    inputs = [(_key(tracer, target), target.node) for target in targets]
+    known = {node for _, node in inputs}
+    keys = {id(key) for key, node in inputs if node in tracer.leaves}
+    leaves = tracer.leaves
+    former = [(leaves[n], n) for n in order if n in leaves and n not in known and id(leaves[n]) in keys]
+    return [*{(id(key), node): (key, node) for key, node in inputs}.values(), *former]
+
+
+def _gradients(
+    tracer: Tracer, roots: list[Traced], seeds: list[Any], order: list[Node], wanted: list[Node], create: bool
+) -> list[Traced | None]:
+    """The gradient at each of `wanted`, hooks included; None where there is none."""
+    if not roots:
+        return [None for _ in wanted]
+    hooks = {node: _hook(tracer, node) for node in order if node in tracer.hooks or _leaf_hooks(tracer, node)}
+    targets = [Symbol(tracer.graph, node) for node in (*wanted, *hooks)]
+    stops = [Symbol(tracer.graph, node) for node in order if node not in tracer.tracked and node.op.vjp is not None]
+    saved = modes.now.grad, tracer.differentiating
+    modes.now.grad, tracer.differentiating = create, True
+    try:
+        found = gradients(roots, targets, seeds, stops, hooks, lambda node: _saved(tracer, node))
+        return [None if g is None else tracer.own(g) for g in found[: len(wanted)]]
+    finally:
+        modes.now.grad, tracer.differentiating = saved
+
+
+def _accumulate(tracer: Tracer, key: Any, g: Traced, create: bool) -> None:
+    """Add to `.grad`."""
+    known = tracer.get_grad(key)
+    if known is None:
+        tracer.grads[id(key)] = key, g
+    elif adds_in_place(known.requires_grad, create):
+        tracer.overwrite(tracer.value(known) if isinstance(known, Tensor) else known, known + g)
+    else:
+        tracer.grads[id(key)] = key, known + g
+
+
+# saved values ---------------------------------------------------------------------------------------------------------
+
+
+def _saved(tracer: Tracer, node: Node) -> tuple[Symbol, list[Symbol]]:
+    """The result and the operands of an operation as its rules see them: without those that eager mode lost."""
+    operands = [_saved_value(tracer, node, i, messages.operand_text(i, node.op.grad_name)) for i in node.inputs]
+    return _saved_value(tracer, node, node, messages.output_text(node.op.grad_name)), operands
+
+
+def _saved_value(tracer: Tracer, node: Node, value: Node, description: str) -> Symbol:
+    """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
+    if node in tracer.freed:
+        return LostValue(tracer.graph, value, messages.freed)
+    if tracer.overwritten and not (value is node and isinstance(node.op.emit, View)):
+        memory = memory_node(value)
+        if memory in tracer.overwritten and tracer.writers.get(node) is not memory:
+            return LostValue(tracer.graph, value, lambda: messages.modified(description))
+    return Symbol(tracer.graph, value)
+
+
+def _free(tracer: Tracer, roots: list[Traced], order: list[Node], wanted: set[Node] | None) -> None:
+    """Mark the operations that a backward pass visited as freed. wanted: its targets; None: all leaves."""
+    leading = set(order)
+    if wanted is not None:
+        leading = set()
+        for node in order:
+            if node in wanted or flows(node, leading.__contains__):
+                leading.add(node)
+    visited = {root.node for root in roots}
+    for node in reversed(order):
+        if node in visited and node in leading and node in tracer.tracked and node not in tracer.leaves:
+            tracer.freed.add(node)
+            visited.update(i for p, i in enumerate(node.inputs) if node.op.vjp_for(p) is not None)
+
+
+# hooks ----------------------------------------------------------------------------------------------------------------
+
+
+def _leaf_hooks(tracer: Tracer, node: Node) -> list[Any]:
+    """Hooks of the eager tensor that a node stands for."""
+    key = tracer.leaves.get(node)
+    given = next((given for given, leaf in tracer.arguments if leaf is key), None) if isinstance(key, Leaf) else key
+    return list(given._hooks.values()) if isinstance(given, Tensor) and given._hooks else []
+
+
+def _hook(tracer: Tracer, node: Node) -> Callable[[Symbol], Symbol]:
+    """All hooks of a node as one function."""
+
+    def run(g: Symbol) -> Symbol:
+        differentiating, tracer.differentiating = tracer.differentiating, False
+        mode = TracedMode(tracer)
+        for hook in (*tracer.hooks.get(node, {}).values(), *_leaf_hooks(tracer, node)):
+            g = hooked(mode, hook, Traced(tracer, g.node))
+        tracer.differentiating = differentiating
+        return g
+
+    return run
+
+
+@contextmanager
+def _recording(create: bool) -> Iterator[None]:
+    """Sums of gradients are recorded when the gradients are to be differentiated."""
+    before, modes.now.grad = modes.now.grad, create
+    try:
+        yield
+    finally:
+        modes.now.grad = before
