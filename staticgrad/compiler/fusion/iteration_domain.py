@@ -91,8 +91,11 @@ class Facts:
         reduction = isinstance(emit, Reduction)
         self.operands = [(i, origin(i)) for i in node.inputs]
         self.sources = list(dict.fromkeys(source for _, source in self.operands))
-        self.window, self.lookup, self.scatter = padding_of(node), gather_of(node), scatter_of(node)
-        self.scan = scan_of(node)
+        self.window = self.lookup = self.scatter = self.scan = None
+        if fused_as(node) is not None:
+            self.window, self.lookup, self.scatter, self.scan = (
+                padding_of(node), gather_of(node), scatter_of(node), scan_of(node)
+            )  # fmt: skip
         self.shape = node.inputs[0].type.shape if reduction else node.type.shape
         """Of what is walked."""
         self.size = count(self.shape)
