@@ -27,6 +27,8 @@ class LoopNest:
     def __init__(self, group: Group, dots: Mapping[Node, Dot]):
         self.group, self.dots = group, dots
         self.members = set(group.members)
+        self.rank = group.domain.rank.__getitem__
+        """The broadcast rank of a member."""
         self.outputs = set(group.outputs)
         self.flat = group.domain.columns is None
         self.spread = next((n for n in group.members if group.domain.rank[n] == SPREAD), None)
@@ -40,9 +42,6 @@ class LoopNest:
         self.last = max(self.level.values(), default=0)
         self.kept = self._kept()
         """Full values that later levels use, are not stored, and are expensive to compute again."""
-
-    def rank(self, node: Node) -> str:
-        return self.group.domain.rank[node]
 
     def sinks(self, level: int) -> list[Node]:
         """Full values that the loop of this level has to produce: stored, reduced, accumulated or kept."""

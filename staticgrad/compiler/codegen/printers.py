@@ -99,7 +99,9 @@ class Printer:
         for i, pointer in enumerate(kernel.pointers):
             lines.append(f"    {pointer.name} = {SHORT[pointer.dtype]}_at(buffers, {i})  # {pointer.note}")
         lines += self.block((*kernel.prologue, *kernel.body))
-        return "".join(f"{_one_line(line)}\n" for line in lines)
+        if not "".join(lines).isprintable():
+            lines = list(map(_one_line, lines))
+        return "\n".join(lines) + "\n"
 
     def block(self, statements: Sequence[Statement]) -> list[str]:
         """The lines of statements, one level further in."""
@@ -140,11 +142,13 @@ class Printer:
     # expressions --------------------------------------------------------------------------------------------------------
 
     def value(self, e: Expr) -> str:
-        return self.expressions[type(e)](e)
+        return e.name if isinstance(e, Name) else self.expressions[type(e)](e)
 
     def operand(self, e: Expr) -> str:
         """A value inside an operation that has its own parentheses or none."""
-        return f"({self.value(e)})" if isinstance(e, Infix) and PRECEDENCE[e.operator] > 2 else self.value(e)
+        if isinstance(e, Name):
+            return e.name
+        return f"({self.infix(e)})" if isinstance(e, Infix) and PRECEDENCE[e.operator] > 2 else self.value(e)
 
     def literal(self, e: Literal) -> str:
         kind = SHORT[e.dtype]
@@ -172,9 +176,9 @@ class Printer:
         rank = PRECEDENCE[e.operator]
 
         def side(child: Expr, least: int) -> str:
-            text = self.value(child)
             if not isinstance(child, Infix):
-                return text
+                return self.value(child)
+            text = self.infix(child)
             inner = PRECEDENCE[child.operator]
             unclear = child.operator == "-" or (e.operator == "*" and child.operator in ("//", "%"))
             return f"({text})" if inner < least or unclear else text

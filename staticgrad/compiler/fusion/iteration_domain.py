@@ -98,9 +98,10 @@ class Facts:
         self.operands = [(i, origins[i]) for i in node.inputs]
         self.sources = list({source: None for _, source in self.operands})
         self.window = self.lookup = self.scatter = self.scan = None
-        if emit.__class__ is Native:
-            self.window, self.lookup, self.scatter = padding_of(node), gather_of(node), scatter_of(node)
-            self.scan = scan_of(node)
+        if fused_as(node) is not None:
+            self.window, self.lookup, self.scatter, self.scan = (
+                padding_of(node), gather_of(node), scatter_of(node), scan_of(node)
+            )  # fmt: skip
         self.plain = self.window is None and self.lookup is None and self.scatter is None and self.scan is None
         self.shape = node.inputs[0].type.shape if reduction else node.type.shape
         """Of what is walked."""
