@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, and the projections around it."""
+"""Scaled dot-product attention; `nn/attention_layers.py` has the projections around it."""
 
 from __future__ import annotations
 
