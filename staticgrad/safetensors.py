@@ -32,8 +32,8 @@ LONGEST_HEADER = 100_000_000  # as in the reference implementation
 class SafetensorsError(StaticgradError, ValueError):
     """A file is not in the safetensors format, or holds what can't be loaded.
 
-    broken:  load_file("model.pt")
-    fixed:   load_file("model.safetensors")
+        broken:  load_file("model.pt")
+        fixed:   load_file("model.safetensors")
     """
 
 
