@@ -58,7 +58,7 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
     ones: list[Any] = []
     while len(ones) < count or not count:
         done = len(ones)
-        first = [part[done] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
+        first = [part[done, ...] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
         found = None if single else function.together(first, partial(_rows, arrays, done), done)
         if found is not None:
             entry, values, _ = found

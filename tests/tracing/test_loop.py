@@ -543,3 +543,18 @@ def test_the_generator_of_a_loop_that_another_thread_interferes_with():
     before = generator.state
     plan.alone(steps.run)
     assert generator.state == (before[0], before[1] + 3)
+
+
+@pytest.mark.parametrize("stack", [np.arange(4.0, dtype=np.float32), np.arange(4), sg.tensor([0.0, 1.0, 2.0, 3.0])])
+def test_a_stack_of_numbers_is_not_taken_for_one_constant(stack):
+    """An element of a one-dimensional ndarray is a NumPy scalar, whose value would be part of the trace."""
+    total = sg.tensor(0.0)
+
+    @sg.compile
+    def add(x):
+        total.add_(x)
+        return total * 1
+
+    assert add.loop(stack).tolist() == [0.0, 1.0, 3.0, 6.0]
+    assert total.item() == 6.0
+    assert add.recompiles == ["first call"]
