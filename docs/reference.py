@@ -36,6 +36,16 @@ RETURNED = {
 """Classes that have no public name, because users get their instances from public functions."""
 
 
+PRESUMED = """Examples presume these imports:
+
+```python
+import numpy as np
+import staticgrad as sg
+from staticgrad import functional as F, nn, optim
+```
+"""
+
+
 class Page(NamedTuple):
     name: str
     title: str
@@ -49,7 +59,7 @@ class Page(NamedTuple):
 
     @property
     def markdown(self) -> str:
-        return "\n\n".join([f"# {self.title}", self.about, *map(directive, self.paths)]) + "\n"
+        return "\n\n".join([f"# {self.title}", self.about, PRESUMED, *map(directive, self.paths)]) + "\n"
 
 
 def directive(path: str) -> str:

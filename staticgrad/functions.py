@@ -117,6 +117,10 @@ def as_tensor(data: Any, dtype: Any = None) -> Any:
     """`data` as a tensor, without a copy where one is not needed: an array of the right dtype shares its memory.
 
     Tensors and symbols of the right dtype come back themselves. Raises DTypeError for what has no supported dtype.
+
+    Examples:
+        >>> sg.as_tensor([1, 2], dtype=sg.float64)
+        tensor([1., 2.], dtype=float64)
     """
     x = data if isinstance(data, (Tensor, Symbol)) else Tensor(data)
     return x if dtype is None else astype(x, as_dtype(dtype))
@@ -134,6 +138,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor that shares the array's memory: a change of one is seen in the other.
 
     Raises DTypeError for anything but an ndarray, and for a dtype or byte order that would need a copy.
+
+    Examples:
+        >>> array = np.zeros(2)
+        >>> tensor = sg.from_numpy(array)
+        >>> array[0] = 1
+        >>> tensor
+        tensor([1., 0.], dtype=float64)
     """
     if isinstance(array, Symbol) and frontends.tracing and state.tracer is not None:
         return array  # an array that was passed to a compiled function

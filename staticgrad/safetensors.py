@@ -128,6 +128,12 @@ def save_file(tensors: Mapping[str, Any], path: Any, metadata: Mapping[str, str]
     """Write tensors by name, such as a `state_dict()`; a former file is replaced at once, or not at all.
 
     Raises SafetensorsError for a dtype that the format lacks, and for names or metadata that it can't have.
+
+    Examples:
+        >>> from staticgrad import safetensors
+        >>> safetensors.save_file({"weight": sg.ones(2)}, "model.safetensors")
+        >>> safetensors.load_file("model.safetensors")
+        {'weight': tensor([1., 1.])}
     """
     if not isinstance(tensors, Mapping):
         raise SafetensorsError(

@@ -21,6 +21,15 @@ def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
     (default: when a single floating tensor requires grad) the gradients with respect to the variables are appended, so
     forward and backward are one graph. `graph.outputs` names the results: `output`, `grad/<variable>`.
     Raises GraphError when the tape has been freed.
+
+    Examples:
+        >>> x = sg.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.name = "x"
+        >>> print(sg.to_text(sg.graph_of((x * x).sum(), backward=False), lines=False))
+        %0  f32[2]  variable "x"
+        %1  f32[2]  mul(%0, %0)
+        %2  f32[]   sum(%1, axis=(0,), keepdims=False)
+        outputs: output = %2
     """
     if any(isinstance(t, Symbol) for t in tensors):
         return _of_symbols(tensors)

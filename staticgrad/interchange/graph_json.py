@@ -147,6 +147,12 @@ def from_json(text: str, *, cells: Mapping[str, Cell] | None = None) -> Graph:
     node, those of bodies included, is inferred again and has to give the type that is written down, and its attributes
     have to be what its op's record says. Raises GraphError, which names the node and the field, for anything else: text
     that is not such a graph, an op that this version of staticgrad doesn't have, nesting deeper than 16.
+
+    Examples:
+        >>> x = sg.placeholder(sg.float32, [], name="x")
+        >>> graph = sg.from_json(sg.to_json(x.graph))
+        >>> [node.op.name for node in graph.nodes]
+        ['placeholder']
     """
     if not isinstance(text, str):
         raise GraphError(f"from_json: expected text, got {type(text).__name__}", "read the file with open(path).read()")

@@ -20,6 +20,14 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
     grad_ys: weights of the ys (tensors or arrays of their shapes, None for ones); stop_gradients: tensors taken for
     constants. The result can be differentiated again. Raises GradientError for a y or x that is not floating,
     ShapeError for a weight of another shape, GraphError for tensors of different graphs.
+
+    Examples:
+        >>> x = sg.placeholder(sg.float32, [])
+        >>> (slope,) = sg.gradients(x**3, [x])
+        >>> (curvature,) = sg.gradients(slope, [x])
+        >>> with sg.Session() as sess:
+        ...     sess.run([slope, curvature], {x: 2.0})
+        [np.float32(12.0), np.float32(12.0)]
     """
     targets = _listed(ys, "ys")
     if not targets or not all(isinstance(y, Symbol) for y in targets):
