@@ -769,9 +769,9 @@ EXEMPT = {
     "variable": "a leaf: tests/static and tests/tracing give it a value",
     "shape": "a leaf that the compiler puts in for operands of which only the shape is read",
     "argument": "a leaf: tests/optim reads hyper-parameters through it",
-    "generator": "a leaf: tests/eager/test_random.py",
-    "random_uniform": "no reference in NumPy: tests/eager/test_random.py has known answers and statistics",
-    "random_normal": "no reference in NumPy: tests/eager/test_random.py has known answers and statistics",
+    "generator": "a leaf: tests/eager/test_generator.py",
+    "random_uniform": "no reference in NumPy: tests/eager/test_generator.py has known answers and statistics",
+    "random_normal": "no reference in NumPy: tests/eager/test_generator.py has known answers and statistics",
     **dict.fromkeys(
         ("random_stream", "random_uniform_in_loop", "random_normal_in_loop", "random_stream_in_loop"),
         "no reference in NumPy: tests/control/test_draws.py",
