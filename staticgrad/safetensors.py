@@ -56,7 +56,7 @@ def load_file(path: Any) -> dict[str, Tensor]:
     except RecursionError:
         header = None
     if not isinstance(header, dict):
-        raise SafetensorsError("Error while deserializing header: invalid header", f"{file}: no object of tensors by name")
+        raise SafetensorsError("Error while deserializing header: invalid header", f"{file}: expected tensors by name")
     body = memoryview(data)[8 + length :]
     result, end = {}, 0
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
@@ -78,7 +78,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} is there twice")
+        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} occurs twice")
     return found
 
 

@@ -78,7 +78,7 @@ def _node(graph: Graph, tensor: Any, way: Edge, known: dict[int, Node], leaves: 
             stack.pop()
             continue
         if record.freed:
-            raise GraphError("the graph behind this tensor was freed by backward()", "use backward(retain_graph=True)")
+            raise GraphError("the tape of this tensor was freed by backward()", "use backward(retain_graph=True)")
         operands = [(t, edge(t, record.clock)) for t in record.inputs]
         missing = [operand for operand in operands if _key(*operand) not in known]
         if missing:
@@ -100,7 +100,7 @@ def _check_unchanged(record: Record) -> None:
     for tensor in record.inputs:
         if edge(tensor, record.clock)[0] is None and not isinstance(tensor, FreedTensor) and changed(tensor) > record.clock:
             raise GraphError(
-                f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read was changed in place since",
+                f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read has been changed in place since",
                 "take graph_of before the change, or change a clone()",
             )
 

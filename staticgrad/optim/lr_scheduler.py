@@ -104,7 +104,7 @@ class LambdaLR(LRScheduler):
         groups = len(optimizer.param_groups) if isinstance(optimizer, Optimizer) else 0
         for fn in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
             if not callable(fn):
-                raise ArgumentError(f"LambdaLR: lr_lambda is a function of the epoch, got {fn!r}")
+                raise ArgumentError(f"LambdaLR: lr_lambda has to be a function of the epoch, got {fn!r}")
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(self.lr_lambdas) != groups and isinstance(optimizer, Optimizer):
             raise ArgumentError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")

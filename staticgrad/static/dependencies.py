@@ -114,6 +114,6 @@ def _flat(things: Iterable[Any]) -> Iterator[Any]:
         if isinstance(thing, (list, tuple)):
             yield from _flat(thing)
         elif thing is None:
-            raise GraphError("group: None can't be run", "an optimizer's or an assign's result was expected")
+            raise GraphError("group: None can't be run", "expected the result of an optimizer or an assign")
         else:
             yield thing

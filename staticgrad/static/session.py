@@ -85,7 +85,7 @@ class Session:
 
         def call(*values: Any) -> Any:
             if len(values) != count:
-                raise FeedError(f"this callable takes {count} values, as its feed_list has; got {len(values)}")
+                raise FeedError(f"this callable takes {count} values, one for each entry of its feed_list; got {len(values)}")
             return step(values)
 
         return call

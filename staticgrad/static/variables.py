@@ -58,7 +58,7 @@ class Variable(Symbol):
         if not start.type.static:
             raise ArgumentError(
                 f"initial_value must have a shape specified: {initial.describe()}",
-                "a variable's extents are fixed; give the tensors behind its initial value known extents",
+                "a variable's extents are fixed; give known extents to the tensors that its initial value is computed from",
             )
         cell = Cell(name, start.type, initial=start, trainable=trainable)
         super().__init__(graph, append(graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)

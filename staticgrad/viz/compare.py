@@ -131,7 +131,7 @@ def _session(case: Case, repeats: int) -> Mode:
         variables and not any(isinstance(x, Operation) for _, x in leaves)
     ):
         raise GradientError(
-            f"it changes {', '.join(case.changed)} in place, which a graph does not run",
+            f"it changes {', '.join(case.changed)} in place, which a graph can't do",
             "return the operation that does: optimizer.minimize(loss), or an assign",
         )
     fetches = {

@@ -148,7 +148,7 @@ def _groups(graph: Graph, plan: Any, group: str | None, *, text: bool) -> list[G
 def _check_inches(width: float, height: float) -> None:
     """As `_check_size`, once it is known how the boxes lie."""
     if max(width, height) > INCHES:
-        raise ArgumentError(f"draw: the picture would have {width:.0f} x {height:.0f} inches, more than {INCHES}", *ADVICE)
+        raise ArgumentError(f"draw: the picture would be {width:.0f} x {height:.0f} inches, more than {INCHES}", *ADVICE)
 
 
 def _check_size(graph: Graph, groups: Sequence[Group]) -> None:
