@@ -5,7 +5,9 @@
 No data: the loss is the mean square of the equation's residual at 256 random points, so each training step differentiates
 u twice with respect to x, and the result with respect to the weights. u = x (1 - x) network(x) has the right boundary
 values for any output of the 1-32-32-1 tanh network. The three modes (side_by_side.py) train the same module; each is
-then compared with the exact solution, sin(pi x). Source: Raissi, Perdikaris and Karniadakis, "Physics-informed neural networks", 2019.
+then compared with the exact solution, sin(pi x).
+
+Source: Raissi, Perdikaris and Karniadakis, "Physics-informed neural networks", 2019.
 """
 
 from __future__ import annotations

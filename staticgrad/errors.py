@@ -1,6 +1,6 @@
 """Exceptions, and the user's file and line that each of them names.
 
-Every error says what (the operation and the shapes), where (the user's line) and what to do next. Where PyTorch or
+Every error names the operation and the shapes, the user's line, and the next step. Where PyTorch or
 TensorFlow 1 has a text that people search for, ours begins with the same words.
 """
 
@@ -38,8 +38,8 @@ class Where(NamedTuple):
     def text(self) -> str:
         """The source of the line, stripped; empty when the file can't be read (a REPL, an exec'd string).
 
-        A line may come from a file that somebody else wrote (`from_json`): devices, pipes and what is too large to be
-        source are left alone.
+        A line may come from a file that somebody else wrote (`from_json`): devices, pipes and files too large to be
+        source are not read.
         """
         if self.file not in linecache.cache and not _is_source(self.file):
             return ""
@@ -164,7 +164,7 @@ class AnomalyError(GradientError):
 
 
 class GraphError(StaticgradError, ValueError):
-    """A graph is built or asked wrongly: nodes of two graphs, an unknown fetch, a malformed graph.
+    """A graph is built or used wrongly: nodes of two graphs, an unknown fetch, a malformed graph.
 
         broken:  sess.run(tensor_of_another_graph)
         fixed:   sg.Session(graph=tensor_of_another_graph.graph).run(tensor_of_another_graph)
@@ -196,7 +196,7 @@ class TraceError(StaticgradError, TypeError):
 
 
 class OutOfMemoryError(StaticgradError, MemoryError):
-    """Results, or what a loop of unknown length keeps for its gradient, need more memory than there is.
+    """Results, or values that a loop of unknown length keeps for its gradient, need more memory than there is.
 
         broken:  sg.while_loop(...)                          # a million iterations, with a gradient
         fixed:   sg.scan(..., checkpoint_every=1000)         # a known length, of which every 1000th carry is kept

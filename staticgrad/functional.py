@@ -1,7 +1,7 @@
 """Losses and activations as functions, on eager tensors, symbols and arrays alike.
 
-`import staticgrad.functional as F`. Every loss checks shapes and dtypes before it computes anything; extents that a
-graph does not know yet are taken to fit. `reduction` is "mean" (over all elements or samples), "sum" or "none".
+`import staticgrad.functional as F`. Every loss checks shapes and dtypes before it computes anything; unknown extents of a
+graph are taken to fit. `reduction` is "mean" (over all elements or samples), "sum" or "none".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The public functions, each bound by name so that type checkers and editors can follow it.
 
-They are made in `ops/` beside their records. What is written there as a `def` is imported; what a record's helper made
-(`F.add`) is bound here. All of them take eager tensors, symbols, arrays and numbers.
+They are made in `ops/` beside their records. Functions written there as a `def` are imported; those that a record's helper
+makes (`F.add`) are bound here. All of them take eager tensors, symbols, arrays and numbers.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ sum: Reducer = F.sum
 def as_tensor(data: Any, dtype: Any = None) -> Any:
     """`data` as a tensor, without a copy where one is not needed: an array of the right dtype shares its memory.
 
-    Tensors and symbols of the right dtype come back themselves. Raises DTypeError for what has no supported dtype.
+    Tensors and symbols of the right dtype are returned as they are. Raises DTypeError for data of no supported dtype.
 
     Examples:
         >>> sg.as_tensor([1, 2], dtype=sg.float64)
