@@ -38,7 +38,7 @@ def capture(graph: Any, tensor: Tensor) -> Node:
 
 
 def operand(graph: Any, tensor: Tensor) -> Node:
-    """The node that an op applied now takes for an eager tensor: as `capture`, except for variables in `control_dependencies`."""
+    """The node that an op applied now takes for an eager tensor: `capture`, but for variables in `control_dependencies`."""
     node = capture(graph, tensor)
     variable = graph.variable_of.get(node)
     return node if variable is None else variable.operand()

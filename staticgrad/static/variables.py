@@ -202,8 +202,8 @@ class GraphKeys:
 def get_collection(key: str) -> list[Any]:
     """The items of the default graph's collection `key`, one of `GraphKeys`.
 
-    "update_ops" are the assigns of running statistics, which `Optimizer.minimize` runs with its step where the loss needs them. Raises
-    ArgumentError for another key.
+    "update_ops" are the assigns of running statistics, which `Optimizer.minimize` runs with its step where
+    the loss needs them. Raises ArgumentError for another key.
     """
     if key == GraphKeys.GLOBAL_VARIABLES:
         return global_variables()
