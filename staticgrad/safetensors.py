@@ -1,7 +1,7 @@
-"""Tensors in safetensors files, which PyTorch and others read and write too.
+"""Tensors in safetensors files: what PyTorch and others save loads here, and the other way round.
 
 Format: 8 bytes of length (little-endian), that many of JSON - name to dtype, shape and the places of its first and last
-byte after the JSON - and then the elements, row-major, little-endian, without gaps. Nothing in a file is executed.
+byte behind the JSON - and then the elements, row-major, little-endian, without gaps. Nothing in a file is executed.
 Source: https://github.com/huggingface/safetensors, "Format".
 """
 
@@ -30,7 +30,7 @@ LONGEST_HEADER = 100_000_000  # as in the reference implementation
 
 
 class SafetensorsError(StaticgradError, ValueError):
-    """A file is not in the safetensors format, or has contents that can't be loaded.
+    """A file is not in the safetensors format, or holds what can't be loaded.
 
         broken:  load_file("model.pt")
         fixed:   load_file("model.safetensors")

@@ -1,4 +1,4 @@
-"""Define-by-run: tensors that have values at once, their tape, and the backward pass."""
+"""Define-by-run: tensors with values now, a tape behind them, and the backward pass."""
 
 from .. import ops  # noqa: F401 - fills the op table that the front end reads
 from . import execution, fast_ops, inplace, replay  # noqa: F401 - fill the front end's tables

@@ -15,7 +15,7 @@ from .tensor import Tensor
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor).
 
-    Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for data of no supported
+    Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for what has no supported
     dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad.
 
     Examples:

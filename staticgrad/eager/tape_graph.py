@@ -15,7 +15,7 @@ Edge = tuple[Record | None, Any]
 
 
 def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
-    """The graph that tensors or symbols were computed by.
+    """The graph behind tensors or symbols.
 
     For eager tensors: the tape; leaves that require grad become variables, other values constants. With `backward`
     (default: when a single floating tensor requires grad) the gradients with respect to the variables are appended, so

@@ -1,4 +1,4 @@
-"""Modules, which hold parameters, and the layers and losses made of them."""
+"""Modules: what holds parameters, and the layers and losses made of them."""
 
 from . import init
 from .attention_layers import MultiheadAttention, TransformerEncoderLayer

@@ -132,7 +132,7 @@ class MultiheadAttention(Module):
         return x if self.batch_first else F.swapaxes(x, 0, 1)
 
     def _heads(self, query: Any, key: Any, value: Any, same: bool, alike: bool) -> list[Any]:
-        """The projections as (n, heads, length, head). Projections of one tensor are one product."""
+        """The projections as (n, heads, length, head). What is projected from one tensor is one product."""
         e = self.embed_dim
         weight, bias = self.in_proj_weight, self.in_proj_bias
         if weight is None:

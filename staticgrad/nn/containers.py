@@ -53,7 +53,7 @@ class _Chain(Module):
 class Sequential(_Chain):
     """Modules applied one after another: `Sequential(a, b)`, or `Sequential({"first": a, "second": b})`.
 
-    Indexable and iterable; a slice is a Sequential over the same modules. Raises ArgumentError for anything but a Module.
+    Indexable and iterable; a slice is a Sequential over the same modules. Raises ArgumentError for what is no Module.
 
     Examples:
         >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))

@@ -86,7 +86,7 @@ class Module:
         return HookHandle(self._forward_pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, args, output)` after `forward`; a result other than None replaces the output."""
+        """Call `hook(module, args, output)` after `forward`; what it returns replaces the output."""
         return HookHandle(self._forward_hooks, hook)
 
     # members --------------------------------------------------------------------------------------------------------
@@ -297,8 +297,7 @@ class Module:
     def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
         """Copies of all parameters and buffers by dotted path; a shared one under each of its names.
 
-        Values that a Session trained stay in the Session until
-        `load_state_dict(sess.run(dict(model.named_parameters())))` copies them.
+        What a Session trained lies in the Session: `load_state_dict(sess.run(dict(model.named_parameters())))` brings it here.
         """
         return snapshot(dict(self._places(prefix)))
 

@@ -90,7 +90,7 @@ class _Conv(Module):
 class Conv1d(_Conv):
     """`functional.conv1d` with weight (out_channels, in_channels / groups, kernel) and bias (out_channels,).
 
-    padding_mode: the values of the padding, "zeros", "reflect", "replicate" or "circular". Raises ArgumentError for settings
+    padding_mode: what the padding holds, "zeros", "reflect", "replicate" or "circular". Raises ArgumentError for settings
     out of range.
     """
 

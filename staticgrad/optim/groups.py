@@ -114,7 +114,7 @@ def _form(key: str, value: Any) -> Hashable:
 
 
 def as_groups(params: Any) -> list[dict[str, Any]]:
-    """The user's `params` as a list of dicts. Raises ArgumentError."""
+    """What a user gives as parameters, as a list of dicts. Raises ArgumentError."""
     if isinstance(params, (Operators, np.ndarray, Mapping, str)) or not isinstance(params, Iterable):
         raise ArgumentError(
             "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "

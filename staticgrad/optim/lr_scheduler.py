@@ -18,8 +18,8 @@ class LRScheduler:
     """Base: `get_lr` gives the rates of the groups for the epoch `last_epoch`, which starts at 0.
 
     last_epoch: -1 to begin; otherwise the epoch at which to go on, for groups that have an "initial_lr" and the rate of
-    the next epoch, as they had when the optimizer was saved. Raises ArgumentError for anything but an optimizer, and for
-    a missing "initial_lr".
+    the next epoch, as they had when the optimizer was saved. Raises ArgumentError for what is no optimizer, or a missing
+    "initial_lr".
     """
 
     begun = False

@@ -178,7 +178,7 @@ class Optimizer:
     # groups -----------------------------------------------------------------------------------------------------------
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
-        """Add {"params": ..., hyper-parameters}; missing hyper-parameters take their defaults. Raises ArgumentError."""
+        """Add {"params": ..., hyper-parameters}; what it leaves out takes the default. Raises ArgumentError."""
         if not isinstance(group, Mapping) or "params" not in group:
             raise ArgumentError(f"param_group must be a dict with 'params', got {type(group).__name__}")
         known = {id(p) for other in self.param_groups for p in other["params"]}
@@ -321,7 +321,7 @@ class Optimizer:
         """In a graph: one operation that computes the gradients of `loss` and applies them. Eager, or while tracing:
         zero_grad, backward and step, now; returns None.
 
-        var_list: the parameters to update; all (trainable variables) unless given. Raises ArgumentError for one that
+        var_list: what to update; all parameters (trainable variables) unless given. Raises ArgumentError for one that
         this optimizer does not have and, in a graph, GradientError when no gradient reaches any of them.
 
         Examples:

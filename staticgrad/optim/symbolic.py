@@ -52,7 +52,7 @@ def _variable(graph: Any, ref: Any, *, required: bool) -> Any:
 
 def apply_gradients(optimizer: Optimizer, pairs: list[tuple[Any, Any]]) -> Any:
     """One operation that assigns what the rule gives for each pair (gradient, variable), and the running statistics of
-    the layers that the gradients pass through."""
+    the layers behind the gradients."""
     graph = pairs[0][1].graph
     position = _positions(optimizer, graph)
     by_group: dict[int, list[tuple[Any, Any]]] = {}

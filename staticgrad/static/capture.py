@@ -38,7 +38,7 @@ def capture(graph: Any, tensor: Tensor) -> Node:
 
 
 def operand(graph: Any, tensor: Tensor) -> Node:
-    """The node that an op applied now takes for an eager tensor: `capture`, but for variables in `control_dependencies`."""
+    """What an op applied now takes for an eager tensor: as `capture`, but for variables in `control_dependencies`."""
     node = capture(graph, tensor)
     variable = graph.variable_of.get(node)
     return node if variable is None else variable.operand()
@@ -102,7 +102,7 @@ def _variable(graph: Graph, tensor: Tensor, trainable: bool = True) -> Node:
 
 
 def _replay(graph: Graph, last: Record) -> Node:
-    """The tape up to a record, as nodes."""
+    """The tape behind a record as nodes."""
     after = control_of(graph)
     known: MutableMapping[Record, Node] = {} if after else graph.replayed  # ordered reads belong to their place
 

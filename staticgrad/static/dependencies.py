@@ -1,4 +1,4 @@
-"""Order and effects: operations without a value, and control dependencies."""
+"""Order and effects: operations without a value, and what runs before what."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Operation:
 @contextmanager
 def control_dependencies(inputs: Iterable[Any] | None) -> Iterator[None]:
     """Tensors made in this context are computed after `inputs` (tensors, operations): a variable that is used in it has
-    the value that the assigns among them, and those that they depend on, give it.
+    the value that the assigns among them, and behind them, give it.
 
     Nested contexts add up; None drops all of them. A tensor made outside keeps its order: to have its value *and* the
-    order, write `sg.identity(tensor)` inside. Raises GraphError for anything that is not of a graph.
+    order, write `sg.identity(tensor)` inside. Raises GraphError for what is not of a graph.
 
     Examples:
         >>> w = sg.Variable(1.0)
@@ -69,7 +69,7 @@ def control_dependencies(inputs: Iterable[Any] | None) -> Iterator[None]:
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """One operation that runs all `inputs`: tensors, operations, or lists of them.
 
-    Raises GraphError for inputs of different graphs, or for anything that is not of a graph.
+    Raises GraphError for inputs of different graphs, or for what is not of a graph.
 
     Examples:
         >>> a, b = sg.Variable(0.0), sg.Variable(0.0)

@@ -42,7 +42,7 @@ def converted(value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 class Feed:
-    """A tensor that is fed, and the requirements on its values."""
+    """A tensor that is fed: what its values have to be."""
 
     __slots__ = ("dtype", "node", "shape")
 

@@ -1,4 +1,4 @@
-"""The structure of fetches: taken apart into tensors, and put together again around their values."""
+"""The structure of what is fetched: taken apart into tensors, and put together again around their values."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Captured(NamedTuple):
 class Graph(ir.Graph):
     """A graph that is defined first and run later by a `Session`; build it under `with graph.as_default():`.
 
-    Equal tensors that are written twice stay two nodes, so each can be fed on its own; their common work is computed once.
+    Tensors that are written twice stay two: each can be fed on its own. What they have in common is computed once.
 
     Examples:
         >>> graph = sg.Graph()
@@ -69,7 +69,7 @@ class Graph(ir.Graph):
         return list(self.variable_of.values())
 
     def updates_behind(self, results: Iterable[Any]) -> list[Symbol]:
-        """The changes of state that belong to the tensors which `results` are computed from."""
+        """The changes of state that belong to what `results` are computed from."""
         behind = set(self.reaching([r.node for r in results]))
         return [update for node, update in self.updates if node in behind]
 

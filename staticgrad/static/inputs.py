@@ -19,7 +19,7 @@ from .graphs import get_default_graph
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Symbol:
     """A tensor that is fed at every run.
 
-    dtype: anything that NumPy accepts as one; shape: its extents, None for one that may differ from run to run. Raises
+    dtype: what NumPy takes for one; shape: its extents, None for one that may differ from run to run. Raises
     ArgumentError when the shape is left out: the number of axes has to be known.
 
     Examples:
@@ -46,7 +46,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     """A tensor whose value is known now: a copy of `value` (array, number, nested lists, eager tensor).
 
     With `shape`, one element fills it, and as many as it has are reshaped to it. Raises ShapeError for other sizes,
-    DTypeError for values of no supported dtype, or that would lose more than precision in `dtype`.
+    DTypeError for what has no supported dtype, or would lose more than precision in `dtype`.
 
     Examples:
         >>> c = sg.constant(1.0, shape=[2, 2])

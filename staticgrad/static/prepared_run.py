@@ -1,4 +1,4 @@
-"""A session's plan for one structure of fetches and one list of feeds: from fed values to fetched ones."""
+"""What a session keeps for a structure of fetches and a list of feeds: the way from fed values to fetched ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ NO_WAY = Way(declined, True)
 
 
 class Runner:
-    """The program of some nodes for some feeds, and the conditions that must hold before it runs.
+    """The program of some nodes for some feeds, and what has to hold before it runs.
 
     Raises FeedError when a placeholder that the nodes need is not among the feeds.
     """

@@ -57,7 +57,7 @@ class Session:
         tuples, named tuples and dicts of these, nested: the result has the same structure.
 
         Tensors give NumPy arrays (fresh ones; NumPy scalars for no axes), assigns the new value, operations None.
-        feed_dict: values for tensors of the graph, any of them: a fed tensor is not computed. A contiguous ndarray of
+        feed_dict: values for tensors of the graph, any of them: what is fed is not computed. A contiguous ndarray of
         the right dtype is used as it is; numbers, lists, eager tensors and other arrays are converted where nothing
         but precision is lost.
 
@@ -75,7 +75,7 @@ class Session:
         return step(feed_dict.values() if feed_dict else ())
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
-        """A function of one value per entry of `feed_list` that does the same as `run`, with the least overhead.
+        """A function of one value per entry of `feed_list` that does what `run` does, with the least overhead.
 
         Raises as `run` does: for the fetches and the feeds now, for the values when it is called.
         """
@@ -204,7 +204,7 @@ class Session:
             defaults.sessions.pop()
 
     def close(self) -> None:
-        """Give up the values of the variables. Later uses of the session raise GraphError."""
+        """Give up the values of the variables. What uses the session later raises GraphError."""
         with self._values.lock:
             self._values.closed = True
             self._values.store.clear()

@@ -68,7 +68,7 @@ class Variable(Symbol):
 
     @property
     def cell(self) -> Cell:
-        """The key of its value in a session."""
+        """What a session keeps its value under."""
         return self.node.attrs["cell"]
 
     @property
@@ -200,11 +200,8 @@ class GraphKeys:
 
 
 def get_collection(key: str) -> list[Any]:
-    """The items of the default graph's collection `key`, one of `GraphKeys`.
-
-    "update_ops" are the assigns of running statistics, which `Optimizer.minimize` runs with its step where
-    the loss needs them. Raises ArgumentError for another key.
-    """
+    """What the default graph holds under one of `GraphKeys`. "update_ops" are the assigns of running statistics, which
+    `Optimizer.minimize` runs with its step where the loss needs them. Raises ArgumentError for another key."""
     if key == GraphKeys.GLOBAL_VARIABLES:
         return global_variables()
     if key == GraphKeys.TRAINABLE_VARIABLES:

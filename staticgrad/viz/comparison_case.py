@@ -1,4 +1,4 @@
-"""The subject of a comparison: a function, its arguments, and the state that it reaches, which is restored afterwards."""
+"""What is compared: a function, its arguments, and what it reaches, which is put back as it was."""
 
 from __future__ import annotations
 

@@ -53,20 +53,20 @@ MEANINGS = {
 
 
 def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: str | None = "auto") -> Any:
-    """Draw a Graph, the tape of eager tensors, the graph of symbols, or the plan of a compiled function.
+    """Draw a Graph, the tape behind eager tensors, the graph behind symbols, or the plan of a compiled function.
 
     what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, or its plan.
     path: where to write it, by its ending: .svg, .png or .pdf need matplotlib, .dot (Graphviz's text) does not. None
     returns a matplotlib Figure that belongs to no window: notebooks show it, `figure.savefig` writes it.
     backward: whether the gradients of a tensor are drawn too (as in `graph_of`); False leaves them out of a Graph.
-    group: "module" draws the nodes that use the parameters of one module (by the dots or slashes in their names), or that
-    come from one line, as one box that gives the number of its nodes and the types of its results; "kernel" draws one box
-    per instruction of a compiled function's plan; None draws every node, up to 300 of them. "auto" groups a compiled
-    function by kernel and others by module from 150 nodes on, with outer modules or runs of nodes where that leaves too
-    many boxes. A .dot file has all nodes: groups frame them, and "auto" has none.
+    group: "module" draws what uses the parameters of one module (by the dots or slashes in their names), or stands on
+    one line, as one box that counts its nodes and tells the types of what leaves it; "kernel", of a compiled function,
+    what one row of the plan computes; None every node, up to 300 of them. "auto": by kernel for a compiled function; else
+    by module from 150 nodes on, with outer modules or runs of nodes where that leaves too many boxes. A .dot file has all
+    nodes: groups frame them, and "auto" has none.
 
     Each box names the node, its type, its attributes and the user's line; operands enter it from left to right, and
-    constants of one element are written inside. Colors distinguish inputs, variables, operations, gradients and effects;
+    constants of one element are written inside. Colours tell inputs, variables, operations, gradients, effects apart;
     results have a bold frame. Dotted edges hand over a shape only, dashed ones only order (control dependencies).
     Text in SVG is text: it can be searched and selected. A .png of a large picture has fewer dots per inch. Raises
     ArgumentError for another ending or grouping and for pictures of more than 300 boxes or 150 inches, StaticgradError

@@ -1,4 +1,4 @@
-"""The result of a comparison: differences from eager mode, figures, and their tables."""
+"""What a comparison found: differences from the eager mode, figures, and their tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Mode:
 
     error: why it could not be run; everything else is empty then.
     values: the floating, integer and boolean results by name, and `w after` for each tensor w that the function changes.
-    gradients: by the name of the tensor that they are with respect to; None where nothing depends on it.
+    gradients: by the name of what they are with respect to; None where nothing depends on it.
     differences: from the eager mode, for each value and gradient.
     first_ms: the first call, building, tracing and compiling included; call_us: the median of later calls.
     compiled, loaded: kernels that were compiled, and those that came from the disk cache.
@@ -51,7 +51,7 @@ class Mode:
 
 @dataclass
 class Comparison:
-    """The result of `compare`. `print` it for tables; `as_dict()` is the data; `comparison["compiled"]` is one mode."""
+    """What `compare` found. `print` it for tables; `as_dict()` is the data; `comparison["compiled"]` is one mode."""
 
     function: str
     modes: list[Mode]
