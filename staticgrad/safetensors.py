@@ -56,7 +56,7 @@ def load_file(path: Any) -> dict[str, Tensor]:
     except RecursionError:
         header = None
     if not isinstance(header, dict):
-        raise SafetensorsError("Error while deserializing header: invalid header", f"{file}: expected tensors by name")
+        raise SafetensorsError("Error while deserializing header: invalid header", f"{file}: no object of tensors by name")
     body = memoryview(data)[8 + length :]
     result, end = {}, 0
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}

@@ -198,7 +198,7 @@ OPEN = {"T": re.compile(r"(?<=_)[fiu]\d+(?=_|$)"), "N": re.compile(r"(?<=_)\d+$"
 
 
 def library(name: str, kernel: str) -> Kernel:
-    """One kernel of a file in `kernels/`; its name gives the type and size that its text leaves open. No other is compiled."""
+    """One kernel of a file in `library/`, by a name that says what is open in its text; the others are not compiled."""
     return load(library_source(name, kernel))[kernel]
 
 
