@@ -21,13 +21,12 @@ TOPICS = {
 """Folders that are named after no folder of the package, and what they hold."""
 
 ELSEWHERE = {
-    "compiler/backend/elementary": "compiler/backend/test_elementary.py",
     "compiler/kernels": "compiler/test_convolution.py",
     "operators": "test_tensor_parity.py",
     "ops/control": "control",
     "ops/rewrites": "compiler/passes/test_rewrite.py",
 }
-"""Rooms without a folder of their own here, and where their tests are."""
+"""Rooms without tests that have their name, and where their tests are."""
 
 
 def rooms() -> list[str]:
@@ -49,13 +48,20 @@ def test_every_folder_is_a_room_or_a_topic():
     assert [topic for topic in TOPICS if (PACKAGE / topic).exists() or not (TESTS / topic).is_dir()] == []
 
 
+def own_tests(room: str) -> list[Path]:
+    """The tests in the folder of a room, or in a file that is named after it or a room around it."""
+    parts = room.split("/")
+    named = (TESTS.joinpath(*parts[:n]) / f"test_{parts[n]}.py" for n in reversed(range(len(parts))))
+    return [*(TESTS / room).glob("test_*.py"), *(file for file in named if file.exists())]
+
+
 @pytest.mark.parametrize("room", rooms())
 def test_every_room_has_tests(room: str):
     if room in ELSEWHERE:
-        assert not list((TESTS / room).glob("test_*.py"))
+        assert own_tests(room) == []
         assert (TESTS / ELSEWHERE[room]).exists()
     else:
-        assert list((TESTS / room).glob("test_*.py"))
+        assert own_tests(room)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(TESTS).as_posix())
