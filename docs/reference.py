@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from functools import cache
 from typing import Any, NamedTuple
 
 import staticgrad as sg
@@ -18,16 +19,8 @@ ROOMS = {
 }
 """Page -> its title, and the rooms of the package whose exports in `sg.__all__` it lists."""
 
-MODULES = {
-    "autograd": "staticgrad.autograd",
-    "functional": "staticgrad.functional",
-    "nn": "staticgrad.nn",
-    "init": "staticgrad.nn.init",
-    "optim": "staticgrad.optim",
-    "lr_scheduler": "staticgrad.optim.lr_scheduler",
-    "safetensors": "staticgrad.safetensors",
-}
-"""Page -> a public module, all of whose names it lists."""
+UNLISTED = ("staticgrad.safetensors",)
+"""Public modules that no other module exports."""
 
 RETURNED = {
     "compile": ("staticgrad.tracing.function.CompiledFunction", "staticgrad.compiler.execute.plan.Plan"),
@@ -72,7 +65,7 @@ def directive(path: str) -> str:
 
 
 def _is_public(cls: type) -> bool:
-    homes = [sg, *map(importlib.import_module, MODULES.values())]
+    homes = [sg, *map(importlib.import_module, modules())]
     return any(getattr(home, cls.__name__, None) is cls and cls.__name__ in exports(home) for home in homes)
 
 
@@ -88,6 +81,22 @@ def exports(module: Any) -> list[str]:
         and (inspect.isclass(value) or inspect.isfunction(value))
         and value.__module__ == module.__name__
     ]
+
+
+@cache
+def modules() -> tuple[str, ...]:
+    """The public modules: those that the package exports, those that these export, and so on."""
+    found: dict[str, None] = {}
+
+    def visit(module: Any) -> None:
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if inspect.ismodule(value) and value.__name__.startswith("staticgrad.") and value.__name__ not in found:
+                found[value.__name__] = None
+                visit(value)
+
+    visit(sg)
+    return (*found, *UNLISTED)
 
 
 def room_of(name: str) -> str:
@@ -117,8 +126,9 @@ def pages() -> list[Page]:
         for page, (title, rooms) in ROOMS.items()
     ]
     by_module = []
-    for page, path in MODULES.items():
-        module = importlib.import_module(path)
-        paths = tuple(f"{path}.{name}" for name in exports(module))
-        by_module.append(Page(page, path.replace("staticgrad", "sg", 1), inspect.getdoc(module) or "", paths))
+    for path in modules():
+        module, name = importlib.import_module(path), path.removeprefix("staticgrad.")
+        paths = tuple(f"{path}.{export}" for export in exports(module))
+        if paths:
+            by_module.append(Page(name.replace(".", "-"), f"sg.{name}", inspect.getdoc(module) or "", paths))
     return by_room + by_module
