@@ -2,9 +2,9 @@
 
     python examples/char_gpt.py [--steps 1000] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot gpt.png]
 
-Two transformer blocks (64 channels, 4 heads, layer norm first, exact GELU) read 64 characters and guess each next one;
-AdamW, batches of 16. The text is `pydoc_data.topics`, which every Python brings along. The three modes (side_by_side.py)
-train the same module; each then writes some text of its own.
+Two transformer blocks (64 channels, 4 heads, layer norm first, exact GELU) read 64 characters and predict each next one;
+AdamW, batches of 16. The text is `pydoc_data.topics`, which comes with every Python. The three modes (side_by_side.py)
+train the same module; each then generates some text.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python examples/char_lstm.py [--steps 300] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot lstm.png]
 
-One layer of 128 units reads 64 characters and guesses each next one; Adam, batches of 32. `nn.LSTM` is a `sg.scan`: in
+One layer of 128 units reads 64 characters and predicts each next one; Adam, batches of 32. `nn.LSTM` is a `sg.scan`: in
 a graph one loop, run natively forward and backward, whatever its length; in eager mode a Python loop. The three modes
-(side_by_side.py) train the same module; each then writes some text of its own.
+(side_by_side.py) train the same module; each then generates some text.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""English text for the character models: the language reference that comes with Python, as numbers; and what they learn
-of it."""
+"""English text for the character models: the language reference that comes with Python, as codes, and the task on it."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class Text:
         codes = list(self.encode(prompt))
         for _ in range(count):
             seen = codes[-length:]
-            window = np.zeros((1, length), "int64")  # what lies behind the end has no influence on what comes before
+            window = np.zeros((1, length), "int64")  # positions after the end don't influence those before it
             window[0, : len(seen)] = seen
             scores = predict(window)[0, len(seen) - 1].astype("float64") / 0.7
             chances = np.cumsum(np.exp(scores - scores.max()))
@@ -56,10 +55,10 @@ class Text:
 
 
 class NextCharacter(Example):
-    """Guess the character that follows each of a piece of the text; write some text of its own at the end."""
+    """Predict the character that follows each character of a piece of text; generate some text at the end."""
 
     pieces: tuple[int, int]
-    """How many a batch has, and their length."""
+    """Pieces per batch, and characters per piece."""
     quick_pieces: tuple[int, int]
 
     def __init__(self, quick: bool, seed: int):

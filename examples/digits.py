@@ -39,7 +39,7 @@ Batch = tuple[np.ndarray, np.ndarray]
 
 
 def load(seed: int, dtype: str = "float32") -> tuple[Batch, Batch]:
-    """(pixels, labels) to train on and, of every fifth image, to judge by; pixels have mean 0 and deviation 1."""
+    """(pixels, labels) to train on, and a held-out fifth; pixels have mean 0 and standard deviation 1."""
     try:
         from sklearn.datasets import load_digits
         from sklearn.model_selection import train_test_split
@@ -55,7 +55,7 @@ def load(seed: int, dtype: str = "float32") -> tuple[Batch, Batch]:
 
 
 def batches(data: Batch, epochs: int, seed: int) -> Iterator[Batch]:
-    """Full batches in an order of their own each epoch."""
+    """Full batches, in a new order each epoch."""
     rng = np.random.default_rng(seed)
     pixels, labels = data
     for _ in range(epochs):
@@ -102,7 +102,7 @@ def eager(initial: Weights, decorate: Callable[..., Any] = lambda step: step) ->
 
 
 def compiled(initial: Weights) -> Trainer:
-    """The same text, with `@sg.compile` above the step. The model sees the trained weights."""
+    """The same code with `@sg.compile` above the step. The model holds the trained weights."""
     return eager(initial, decorate=sg.compile)
 
 
@@ -143,7 +143,7 @@ MODES = {"eager": eager, "session": session, "compiled": compiled}
 
 
 def train(mode: str, initial: Weights, data: Batch, held_out: Batch, epochs: int, seed: int) -> Run:
-    """Train in one mode: the losses and times of all steps, and what came of them."""
+    """Train in one mode: the losses and times of all steps, and the outcome."""
     make = MODES[mode] if mode in MODES else digits_peers.load(mode)
     steps = epochs * (len(data[1]) // BATCH)
     trainer, figures = measured(mode, lambda: make(initial), batches(data, epochs, seed), steps)

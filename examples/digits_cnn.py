@@ -1,4 +1,4 @@
-"""Handwritten digits by a small convolutional network, LeNet's younger sister.
+"""Handwritten digits by a convolutional network, a small relative of LeNet.
 
     python examples/digits_cnn.py [--steps 400] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot cnn.png]
 

@@ -1,4 +1,4 @@
-"""The digits example's step in PyTorch and JAX, written the way that is fastest there on a CPU."""
+"""The digits example's step in PyTorch and JAX, each written in its fastest way on a CPU."""
 
 from __future__ import annotations
 

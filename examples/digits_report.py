@@ -1,4 +1,4 @@
-"""What the digits example measures of each mode, as a table and as a picture."""
+"""The measurements of the digits example, as a table and as a plot."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from measuring import Figures, draw_losses, draw_times, figure_of
 
 HEADER = """
-median step    microseconds of one update, fresh batch in and loss read
-first step     milliseconds with all that goes before: building, tracing, compiling or reading the kernel cache
-kernels        generated native kernels in the step; host calls: its operations that go back to Python
+median step    microseconds of one update, with a fresh batch and the loss read
+first step     milliseconds, including building, tracing, and compiling or reading the kernel cache
+kernels        generated native kernels in the step; host calls: operations that return to Python
 memory         peak resident megabytes of the mode's own process, Python and all libraries included
 loss           mean of the last epoch; accuracy: on the images held out
 difference     from the first row: the largest of any step's loss (relative) and of any final weight (absolute)
@@ -29,11 +29,11 @@ class Trainer(NamedTuple):
     predict: Callable[[np.ndarray], np.ndarray]
     weights: Callable[[], list[np.ndarray]]
     plan: Callable[[], Any] = lambda: None
-    """The native plan behind `step`, once it has run."""
+    """The native plan of `step`, once it has run."""
 
 
 class Run(NamedTuple):
-    """What came of training in one mode."""
+    """The outcome of training in one mode."""
 
     mode: str
     figures: Figures

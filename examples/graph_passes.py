@@ -1,10 +1,10 @@
-"""The graph of a training step is a networkx graph: a pass of one's own, and the critical path.
+"""A training step's graph is a networkx graph: a user-defined pass, and the critical path.
 
     python examples/graph_passes.py
 
-The pass turns divisions by constants into products with their reciprocals, which take a fraction of the time and round
-differently in the last place, so no compiler may do it unasked. The critical path is the longest chain of rows of the plan,
-each of which needs a result of the one before: on any number of threads, the step takes at least their time.
+The pass turns divisions by constants into products with their reciprocals. Products take a fraction of the time but round
+differently in the last place, so a compiler must not do this by itself. The critical path is the longest chain of instructions
+of the plan in which each needs the result of the one before: on any number of threads, the step takes at least its time.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def training_step(passes=()):
 
 
 def operations(graph) -> Counter:
-    """How often each operation stands in a graph; `graph.dag` is a networkx DiGraph of its nodes."""
+    """How often each operation occurs in a graph; `graph.dag` is a networkx DiGraph of its nodes."""
     return Counter(node.op.name for node in graph.dag)
 
 
 def critical_path(plan) -> tuple[list[int], float, float]:
-    """The rows of the longest chain, its microseconds, and those of all rows."""
+    """The instructions of the longest chain, its microseconds, and those of all instructions."""
     plan.profile()
     rows = plan.graph
     times = {row: us or 0.0 for row, us in rows.nodes(data="microseconds")}
@@ -72,7 +72,7 @@ def main() -> None:
     print(*step.plan.passed, sep="\n")
 
     path, chain, total = critical_path(step.plan)
-    print(f"\ncritical path: {len(path)} of {len(step.plan.graph)} rows, {chain:.1f} of {total:.1f} us")
+    print(f"\ncritical path: {len(path)} of {len(step.plan.graph)} instructions, {chain:.1f} of {total:.1f} us")
     for row in path:
         data = step.plan.graph.nodes[row]
         print(f"  {data['microseconds'] or 0:6.2f} us  {data['kind']:8s} {data['name'][:70]}")

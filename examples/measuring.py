@@ -1,4 +1,4 @@
-"""Training that is measured, and its picture: what the examples that compare modes share."""
+"""Measured training and its plots, shared by the examples that compare modes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ except ImportError:
 
 
 class Figures(NamedTuple):
-    """What training took."""
+    """The measurements of a training run."""
 
     losses: np.ndarray
     seconds: np.ndarray
-    """Of the steps after the first."""
+    """Of each step after the first."""
     first: float
-    """Seconds of the first step, and of building what takes it."""
+    """Seconds to build the trainer and take the first step."""
     kernels: int | None
     host_calls: int | None
     memory: float
@@ -34,9 +34,9 @@ class Figures(NamedTuple):
 
 
 def measured(mode: str, make: Callable[[], Any], batches: Iterable[tuple[Any, ...]], steps: int) -> tuple[Any, Figures]:
-    """The trainer that `make` gives, after a step on each batch, and what that took.
+    """The trainer from `make` after a step on each batch, and the measurements of the run.
 
-    trainer.step(*batch) -> loss; trainer.plan() -> the native plan behind it once it has run, or None.
+    trainer.step(*batch) -> loss; trainer.plan() -> its native plan once it has run, or None.
     """
     begin = time.perf_counter()
     trainer = make()
@@ -82,7 +82,7 @@ def figure_of(width: float, panels: int) -> tuple[Any, Any]:
 
 
 def draw_losses(axes: Any, modes: Sequence[str], losses: Sequence[np.ndarray], difference: float) -> None:
-    """Curves from 1 on. They lie on each other: thinner towards the last."""
+    """Curves from step 1 on. They overlap, so later ones are thinner."""
     for i, (mode, curve) in enumerate(zip(modes, losses, strict=True)):
         axes.plot(np.arange(1, len(curve) + 1), curve, label=mode, linewidth=2.0 * (len(modes) - i))
     axes.set(yscale="log", title=f"Losses differ by {difference:.0e} of their size")

@@ -1,11 +1,10 @@
-"""A loop that runs until it is done, differentiated twice.
+"""A data-dependent loop, differentiated twice.
 
     python examples/newton_while.py
 
 Kepler's equation E - e sin(E) = M has no solution in closed form. Newton's method finds E in a number of steps that depends on
-the values, which is what `sg.while_loop` is for: under `@sg.compile` it is one native loop. Its gradient is a loop as well,
-which walks back over the steps that were made, so second derivatives come the same way. The implicit function theorem says
-what they have to be:
+the values, so it is a `sg.while_loop`: under `@sg.compile`, one native loop. Its gradient is a loop too, which runs over the
+same steps in reverse, and can itself be differentiated. The implicit function theorem gives the exact derivatives:
 
     dE/dM = 1 / (1 - e cos E)        d2E/dM2 = -e sin E / (1 - e cos E)^3
 """

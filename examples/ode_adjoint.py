@@ -2,13 +2,13 @@
 
     python examples/ode_adjoint.py
 
-A Lotka-Volterra system (prey x, predators y) is solved by the Runge-Kutta method of Dormand and Prince, whose steps adapt to
-the error: how many there are depends on the values, so the solver is a `sg.while_loop`. The gradient of the last state with
-respect to the parameters then comes
+A Lotka-Volterra system (prey x, predators y) is solved by the Runge-Kutta method of Dormand and Prince. Its step size adapts to
+the error and the number of steps depends on the values, so the solver is a `sg.while_loop`. The gradient of the last state with
+respect to the parameters is computed
 
-    through the solver   differentiating the loop: it keeps what each step made, and is exact for the steps as they were
-    by the adjoint       solving another equation backwards in time (Chen et al., "Neural ordinary differential equations",
-                         2018): it keeps nothing, and is as exact as that solution
+    through the solver   by differentiating the loop: this keeps the values of each step, and is exact for the steps taken
+    by the adjoint       by solving another equation backwards in time (Chen et al., "Neural ordinary differential
+                         equations", 2018): this keeps nothing, and is as exact as that solution
 
 Both run compiled, as one native call each.
 """

@@ -2,10 +2,12 @@
 
     python examples/pinn_poisson.py [--steps 2000] [--modes eager,session,compiled] [--quick] [--seed 0] [--plot pinn.png]
 
-No data: the loss is the mean square of what is left of the equation at 256 random points, so each training step
-differentiates u twice by x, and the result by the weights. u = x (1 - x) network(x) meets the boundary values whatever
-the 1-32-32-1 tanh network says. The three modes (side_by_side.py) train the same module; each is then compared with the
-exact solution, sin(pi x). Source: Raissi, Perdikaris and Karniadakis, "Physics-informed neural networks", 2019.
+No data: the loss is the mean square of the equation's residual at 256 random points, so each training step differentiates
+u twice with respect to x, and the result with respect to the weights. u = x (1 - x) network(x) has the right boundary
+values for any output of the 1-32-32-1 tanh network. The three modes (side_by_side.py) train the same module; each is
+then compared with the exact solution, sin(pi x).
+
+Source: Raissi, Perdikaris and Karniadakis, "Physics-informed neural networks", 2019.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Poisson(Example):
 
 
 def residual(d2u: Any, x: Any) -> Any:
-    """The mean square of what is left of the equation."""
+    """The mean square of the equation's residual."""
     return ((d2u + pi**2 * sg.sin(pi * x)) ** 2).mean()
 
 

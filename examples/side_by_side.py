@@ -1,11 +1,11 @@
-"""One model, one update rule, three ways to run them: what the examples share.
+"""One model, one update rule, three ways to run them: shared by the examples.
 
     eager       each operation runs as Python reaches it, as in PyTorch
     session     a graph is defined first, then run, as in TensorFlow 1
     compiled    the eager step under `@sg.compile`: traced once, then run as one native call
 
-An example says what is trained (`Example`) and calls `main`: every mode trains in a fresh process, from the same weights
-and on the same batches; a table compares them, and the exit status says whether their losses agree.
+An example defines an `Example` and calls `main`. Every mode trains in a fresh process, from the same weights and on the same
+batches; a table compares them, and the exit status says whether their losses agree.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import staticgrad as sg
 TOLERANCE = 1e-3
 
 HEADER = """
-step        median microseconds of one update, fresh batch in and loss read
-first       seconds until the first loss: building, tracing, compiling or reading the kernel cache
-kernels     generated native kernels in the step; host calls: its operations that go back to Python
+step        median microseconds of one update, with a fresh batch and the loss read
+first       seconds until the first loss: building, tracing, and compiling or reading the kernel cache
+kernels     generated native kernels in the step; host calls: operations that return to Python
 memory      peak resident megabytes of the mode's own process, Python and all libraries included
 loss        mean of the last tenth of the steps; difference: the largest of any step's loss, relative to the first row
 
@@ -38,7 +38,7 @@ Predict = Callable[[np.ndarray], np.ndarray]
 
 
 class Finding(NamedTuple):
-    """What a trained model is good for."""
+    """The result of trying a trained model."""
 
     text: str
     values: np.ndarray | None = None
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 
 class Example:
-    """What is trained. quick: a problem small enough for a test; seed: of the weights and of the batches."""
+    """A model, its data and its loss. quick: a problem small enough for a test; seed: of the weights and of the batches."""
 
     steps = 300
     quick_steps = 20
@@ -69,14 +69,14 @@ class Example:
         raise NotImplementedError
 
     def graph_loss(self, model: Any, *batch: Any) -> Any:
-        """The same of placeholders, where it has to be written in other words."""
+        """The same for placeholders, where it has to be written differently."""
         return self.loss(model, *batch)
 
     def batches(self, steps: int) -> Iterator[tuple[np.ndarray, ...]]:
         raise NotImplementedError
 
     def finish(self, predict: Predict) -> Finding:
-        """Try the trained model out. predict(array) -> the model's output, an array."""
+        """Try the trained model. predict(array) -> the model's output, an array."""
         raise NotImplementedError
 
     def draw(self, axes: Any, values: np.ndarray) -> None:
@@ -93,11 +93,11 @@ class Trainer(NamedTuple):
     """(*batch) -> loss, after one update."""
     predict: Predict
     plan: Callable[[], Any]
-    """The native plan behind `step` once it has run, or None."""
+    """The native plan of `step` once it has run, or None."""
 
 
 def written(example: Example) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """A step and a forward pass as anybody would write them down."""
+    """A training step and a forward pass, written as for eager mode."""
     sg.manual_seed(example.seed)
     model = example.model()
     optimizer = example.optimizer(model.parameters())
@@ -159,7 +159,7 @@ MODES = {"eager": eager, "session": session, "compiled": compiled}
 
 
 class Run(NamedTuple):
-    """What came of training in one mode."""
+    """The outcome of training in one mode."""
 
     mode: str
     figures: Figures
@@ -172,7 +172,7 @@ class Run(NamedTuple):
 
 
 def apart(runs: list[Run]) -> float:
-    """How far losses lie from those of the first mode: NaN, which is never close, where one of them is."""
+    """The difference of the losses from those of the first mode; NaN, which is never close, where either is NaN."""
     return float(np.max([run.apart(runs[0]) for run in runs]))
 
 
@@ -198,7 +198,7 @@ def _line(run: Run, first: Run) -> str:
 
 
 def findings(runs: list[Run]) -> str:
-    """What the models of each mode are good for; modes that found the same share an entry."""
+    """The findings of each mode; modes with the same finding share an entry."""
     modes: dict[str, list[str]] = {}
     for run in runs:
         modes.setdefault(run.finding.text, []).append(run.mode)

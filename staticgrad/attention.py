@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, and the projections around it."""
+"""Scaled dot-product attention; `nn/attention_layers.py` has the projections around it."""
 
 from __future__ import annotations
 
@@ -69,6 +69,11 @@ def scaled_dot_product_attention(
     i looks at keys 0 to i. enable_gqa: the third axis from the end of query is a multiple of that of key and value.
     The weights are one fused pass over the scores' rows. Raises ShapeError, ArgumentError.
     Source: Vaswani et al., "Attention is all you need", 2017.
+
+    Examples:
+        >>> q = k = v = sg.ones((2, 4, 3))
+        >>> F.scaled_dot_product_attention(q, k, v, is_causal=True).shape
+        (2, 4, 3)
     """
     query, key, value = operand(query), operand(key), operand(value)
     _check(query.shape, key.shape, value.shape)

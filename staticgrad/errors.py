@@ -1,6 +1,6 @@
 """Exceptions, and the user's file and line that each of them names.
 
-Every error says what (the operation and the shapes), where (the user's line) and what to do next. Where PyTorch or
+Every error names the operation and the shapes, the user's line, and the next step. Where PyTorch or
 TensorFlow 1 has a text that people search for, ours begins with the same words.
 """
 
@@ -38,8 +38,8 @@ class Where(NamedTuple):
     def text(self) -> str:
         """The source of the line, stripped; empty when the file can't be read (a REPL, an exec'd string).
 
-        A line may come from a file that somebody else wrote (`from_json`): devices, pipes and what is too large to be
-        source are left alone.
+        A line may come from a file that somebody else wrote (`from_json`): devices, pipes and files too large to be
+        source are not read.
         """
         if self.file not in linecache.cache and not _is_source(self.file):
             return ""
@@ -56,6 +56,8 @@ def _is_source(path: str) -> bool:
     except (OSError, ValueError):
         return not os.path.isabs(path) and ".." not in path and "\0" not in path
     return stat.S_ISREG(found.st_mode) and found.st_size < LARGEST_SOURCE
+
+
 class _Caller(threading.local):
     """`line`: the user's line for which a thread of ours works, which has no frames of the user."""
 
@@ -114,96 +116,96 @@ def _rebuild(
 class ShapeError(StaticgradError, ValueError):
     """Shapes don't fit the operation.
 
-    broken:  sg.ones((3, 2)) @ sg.ones((3, 2))
-    fixed:   sg.ones((3, 2)) @ sg.ones((3, 2)).T
+        broken:  sg.ones((3, 2)) @ sg.ones((3, 2))
+        fixed:   sg.ones((3, 2)) @ sg.ones((3, 2)).T
     """
 
 
 class DTypeError(StaticgradError, TypeError):
     """A dtype that the operation can't take.
 
-    broken:  sg.tensor([1, 2], requires_grad=True)
-    fixed:   sg.tensor([1.0, 2.0], requires_grad=True)
+        broken:  sg.tensor([1, 2], requires_grad=True)
+        fixed:   sg.tensor([1.0, 2.0], requires_grad=True)
     """
 
 
 class ArgumentError(StaticgradError, ValueError):
     """An argument of an operation is wrong (an axis out of range, an unknown option).
 
-    broken:  x.sum(axis=2)   # x has 2 axes
-    fixed:   x.sum(axis=1)
+        broken:  x.sum(axis=2)   # x has 2 axes
+        fixed:   x.sum(axis=1)
     """
 
 
 class IndexRangeError(StaticgradError, IndexError):
     """An index is out of range.
 
-    broken:  F.cross_entropy(logits_of_10_classes, sg.tensor([10]))
-    fixed:   F.cross_entropy(logits_of_10_classes, sg.tensor([9]))
+        broken:  F.cross_entropy(logits_of_10_classes, sg.tensor([10]))
+        fixed:   F.cross_entropy(logits_of_10_classes, sg.tensor([9]))
     """
 
 
 class DivisionError(StaticgradError, ZeroDivisionError, RuntimeError):
     """An integer is divided by 0, or its remainder by 0 is asked for; floats give inf and NaN instead.
 
-    broken:  sg.tensor([1, 2]) // sg.tensor([1, 0])
-    fixed:   sg.tensor([1, 2]) // sg.where(y == 0, 1, y)
+        broken:  sg.tensor([1, 2]) // sg.tensor([1, 0])
+        fixed:   sg.tensor([1, 2]) // sg.where(y == 0, 1, y)
     """
 
 
 class GradientError(StaticgradError, RuntimeError):
     """Backward can't be run: no graph, a freed graph, an in-place change, a leaf changed in place.
 
-    broken:  loss.backward(); loss.backward()
-    fixed:   loss.backward(retain_graph=True); loss.backward()
+        broken:  loss.backward(); loss.backward()
+        fixed:   loss.backward(retain_graph=True); loss.backward()
     """
 
 
 class AnomalyError(GradientError):
     """`detect_anomaly` saw a NaN in a gradient.
 
-    broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
-    fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)
+        broken:  sg.sqrt(sg.tensor(0.0, requires_grad=True) * 0).backward()
+        fixed:   keep the argument of sqrt away from 0, e.g. sg.sqrt(x + 1e-12)
     """
 
 
 class GraphError(StaticgradError, ValueError):
-    """A graph is built or asked wrongly: nodes of two graphs, an unknown fetch, a malformed graph.
+    """A graph is built or used wrongly: nodes of two graphs, an unknown fetch, a malformed graph.
 
-    broken:  sess.run(tensor_of_another_graph)
-    fixed:   sg.Session(graph=tensor_of_another_graph.graph).run(tensor_of_another_graph)
+        broken:  sess.run(tensor_of_another_graph)
+        fixed:   sg.Session(graph=tensor_of_another_graph.graph).run(tensor_of_another_graph)
     """
 
 
 class FeedError(StaticgradError, ValueError):
     """A fed value is missing, or its shape or dtype does not fit the placeholder.
 
-    broken:  sess.run(y)                 # y needs the placeholder x
-    fixed:   sess.run(y, {x: value})
+        broken:  sess.run(y)                 # y needs the placeholder x
+        fixed:   sess.run(y, {x: value})
     """
 
 
 class UninitializedError(StaticgradError, RuntimeError):
     """A variable is read before it has a value in this session.
 
-    broken:  sess = sg.Session(); sess.run(w)
-    fixed:   sess = sg.Session(); sess.run(sg.global_variables_initializer()); sess.run(w)
+        broken:  sess = sg.Session(); sess.run(w)
+        fixed:   sess = sg.Session(); sess.run(sg.global_variables_initializer()); sess.run(w)
     """
 
 
 class TraceError(StaticgradError, TypeError):
     """Python asked a traced tensor for a value that exists only when the compiled step runs.
 
-    broken:  if loss > 1: scale = 2.0        # inside @sg.compile
-    fixed:   scale = sg.where(loss > 1, 2.0, 1.0)
+        broken:  if loss > 1: scale = 2.0        # inside @sg.compile
+        fixed:   scale = sg.where(loss > 1, 2.0, 1.0)
     """
 
 
 class OutOfMemoryError(StaticgradError, MemoryError):
-    """Results, or what a loop of unknown length keeps for its gradient, need more memory than there is.
+    """Results, or values that a loop of unknown length keeps for its gradient, need more memory than there is.
 
-    broken:  sg.while_loop(...)                          # a million iterations, with a gradient
-    fixed:   sg.scan(..., checkpoint_every=1000)         # a known length, of which every 1000th carry is kept
+        broken:  sg.while_loop(...)                          # a million iterations, with a gradient
+        fixed:   sg.scan(..., checkpoint_every=1000)         # a known length, of which every 1000th carry is kept
     """
 
 

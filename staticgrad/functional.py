@@ -1,7 +1,7 @@
 """Losses and activations as functions, on eager tensors, symbols and arrays alike.
 
-`import staticgrad.functional as F`. Every loss checks shapes and dtypes before it computes anything; extents that a
-graph does not know yet are taken to fit. `reduction` is "mean" (over all elements or samples), "sum" or "none".
+`import staticgrad.functional as F`. Every loss checks shapes and dtypes before it computes anything; unknown extents of a
+graph are taken to fit. `reduction` is "mean" (over all elements or samples), "sum" or "none".
 """
 
 from __future__ import annotations
@@ -118,6 +118,10 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     """(input - target)**2, reduced over all elements.
 
     input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
+
+    Examples:
+        >>> F.mse_loss(sg.tensor([1.0, 2.0]), sg.tensor([0.0, 0.0]))
+        tensor(2.5)
     """
     input, target = _pair("mse_loss", input, target, reduction)
     return _reduced(F.square(F.sub(input, target)), reduction)
@@ -189,6 +193,11 @@ def cross_entropy(logits: Any, target: Any, reduction: str = "mean", label_smoot
     For indices: logsumexp(z) - z[y], whose gradient is exp(z - logsumexp(z)) - onehot(y), in which nothing overflows.
     Raises ShapeError, DTypeError, IndexRangeError ("Target 10 is out of bounds."; negative indices too), ArgumentError.
     Source of label smoothing: Szegedy et al., "Rethinking the Inception Architecture", 2016, section 7.
+
+    Examples:
+        >>> logits = sg.tensor([[2.0, 0.0], [0.0, 2.0]])
+        >>> print(f"{F.cross_entropy(logits, sg.tensor([0, 1])).item():.4f}")
+        0.1269
     """
     check_reduction(reduction)
     if not is_number(label_smoothing) or not 0.0 <= label_smoothing <= 1.0:
@@ -330,6 +339,11 @@ def embedding(index: Any, weight: Any, padding_idx: int | None = None) -> Any:
 
     padding_idx: the entry that gets no gradient, counted from the end if negative. Raises DTypeError for an index that is
     not integer, IndexRangeError for one outside [0, entries), ArgumentError for such a padding_idx.
+
+    Examples:
+        >>> F.embedding(sg.tensor([2, 0]), sg.tensor([[1.0], [2.0], [3.0]]))
+        tensor([[3.],
+                [1.]])
     """
     index, weight = _operand(index), _operand(weight)
     if len(weight.shape) != 2:

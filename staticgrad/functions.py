@@ -1,7 +1,7 @@
 """The public functions, each bound by name so that type checkers and editors can follow it.
 
-They are made in `ops/` beside their records. What is written there as a `def` is imported; what a record's helper made
-(`F.add`) is bound here. All of them take eager tensors, symbols, arrays and numbers.
+They are made in `ops/` beside their records. Functions written there as a `def` are imported; those that a record's helper
+makes (`F.add`) are bound here. All of them take eager tensors, symbols, arrays and numbers.
 """
 
 from __future__ import annotations
@@ -121,7 +121,11 @@ sum: Reducer = F.sum
 def as_tensor(data: Any, dtype: Any = None) -> Any:
     """`data` as a tensor, without a copy where one is not needed: an array of the right dtype shares its memory.
 
-    Tensors and symbols of the right dtype come back themselves. Raises DTypeError for what has no supported dtype.
+    Tensors and symbols of the right dtype are returned as they are. Raises DTypeError for data of no supported dtype.
+
+    Examples:
+        >>> sg.as_tensor([1, 2], dtype=sg.float64)
+        tensor([1., 2.], dtype=float64)
     """
     x = data if isinstance(data, (Tensor, Symbol)) else Tensor(data)
     return x if dtype is None else astype(x, as_dtype(dtype))
@@ -139,6 +143,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor that shares the array's memory: a change of one is seen in the other.
 
     Raises DTypeError for anything but an ndarray, and for a dtype or byte order that would need a copy.
+
+    Examples:
+        >>> array = np.zeros(2)
+        >>> tensor = sg.from_numpy(array)
+        >>> array[0] = 1
+        >>> tensor
+        tensor([1., 0.], dtype=float64)
     """
     if isinstance(array, Symbol) and frontends.tracing and state.tracer is not None:
         return array  # an array that was passed to a compiled function

@@ -32,8 +32,8 @@ LONGEST_HEADER = 100_000_000  # as in the reference implementation
 class SafetensorsError(StaticgradError, ValueError):
     """A file is not in the safetensors format, or holds what can't be loaded.
 
-    broken:  load_file("model.pt")
-    fixed:   load_file("model.safetensors")
+        broken:  load_file("model.pt")
+        fixed:   load_file("model.safetensors")
     """
 
 
@@ -94,7 +94,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} is there twice")
+        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} occurs twice")
     return found
 
 
@@ -144,6 +144,12 @@ def save_file(tensors: Mapping[str, Any], path: Any, metadata: Mapping[str, str]
     """Write tensors by name, such as a `state_dict()`; a former file is replaced at once, or not at all.
 
     Raises SafetensorsError for a dtype that the format lacks, and for names or metadata that it can't have.
+
+    Examples:
+        >>> from staticgrad import safetensors
+        >>> safetensors.save_file({"weight": sg.ones(2)}, "model.safetensors")
+        >>> safetensors.load_file("model.safetensors")
+        {'weight': tensor([1., 1.])}
     """
     if not isinstance(tensors, Mapping):
         raise SafetensorsError(

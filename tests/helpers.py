@@ -1,4 +1,4 @@
-"""What tests share: samples, numerical gradients, and one comparison."""
+"""Shared by all tests: samples, numerical gradients, and the comparison of results."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+import staticgrad as sg
+from staticgrad.eager import Tensor
 from staticgrad.ir import Graph
 from staticgrad.operators import Symbol, append
 from staticgrad.ops.leaves import placeholder
@@ -53,18 +55,59 @@ def rng_of(name: str) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
-def assert_close(actual: Any, expected: Any, rtol: float = 0.0, atol: float | None = None, what: str = "") -> None:
-    """Same shape and dtype, and values within `rtol` of the largest expected one (NaN equals NaN); 0: equal."""
-    actual, expected = np.asarray(actual), np.asarray(expected)
+RTOL = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-12}
+"""How far results of a plan may be from those of eager mode, as a part of the largest element."""
+
+
+def values_of(x: Any) -> np.ndarray:
+    """The array of a tensor, detached; other values as they are."""
+    return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+def assert_close(
+    actual: Any, expected: Any, rtol: float | None = 0.0, atol: float | None = None, what: str = "", signs: bool = False
+) -> None:
+    """Same shape and dtype, and values within `rtol` of the largest expected one, or 1 (NaN equals NaN).
+
+    rtol: 0 asks for equal values, None for the tolerance of the dtype in `RTOL`; integers and booleans have to be equal. signs:
+    zeros have the same signs, too.
+    """
+    actual, expected = values_of(actual), values_of(expected)
     assert actual.shape == expected.shape, f"{what}: shape {actual.shape}, expected {expected.shape}"
     assert actual.dtype == expected.dtype, f"{what}: dtype {actual.dtype}, expected {expected.dtype}"
-    if rtol == 0.0 and atol is None:
+    if signs and expected.dtype.kind == "f":
+        zero = expected == 0
+        np.testing.assert_array_equal(np.signbit(actual[zero]), np.signbit(expected[zero]), err_msg=f"{what}: sign of zero")
+    if rtol is None:
+        rtol = RTOL.get(expected.dtype, 0.0)
+    if expected.dtype.kind != "f" or (rtol == 0.0 and atol is None):
         np.testing.assert_array_equal(actual, expected, err_msg=what)
         return
-    finite = np.abs(expected[np.isfinite(expected)]) if expected.dtype.kind == "f" else np.abs(expected)
+    finite = np.abs(expected[np.isfinite(expected)])
     scale = float(finite.max()) if finite.size else 0.0
     atol = rtol * max(scale, 1.0) if atol is None else atol
-    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol, err_msg=what)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol, err_msg=what)
+
+
+def assert_same(actual: Any, expected: Any, what: str = "", rtol: float | None = None, signs: bool = False) -> None:
+    """Equal structures of equal types; tensors and arrays in them as `assert_close` compares them."""
+    if isinstance(expected, (sg.Tensor, np.ndarray)):
+        assert isinstance(actual, sg.Tensor) or type(actual) is type(expected), f"{what}: {type(actual)}"
+        assert_close(actual, expected, rtol, what=what, signs=signs)
+        return
+    assert type(actual) is type(expected), f"{what}: {type(actual)}, expected {type(expected)}"
+    if isinstance(expected, (list, tuple)):
+        assert len(actual) == len(expected), what
+        for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
+            assert_same(a, b, f"{what}[{i}]", rtol, signs)
+    elif isinstance(expected, dict):
+        assert list(actual) == list(expected), what
+        for key in expected:
+            assert_same(actual[key], expected[key], f"{what}[{key!r}]", rtol, signs)
+    else:
+        equal = repr(actual) == repr(expected) if signs else actual == expected
+        assert equal, f"{what}: {actual!r}, expected {expected!r}"
 
 
 def directional(fn: Callable[..., np.ndarray], point: Sequence[np.ndarray], along: Sequence[np.ndarray]) -> np.ndarray:

@@ -50,6 +50,13 @@ def grad(
 
     outputs, inputs: a tensor, or several in any iterable. Returns a tuple, one tensor per input; None for an unused one with
     `allow_unused`. Raises GradientError.
+
+    Examples:
+        >>> x = sg.tensor(2.0, requires_grad=True)
+        >>> (slope,) = sg.grad(x**3, [x], create_graph=True)
+        >>> (curvature,) = sg.grad(slope, [x])
+        >>> slope.item(), curvature.item()
+        (12.0, 12.0)
     """
     if frontends.tracing and state.tracer is not None:
         traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)

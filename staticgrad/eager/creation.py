@@ -17,6 +17,13 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
 
     Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for data without a
     supported dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad.
+
+    Examples:
+        >>> x = sg.tensor([[1, 2], [3, 4]], dtype=sg.float32, requires_grad=True)
+        >>> x.shape, x.dtype
+        ((2, 2), dtype('float32'))
+        >>> sg.tensor([1, 2, 3])
+        tensor([1, 2, 3])
     """
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
         return state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)

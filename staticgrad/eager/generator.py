@@ -26,7 +26,15 @@ from .tensor import Tensor
 
 
 def manual_seed(seed: int) -> Generator:
-    """Restart the generator that all modes share. Raises ArgumentError for a negative or non-integer seed."""
+    """Restart the generator that all modes share. Raises ArgumentError for a negative or non-integer seed.
+
+    Examples:
+        >>> _ = sg.manual_seed(0)
+        >>> a = sg.rand(3)
+        >>> _ = sg.manual_seed(0)
+        >>> (a == sg.rand(3)).all().item()
+        True
+    """
     _refuse_tracing("manual_seed")
     return generator.manual_seed(seed)
 

@@ -190,7 +190,15 @@ class _Switch(_Decorator):
 
 
 class no_grad(_Switch):
-    """Operations are not recorded: `with sg.no_grad(): ...`, or as a decorator."""
+    """Operations are not recorded: `with sg.no_grad(): ...`, or as a decorator.
+
+    Examples:
+        >>> w = sg.tensor(1.0, requires_grad=True)
+        >>> with sg.no_grad():
+        ...     y = w * 2
+        >>> y.requires_grad
+        False
+    """
 
     enabled = False
 
@@ -202,7 +210,17 @@ class enable_grad(_Switch):
 
 
 class detect_anomaly:
-    """Record each operation's line, and raise AnomalyError at the first NaN that a backward function returns."""
+    """Record each operation's line, and raise AnomalyError at the first NaN that a backward function returns.
+
+    Examples:
+        >>> x = sg.tensor(0.0, requires_grad=True)
+        >>> with sg.detect_anomaly():
+        ...     y = sg.sqrt(x * 0)
+        ...     y.backward()
+        Traceback (most recent call last):
+            ...
+        staticgrad.errors.AnomalyError: Function 'MulBackward0' returned nan values in its 0th output...
+    """
 
     def __init__(self) -> None:
         self.saved: list[bool] = []

@@ -21,6 +21,15 @@ def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
     (default: when a single floating tensor requires grad) the gradients with respect to the variables are appended, so
     forward and backward are one graph. `graph.outputs` names the results: `output`, `grad/<variable>`.
     Raises GraphError when the tape has been freed.
+
+    Examples:
+        >>> x = sg.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.name = "x"
+        >>> print(sg.to_text(sg.graph_of((x * x).sum(), backward=False), lines=False))
+        %0  f32[2]  variable "x"
+        %1  f32[2]  mul(%0, %0)
+        %2  f32[]   sum(%1, axis=(0,), keepdims=False)
+        outputs: output = %2
     """
     if any(isinstance(t, Symbol) for t in tensors):
         return _of_symbols(tensors)
@@ -69,7 +78,7 @@ def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Node], leave
             stack.pop()
             continue
         if record.freed:
-            raise GraphError("the graph behind this tensor was freed by backward()", "use backward(retain_graph=True)")
+            raise GraphError("the tape of this tensor was freed by backward()", "use backward(retain_graph=True)")
         operands = [(t, edge(t, record.clock)) for t in record.inputs]
         missing = [operand for operand in operands if _key(*operand) not in known]
         if missing:
@@ -91,7 +100,7 @@ def _check_unchanged(record: Record) -> None:
     for tensor in record.inputs:
         if edge(tensor, record.clock)[0] is None and not isinstance(tensor, FreedTensor) and changed(tensor) > record.clock:
             raise GraphError(
-                f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read was changed in place since",
+                f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read has been changed in place since",
                 "take graph_of before the change, or change a clone()",
             )
 

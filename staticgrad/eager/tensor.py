@@ -326,6 +326,12 @@ class Tensor(Operators):
         gradient: self's shape; may be left out for one element. retain_graph: keep saved values for another backward
         (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated. Raises
         GradientError, and leaves every `grad` as it was when it does.
+
+        Examples:
+            >>> x = sg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+            >>> (x * x).sum().backward()
+            >>> x.grad
+            tensor([2., 4., 6.])
         """
         frontends.backward(self, gradient, retain_graph, create_graph, inputs)
 
@@ -377,7 +383,15 @@ class Tensor(Operators):
         return self._retained is not None
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
-        """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient."""
+        """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient.
+
+        Examples:
+            >>> x = sg.tensor([1.0, 2.0], requires_grad=True)
+            >>> _ = x.register_hook(lambda grad: grad * 10)
+            >>> x.sum().backward()
+            >>> x.grad
+            tensor([10., 10.])
+        """
         misuse.check_hooked(self._tracked)
         if self._record is not None:
             return self._record.register_hook(hook)

@@ -108,7 +108,7 @@ class _Writer:
         if isinstance(value, Cell):
             if self.cells.setdefault(value.name, value) is not value:
                 raise GraphError(
-                    f"to_json: two variables are named {value.name!r}", "name them apart: variables are saved by name"
+                    f"to_json: two variables are named {value.name!r}", "give them different names: variables are saved by name"
                 )
             return {"cell": value.name}
         raise GraphError(
@@ -147,6 +147,12 @@ def from_json(text: str, *, cells: Mapping[str, Cell] | None = None) -> Graph:
     node, those of bodies included, is inferred again and has to give the type that is written down, and its attributes
     have to satisfy its op's record. Raises GraphError, which names the node and the field, for anything else: text
     that is not such a graph, an op that this version of staticgrad doesn't have, nesting deeper than 16.
+
+    Examples:
+        >>> x = sg.placeholder(sg.float32, [], name="x")
+        >>> graph = sg.from_json(sg.to_json(x.graph))
+        >>> [node.op.name for node in graph.nodes]
+        ['placeholder']
     """
     if not isinstance(text, str):
         raise GraphError(f"from_json: expected text, got {type(text).__name__}", "read the file with open(path).read()")
@@ -167,14 +173,14 @@ def from_json(text: str, *, cells: Mapping[str, Cell] | None = None) -> Graph:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise GraphError(f"from_json: not JSON: {name} is not a number there", 'non-finite numbers are written {"float": "nan"}')
+    raise GraphError(f"from_json: not JSON: {name} is not a JSON number", 'non-finite numbers are written {"float": "nan"}')
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]
-        raise GraphError(f"from_json: the key {_short(next(n for n in names if names.count(n) > 1))} is there twice")
+        raise GraphError(f"from_json: the key {_short(next(n for n in names if names.count(n) > 1))} occurs twice")
     return found
 
 

@@ -187,6 +187,13 @@ def to_networkx(graph: Graph) -> nx.DiGraph:
     Nodes: op, type, attrs, name, where, line, kind (see `kind_of`) and output (the names of results, or "").
     Edges: `operands`, the positions that the source takes among the inputs of the target ("0,1" for mul(x, x), as a
     DiGraph holds one edge for a pair; "" for none), and `control`, whether it is (also) a control edge.
+
+    Examples:
+        >>> import networkx as nx
+        >>> x = sg.tensor([1.0, 2.0], requires_grad=True)
+        >>> graph = sg.to_networkx(sg.graph_of((x * x).sum(), backward=False))
+        >>> [graph.nodes[node]["op"] for node in nx.topological_sort(graph)]
+        ['variable', 'mul', 'sum']
     """
     import networkx as nx
 

@@ -1,4 +1,4 @@
-"""The rules of the IR, checked: run between passes in tests, and by `Program` when asked."""
+"""The rules of the IR, checked: by tests after each stage, and by the compiler after each pass that a user adds."""
 
 from __future__ import annotations
 

@@ -26,6 +26,13 @@ class MultiheadAttention(Module):
     Parameters: in_proj_weight (3 embed_dim, embed_dim), or q_proj_weight, k_proj_weight (embed_dim, kdim) and
     v_proj_weight (embed_dim, vdim) where kdim or vdim differ; in_proj_bias (3 embed_dim,); out_proj. Raises
     ArgumentError when num_heads does not divide embed_dim.
+
+    Examples:
+        >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> x = sg.zeros((4, 6, 8))
+        >>> output, weights = attention(x, x, x)
+        >>> output.shape, weights.shape
+        ((4, 6, 8), (4, 6, 6))
     """
 
     in_proj_weight: Tensor | None

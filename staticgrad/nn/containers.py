@@ -54,6 +54,11 @@ class Sequential(_Chain):
     """Modules applied one after another: `Sequential(a, b)`, or `Sequential({"first": a, "second": b})`.
 
     Indexable and iterable; a slice is a Sequential over the same modules. Raises ArgumentError for an item that is no Module.
+
+    Examples:
+        >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        >>> len(model), model(sg.zeros((2, 4))).shape
+        (3, (2, 3))
     """
 
     def __init__(self, *modules: Any):

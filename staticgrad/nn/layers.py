@@ -35,6 +35,11 @@ class Linear(Module):
     Both start uniform in (-1/sqrt(in_features), 1/sqrt(in_features)), weight first: PyTorch's default, which is
     kaiming_uniform_ with a = sqrt(5). dtype: floating, the default float unless given. Raises ArgumentError and
     DTypeError.
+
+    Examples:
+        >>> layer = nn.Linear(3, 2)
+        >>> layer(sg.ones((5, 3))).shape
+        (5, 2)
     """
 
     weight: Tensor
@@ -177,6 +182,11 @@ class Embedding(Module):
     """Rows of weight (num_embeddings, embedding_dim) by index; they start standard normal, as in PyTorch.
 
     padding_idx: the row that starts as zeros and gets no gradient, counted from the end if negative.
+
+    Examples:
+        >>> table = nn.Embedding(10, 4)
+        >>> table(sg.tensor([[1, 2, 3]])).shape
+        (1, 3, 4)
     """
 
     weight: Tensor

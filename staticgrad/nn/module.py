@@ -39,6 +39,19 @@ class Module:
     the instance's `__dict__` as other attributes do; `_roles` says, in order of registration, which of them count.
     Whatever a compiled step relies on - the members, `training`, hooks, plain settings - is counted in `Structure` when
     it changes.
+
+    Examples:
+        >>> class Scale(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.factor = nn.Parameter(sg.tensor([2.0]))
+        ...     def forward(self, x):
+        ...         return x * self.factor
+        >>> model = nn.Sequential(nn.Linear(3, 2), Scale())
+        >>> [(name, p.shape) for name, p in model.named_parameters()]
+        [('0.weight', (2, 3)), ('0.bias', (2,)), ('1.factor', (1,))]
+        >>> model(sg.zeros((5, 3))).shape
+        (5, 2)
     """
 
     training: bool
@@ -294,6 +307,13 @@ class Module:
 
         Raises StateDictError, before anything is changed, for a shape that differs, and with `strict` for a missing or
         an unexpected key.
+
+        Examples:
+            >>> source, target = nn.Linear(3, 2), nn.Linear(3, 2)
+            >>> target.load_state_dict(source.state_dict())
+            IncompatibleKeys(missing_keys=[], unexpected_keys=[])
+            >>> (target.weight == source.weight).all().item()
+            True
         """
         return load(type(self).__name__, dict(self._places("")), state_dict, strict)
 

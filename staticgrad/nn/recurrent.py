@@ -195,6 +195,12 @@ class LSTM(_Recurrent):
     is (h, c). proj_size: h' is then weight_hr_l{k} (proj_size, hidden) times that (Sak et al., 2014).
 
     Source: Hochreiter and Schmidhuber, "Long short-term memory", 1997. Raises ArgumentError for a proj_size out of range.
+
+    Examples:
+        >>> lstm = nn.LSTM(3, 5, batch_first=True)
+        >>> output, (h, c) = lstm(sg.zeros((2, 7, 3)))
+        >>> output.shape, h.shape, c.shape
+        ((2, 7, 5), (1, 2, 5), (1, 2, 5))
     """
 
     gates = 4

@@ -17,8 +17,8 @@ from ..types import shape_text
 class StateDictError(StaticgradError, RuntimeError):
     """A state dict does not fit the module; nothing was loaded.
 
-    broken:  nn.Linear(4, 2).load_state_dict(nn.Linear(4, 3).state_dict())
-    fixed:   nn.Linear(4, 3).load_state_dict(nn.Linear(4, 3).state_dict())
+        broken:  nn.Linear(4, 2).load_state_dict(nn.Linear(4, 3).state_dict())
+        fixed:   nn.Linear(4, 3).load_state_dict(nn.Linear(4, 3).state_dict())
     """
 
 

@@ -105,6 +105,10 @@ class Conv2d(_Conv):
     """`functional.conv2d` with weight (out_channels, in_channels / groups, kh, kw) and bias (out_channels,).
 
     padding_mode: as for Conv1d. Raises ArgumentError for settings out of range.
+
+    Examples:
+        >>> nn.Conv2d(1, 8, 3, padding="same")(sg.zeros((2, 1, 28, 28))).shape
+        (2, 8, 28, 28)
     """
 
     def forward(self, x: Any) -> Any:

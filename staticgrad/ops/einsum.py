@@ -23,6 +23,10 @@ def einsum(equation: str, *operands: Any) -> Any:
     A subscript that the result lacks is summed over; without "->" the result has those that occur once, in alphabetical
     order. Several operands are joined in the order that opt_einsum finds cheapest. Raises ArgumentError for a malformed
     equation, ShapeError for extents that don't fit.
+
+    Examples:
+        >>> sg.einsum("ij,j->i", sg.tensor([[1.0, 2.0], [3.0, 4.0]]), sg.tensor([1.0, 10.0]))
+        tensor([21., 43.])
     """
     if not isinstance(equation, str):
         raise ArgumentError(f"einsum(): the first argument is the equation, got {type(equation).__name__}")

@@ -41,6 +41,12 @@ def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
     """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).
 
     `index` has x's number of axes. Negative positions count from the end. Raises IndexRangeError.
+
+    Examples:
+        >>> scores = sg.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> sg.take_along_axis(scores, sg.tensor([[1], [0]]), axis=1)
+        tensor([[2.],
+                [3.]])
     """
     axis = normalize_axis(axis, ndim_of(x))
     return apply(along_op, x, bounded(_as_index(index), x, axis, negative=True), axis=axis)
@@ -52,6 +58,10 @@ def index_add(x: Any, axis: int, index: Any, source: Any) -> Any:
 
     index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
     IndexRangeError, ShapeError, and DTypeError for a floating index.
+
+    Examples:
+        >>> sg.index_add(sg.zeros(3), 0, sg.tensor([2, 0, 2]), sg.tensor([1.0, 2.0, 3.0]))
+        tensor([2., 0., 4.])
     """
     axis = normalize_axis(axis, ndim_of(x))
     index = bounded(_as_index(index), x, axis, negative=True)

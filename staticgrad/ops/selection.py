@@ -64,6 +64,10 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
     The bounds are promoted with x. Raises ArgumentError when both are None.
+
+    Examples:
+        >>> sg.clip(sg.tensor([-2.0, 0.5, 2.0]), 0, 1)
+        tensor([0. , 0.5, 1. ])
     """
     if min is None or max is None:
         if min is max:

@@ -22,10 +22,6 @@ def size_text(shape: Shape) -> str:
     return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
 
 
-LARGE = 2**31
-"""Settings are below this: places of windows are sums and products of two of them, in 64 bits."""
-
-
 def whole_numbers(name: str, value: Any, axes: int) -> tuple[int, ...]:
     """One integer for each axis, from an integer or a sequence. Raises ArgumentError."""
     values = tuple(value) if isinstance(value, Iterable) else (value,)

@@ -16,6 +16,16 @@ class Adam(Optimizer):
     c1 = 1 - beta1^t and c2 = 1 - beta2^t correct the zero start; `weight_decay` adds weight_decay p to g.
     Raises ArgumentError for negative numbers and betas outside [0, 1).
     Source: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1; eps as in PyTorch.
+
+    Examples:
+        >>> model = nn.Linear(3, 1)
+        >>> opt = optim.Adam(model.parameters(), lr=1e-2)
+        >>> for _ in range(3):
+        ...     loss = (model(sg.ones((4, 3))) ** 2).mean()
+        ...     opt.zero_grad()
+        ...     loss.backward()
+        ...     opt.step()
+        >>> opt.lr = 1e-3
     """
 
     def __init__(

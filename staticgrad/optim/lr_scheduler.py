@@ -104,7 +104,7 @@ class LambdaLR(LRScheduler):
         groups = len(optimizer.param_groups) if isinstance(optimizer, Optimizer) else 0
         for fn in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
             if not callable(fn):
-                raise ArgumentError(f"LambdaLR: lr_lambda is a function of the epoch, got {fn!r}")
+                raise ArgumentError(f"LambdaLR: lr_lambda has to be a function of the epoch, got {fn!r}")
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(self.lr_lambdas) != groups and isinstance(optimizer, Optimizer):
             raise ArgumentError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
@@ -142,6 +142,17 @@ class CosineAnnealingLR(LRScheduler):
 
     Unchained it is eta_min + (base - eta_min) (1 + cos(pi epoch / T_max)) / 2.
     Source: Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017, equation 5.
+
+    Examples:
+        >>> opt = optim.SGD([sg.zeros(1, requires_grad=True)], lr=1.0)
+        >>> schedule = optim.lr_scheduler.CosineAnnealingLR(opt, T_max=2)
+        >>> for _ in range(3):
+        ...     print(f"{opt.param_groups[0]['lr']:.2f}")
+        ...     opt.step()
+        ...     schedule.step()
+        1.00
+        0.50
+        0.00
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):

@@ -315,6 +315,14 @@ class Optimizer:
 
         var_list: the variables to update; all parameters (trainable variables) by default. Raises ArgumentError for one that
         this optimizer does not have and, in a graph, GradientError when no gradient reaches any of them.
+
+        Examples:
+            >>> w = sg.Variable(1.0)
+            >>> train = optim.SGD(lr=0.25).minimize(w * w)
+            >>> with sg.Session() as sess:
+            ...     sess.run(sg.global_variables_initializer())
+            ...     sess.run(train), sess.run(w)
+            (None, np.float32(0.5))
         """
         if isinstance(loss, Symbol) and tracer() is None:
             return self.apply_gradients(self.compute_gradients(loss, var_list))

@@ -19,6 +19,14 @@ class SGD(Optimizer):
     b = momentum b + (1 - dampening) g (b = g at first); the step is lr b, or lr (g + momentum b) with `nesterov`.
     Raises ArgumentError for negative numbers, and for `nesterov` without momentum or with dampening.
     Source: PyTorch's SGD; Sutskever et al., "On the importance of initialization and momentum", ICML 2013.
+
+    Examples:
+        >>> w = sg.tensor([1.0], requires_grad=True)
+        >>> opt = optim.SGD([w], lr=0.25)
+        >>> (w * w).sum().backward()
+        >>> opt.step()
+        >>> w.detach()
+        tensor([0.5])
     """
 
     def __init__(

@@ -110,7 +110,7 @@ def _replay(graph: Graph, last: Record) -> Node:
     def makers(record: Record) -> list[Record | None]:
         if record.freed:
             raise GraphError(
-                "the tape behind this tensor was freed by backward()",
+                "the tape of this tensor was freed by backward()",
                 "compute it again, or keep it with backward(retain_graph=True)",
             )
         return [edge(t, record.clock)[0] for t in record.inputs]
@@ -131,7 +131,7 @@ def _leaf(graph: Graph, tensor: Any, record: Record) -> Node:
         return operand(graph, leaf)
     if isinstance(tensor, FreedTensor) or changed(tensor) > record.clock:
         raise GraphError(
-            f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read was changed in place since",
+            f"a tensor of shape {shape_text(tensor.shape)} that {record.name()} read has been changed in place since",
             "compute the result again, or change a clone()",
         )
     return _constant(graph, tensor)

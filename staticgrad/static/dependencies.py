@@ -41,6 +41,15 @@ def control_dependencies(inputs: Iterable[Any] | None) -> Iterator[None]:
 
     Nested contexts add up; None drops all of them. A tensor made outside keeps its order: to have its value *and* the
     order, write `sg.identity(tensor)` inside. Raises GraphError for inputs that are not of a graph.
+
+    Examples:
+        >>> w = sg.Variable(1.0)
+        >>> with sg.control_dependencies([sg.assign(w, w + 1)]):
+        ...     after = w * 10
+        >>> with sg.Session() as sess:
+        ...     sess.run(sg.global_variables_initializer())
+        ...     sess.run(after)
+        np.float32(20.0)
     """
     if inputs is None:
         entered: tuple[Node, ...] = ()
@@ -61,6 +70,14 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     """One operation that runs all `inputs`: tensors, operations, or lists of them.
 
     Raises GraphError for inputs of different graphs, or for inputs that are not of a graph.
+
+    Examples:
+        >>> a, b = sg.Variable(0.0), sg.Variable(0.0)
+        >>> both = sg.group(sg.assign(a, 1.0), sg.assign(b, 2.0))
+        >>> with sg.Session() as sess:
+        ...     sess.run(sg.global_variables_initializer())
+        ...     sess.run(both), sess.run((a, b))
+        (None, (np.float32(1.0), np.float32(2.0)))
     """
     things = list(_flat(inputs))
     graph = _graph_of(things)
@@ -97,6 +114,6 @@ def _flat(things: Iterable[Any]) -> Iterator[Any]:
         if isinstance(thing, (list, tuple)):
             yield from _flat(thing)
         elif thing is None:
-            raise GraphError("group: None can't be run", "an optimizer's or an assign's result was expected")
+            raise GraphError("group: None can't be run", "expected the result of an optimizer or an assign")
         else:
             yield thing

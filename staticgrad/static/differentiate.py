@@ -47,6 +47,14 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -
     constants. The result can be differentiated again. Raises GradientError for a y or x that is not floating, and for
     another number of weights than ys, ShapeError for a weight of another shape, DTypeError for an integer tensor as a weight,
     GraphError for tensors of different graphs.
+
+    Examples:
+        >>> x = sg.placeholder(sg.float32, [])
+        >>> (slope,) = sg.gradients(x**3, [x])
+        >>> (curvature,) = sg.gradients(slope, [x])
+        >>> with sg.Session() as sess:
+        ...     sess.run([slope, curvature], {x: 2.0})
+        [np.float32(12.0), np.float32(12.0)]
     """
     mode = GraphMode()
     roots = roots_of(mode, ys)

@@ -34,6 +34,14 @@ class Graph(ir.Graph):
     """A graph that is defined first and run later by a `Session`; build it under `with graph.as_default():`.
 
     Two tensors of the same expression stay two, and each can be fed on its own. The compiler computes them once.
+
+    Examples:
+        >>> graph = sg.Graph()
+        >>> with graph.as_default():
+        ...     x = sg.placeholder(sg.float32, [])
+        ...     y = x * 2
+        >>> sg.Session(graph=graph).run(y, {x: 3})
+        np.float32(6.0)
     """
 
     def __init__(self) -> None:

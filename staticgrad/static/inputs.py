@@ -21,6 +21,12 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Symbo
 
     dtype: of this library or NumPy, or its name; shape: its extents, None for one that may differ from run to run. Raises
     ArgumentError when the shape is left out: the number of axes has to be known.
+
+    Examples:
+        >>> x = sg.placeholder(sg.float32, [None, 2], name="x")
+        >>> with sg.Session() as sess:
+        ...     sess.run(sg.sum(x, axis=0), {x: [[1, 2], [3, 4]]})
+        array([4., 6.], dtype=float32)
     """
     if dtype is None or isinstance(dtype, (tuple, list)):
         raise ArgumentError(
@@ -41,6 +47,13 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
 
     With `shape`, one element fills it, and as many as it has are reshaped to it. Raises ShapeError for other sizes,
     DTypeError for a value without a supported dtype, or one that would lose more than precision in `dtype`.
+
+    Examples:
+        >>> c = sg.constant(1.0, shape=[2, 2])
+        >>> with sg.Session() as sess:
+        ...     sess.run(c + 1)
+        array([[2., 2.],
+               [2., 2.]], dtype=float32)
     """
     if isinstance(value, Symbol):
         raise DTypeError(f"constant needs a value, got the symbolic {value.describe()}", "use sg.identity(tensor)")

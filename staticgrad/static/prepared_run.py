@@ -185,8 +185,8 @@ class Runner:
             array = source()
             if array.shape != feed.shape or array.dtype != feed.dtype:
                 raise ShapeError(
-                    f"the eager tensor behind '{feed.node.name}' was {shape_text(feed.shape)} {feed.dtype} when the "
-                    f"graph took it in, and is {shape_text(array.shape)} {array.dtype} now"
+                    f"the eager tensor '{feed.node.name}' was {shape_text(feed.shape)} {feed.dtype} when the "
+                    f"graph captured it, and is {shape_text(array.shape)} {array.dtype} now"
                 )
             arrays.append(np.asarray(array, order="C"))
 

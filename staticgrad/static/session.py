@@ -31,6 +31,13 @@ class Session:
     its speed. passes: functions from a graph to a graph, called at the stage that `sg.graph_pass` names.
 
     Raises ArgumentError when `graph` is no graph, and for another `numerics`.
+
+    Examples:
+        >>> x = sg.placeholder(sg.float32, [None])
+        >>> y = sg.exp(x)
+        >>> with sg.Session() as sess:
+        ...     sess.run({"y": y, "total": sg.sum(y)}, {x: [0, 0]})
+        {'y': array([1., 1.], dtype=float32), 'total': np.float32(2.0)}
     """
 
     def __init__(self, graph: Graph | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()):
@@ -78,7 +85,7 @@ class Session:
 
         def call(*values: Any) -> Any:
             if len(values) != count:
-                raise FeedError(f"this callable takes {count} values, as its feed_list has; got {len(values)}")
+                raise FeedError(f"this callable takes {count} values, one for each entry of its feed_list; got {len(values)}")
             return step(values)
 
         return call
@@ -93,6 +100,15 @@ class Session:
 
         Raises FeedError for stacked values of different leading extents, and the errors of `run`, with the number of the step;
         the steps before it are done then, as after Ctrl-C.
+
+        Examples:
+            >>> x = sg.placeholder(sg.float32, [])
+            >>> total = sg.Variable(0.0)
+            >>> add = sg.assign(total, total + x)
+            >>> with sg.Session() as sess:
+            ...     sess.run(sg.global_variables_initializer())
+            ...     sess.run_steps(add, {x: np.arange(4, dtype="float32")})
+            array([0., 1., 3., 6.], dtype=float32)
         """
         return run_steps(lambda feed_dict: self._step(fetches, tuple(_mapping(feed_dict)), feed_dict), batches)
 

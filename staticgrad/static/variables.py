@@ -28,6 +28,13 @@ class Variable(Symbol):
     initial_value: array, number, eager tensor (copied: random numbers too, once for all sessions), or a symbolic tensor, e.g.
     random, which the initializer computes; trainable: optimizers update it; dtype: that of initial_value unless given.
     Raises ArgumentError when the shape of initial_value has unknown extents.
+
+    Examples:
+        >>> w = sg.Variable([1.0, 2.0], name="w")
+        >>> with sg.Session() as sess:
+        ...     sess.run(sg.global_variables_initializer())
+        ...     sess.run(w * 10)
+        array([10., 20.], dtype=float32)
     """
 
     __slots__ = ("initializer",)
@@ -51,7 +58,7 @@ class Variable(Symbol):
         if not start.type.static:
             raise ArgumentError(
                 f"initial_value must have a shape specified: {initial.describe()}",
-                "a variable's extents are fixed; give the tensors behind its initial value known extents",
+                "a variable's extents are fixed; give known extents to the tensors that its initial value is computed from",
             )
         cell = Cell(name, start.type, initial=start, trainable=trainable)
         super().__init__(graph, append(graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
@@ -127,6 +134,14 @@ def assign(ref: Any, value: Any, name: str | None = None) -> Symbol:
     same run see the old value, unless `control_dependencies` orders them after this. Two assigns to one variable in one
     run: the one made later wins. Raises GraphError when `ref` is no variable, ShapeError and DTypeError when the value
     doesn't fit: where an extent is unknown until then, at the run, before anything changes.
+
+    Examples:
+        >>> w = sg.Variable(1.0)
+        >>> update = sg.assign(w, w * 2)
+        >>> with sg.Session() as sess:
+        ...     sess.run(sg.global_variables_initializer())
+        ...     sess.run([w, update]), sess.run(w)
+        ([np.float32(1.0), np.float32(2.0)], np.float32(2.0))
     """
     variable = _variable(ref, value)
     graph, node = variable.graph, variable.node

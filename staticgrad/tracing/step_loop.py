@@ -57,7 +57,7 @@ def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
     arrays = [np.ascontiguousarray(as_array(part)) for part in parts] if not single else []
 
     def batch(number: int) -> list[Any]:
-        return [part[number] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
+        return [part[number, ...] if count else np.zeros(part.shape[1:], part.dtype) for part in parts]
 
     def together(before: int) -> Any:
         found = None if single else function.run_steps(batch(before), partial(_rows, arrays, before), before)

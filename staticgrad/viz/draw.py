@@ -71,6 +71,10 @@ def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: st
     Text in SVG is text: it can be searched and selected. A .png of a large picture has fewer dots per inch. Raises
     ArgumentError for another ending or grouping and for pictures of more than 300 boxes or 150 inches, StaticgradError
     when matplotlib is missing.
+
+    Examples:
+        >>> w = sg.tensor([1.0, 2.0], requires_grad=True)
+        >>> _ = sg.draw((w * w).sum(), "loss.dot")
     """
     suffix = None if path is None else os.path.splitext(path)[1].lower()
     if suffix is not None and suffix not in (*PICTURES, ".dot"):
@@ -144,7 +148,7 @@ def _groups(graph: Graph, plan: Any, group: str | None, *, text: bool) -> list[G
 def _check_inches(width: float, height: float) -> None:
     """As `_check_size`, once it is known how the boxes lie."""
     if max(width, height) > INCHES:
-        raise ArgumentError(f"draw: the picture would have {width:.0f} x {height:.0f} inches, more than {INCHES}", *ADVICE)
+        raise ArgumentError(f"draw: the picture would be {width:.0f} x {height:.0f} inches, more than {INCHES}", *ADVICE)
 
 
 def _check_size(graph: Graph, groups: Sequence[Group]) -> None:

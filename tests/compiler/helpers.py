@@ -21,8 +21,6 @@ from staticgrad.ops.attributes import axis_of
 from staticgrad.types import TensorType
 from tests.helpers import assert_close
 
-RTOL = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-12}
-
 
 class Bench:
     """A graph with its feeds, variables and assignments, and values for them."""
@@ -104,18 +102,12 @@ class Bench:
             store = {cell: array.copy() for cell, array in self.store.items()}
             got = run(arrays, store)
             for i, (value, reference) in enumerate(zip(got, expected, strict=True)):
-                close(value, reference, rtol, f"{run.__name__}, fetch {i}")
+                assert_close(value, reference, rtol, what=f"{run.__name__}, fetch {i}")
             for cell, reference in after.items():
-                close(store[cell], reference, rtol, f"{run.__name__}, variable {cell}")
+                assert_close(store[cell], reference, rtol, what=f"{run.__name__}, variable {cell}")
             for array, before in zip(arrays, self.arrays, strict=True):
                 assert_close(array, before, what="a feed was changed")
         return plan
-
-
-def close(got: np.ndarray, expected: np.ndarray, rtol: float | None = None, what: str = "") -> None:
-    """Equal within `rtol` (that of the dtype when None); integers and booleans equal."""
-    tolerance = RTOL.get(expected.dtype, 0.0) if rtol is None or expected.dtype.kind != "f" else rtol
-    assert_close(got, expected, tolerance, what=what)
 
 
 class _Kernels(dict[str, kernel_cache.Kernel]):

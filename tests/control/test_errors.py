@@ -289,7 +289,8 @@ def slope(x, n):
 
 x = np.linspace(0, 1, 100_000)
 small = slope(x, np.int64(3)).numpy()
-before = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+with open("/proc/self/statm") as pages:
+    before = int(pages.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (before + 200_000_000, resource.RLIM_INFINITY))
 try:
     slope(x, np.int64(1000))

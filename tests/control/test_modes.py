@@ -7,6 +7,7 @@ import pytest
 
 import staticgrad as sg
 from tests.control.programs import CASES, agree, compiled, derived, drawn, in_session, tensors
+from tests.helpers import assert_close
 
 DTYPES = [pytest.param(np.float64, id="f64"), pytest.param(np.float32, id="f32")]
 
@@ -186,3 +187,26 @@ def test_training_step_in_a_scan():
         return sg.scan(step, w, (x, y))
 
     agree(sg.compile(train)(w, x, y), train(*map(sg.tensor, (w, x, y))), np.float64, "train")
+
+
+@pytest.mark.parametrize("order", [3, 4])
+def test_higher_gradients_through_a_loop_of_unknown_length(order):
+    """From the third on, a stack has several cotangents, which are added item by item."""
+
+    def program(x, gradient):
+        y, _ = sg.while_loop(lambda x, n: x < 50, lambda x, n: (x * sg.exp(0.3 * x) + sg.sin(x), n + 1), (x, np.int64(0)))
+        for _ in range(order):
+            y = gradient(y, x)
+        return y
+
+    def taped(x):
+        return program(x, lambda y, x: sg.grad(y, [x], create_graph=True)[0])
+
+    x = sg.tensor(1.3, dtype=sg.float64, requires_grad=True)
+    expected = taped(x).detach().numpy()
+    assert_close(sg.compile(taped)(x), expected, 1e-12)
+    with sg.Graph().as_default():
+        fed = sg.placeholder(sg.float64, ())
+        result = program(fed, lambda y, x: sg.gradients(y, [x])[0])
+        with sg.Session() as sess:
+            assert_close(sess.run(result, {fed: 1.3}), expected, 1e-12)

@@ -10,8 +10,10 @@ import pytest
 import staticgrad as sg
 from staticgrad import nn
 from staticgrad.errors import ArgumentError, ShapeError
+from tests.helpers import assert_close
 
 X = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
+X4 = (2, 3, 4, 5)
 
 LAYERS = [
     (nn.ReLU(), lambda x: np.maximum(x, 0)),
@@ -145,3 +147,20 @@ def test_layers_against_torch():
     assert list(ours.state_dict()) == list(theirs.state_dict())
     assert repr(ours) == repr(theirs)
     np.testing.assert_allclose(ours(sg.tensor(X)).detach().numpy(), theirs(torch.tensor(X)).detach().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("start", "end", "shape"), [(1, 2, (2, 12, 5)), (0, 1, (6, 4, 5)), (-3, -2, (2, 12, 5)), (2, 2, X4)])
+def test_flatten_between_axes(start, end, shape):
+    """Axes that are not joined may have unknown extents."""
+    x = np.arange(120.0).reshape(X4)
+    assert_close(nn.Flatten(start, end)(sg.tensor(x)), x.reshape(shape))
+    with sg.Graph().as_default(), sg.Session() as sess:
+        fed = sg.placeholder(sg.float64, (None, 3, 4, 5) if start else (2, 3, 4, None))
+        assert_close(sess.run(nn.Flatten(start, end)(fed), {fed: x}), x.reshape(shape))
+
+
+def test_flatten_refuses_what_it_cannot_join():
+    with pytest.raises(ArgumentError, match="start_dim cannot come after end_dim"):
+        nn.Flatten(2, 1)(sg.ones(2, 3, 4, 5))
+    with sg.Graph().as_default(), pytest.raises(ShapeError, match="an extent to join is unknown"):
+        nn.Flatten(1, 2)(sg.placeholder(sg.float32, (2, None, 4, 5)))

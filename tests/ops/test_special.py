@@ -13,7 +13,7 @@ from staticgrad.eager import Tensor
 from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from staticgrad.ir import Graph
 from staticgrad.operators import F
-from tests.helpers import placeholders
+from tests.helpers import assert_close, placeholders
 from tests.ops.modes import MODES, eager, slopes
 from tests.ops.test_cases import run_compiled, run_interpreter
 
@@ -68,23 +68,11 @@ BINARY: dict[str, Any] = {
 
 def agree(actual: np.ndarray, expected: np.ndarray, ulps: float, signs: bool, what: str) -> None:
     """Equal, NaN to NaN, or within `ulps`; zeros with their signs where asked. Denormals may be flushed."""
-    assert actual.dtype == expected.dtype, what
-    if ulps == 0:
-        np.testing.assert_array_equal(actual, expected, err_msg=what)
+    limits = np.finfo(expected.dtype) if expected.dtype.kind == "f" and ulps else None
+    if limits is None:
+        assert_close(actual, expected, what=what, signs=signs)
     else:
-        with np.errstate(invalid="ignore"):
-            np.testing.assert_allclose(
-                actual,
-                expected,
-                rtol=ulps * np.finfo(expected.dtype).eps,
-                atol=np.finfo(expected.dtype).tiny,
-                err_msg=what,
-            )
-    if signs and expected.dtype.kind == "f":
-        zero = expected == 0
-        np.testing.assert_array_equal(
-            np.signbit(actual[zero]), np.signbit(expected[zero]), err_msg=f"{what}: sign of zero"
-        )
+        assert_close(actual, expected, ulps * float(limits.eps), float(limits.tiny), what, signs)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -142,7 +142,7 @@ def test_against_torch(name, kwargs, expected):
          "CosineAnnealingLR: T_max is a number of epochs, above 0, got 0"),
         (lambda opt: lr_scheduler.CosineAnnealingLR(opt, 3, "a"),
          "CosineAnnealingLR: eta_min has to be a number, got 'a'"),
-        (lambda opt: lr_scheduler.LambdaLR(opt, 3), "LambdaLR: lr_lambda is a function of the epoch, got 3"),
+        (lambda opt: lr_scheduler.LambdaLR(opt, 3), "LambdaLR: lr_lambda has to be a function of the epoch, got 3"),
     ],
 )
 def test_settings_that_make_no_sense(make, text):

@@ -110,7 +110,7 @@ def test_make_callable():
     assert call(np.ones(3, np.float32), 2) == {"sum": 6, "v": [2]}
     assert call([1, 2], np.float32(1)) == {"sum": 3, "v": [3]}
     assert sess.make_callable(v)() == 3
-    with pytest.raises(FeedError, match="this callable takes 2 values, as its feed_list has; got 1"):
+    with pytest.raises(FeedError, match="this callable takes 2 values, one for each entry of its feed_list; got 1"):
         call(1)
     with pytest.raises(FeedError, match=r"Cannot feed value of shape \(1,\) for Tensor 't'"):
         call([1], [1])

@@ -26,6 +26,7 @@ from staticgrad.static import (
     trainable_variables,
     variables_initializer,
 )
+from tests.helpers import assert_close
 
 
 def started(*more):
@@ -42,7 +43,7 @@ def outside(action):
 
 
 def same(value, expected):
-    np.testing.assert_array_equal(value, np.asarray(expected, value.dtype), strict=False)
+    assert_close(value, np.asarray(expected, value.dtype))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ import numpy as np
 import staticgrad as sg
 from staticgrad.eager import generator
 from staticgrad.tracing import CompiledFunction
-from tests.helpers import assert_close
-
-RTOL = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-12}
+from tests.helpers import assert_same, values_of
 
 
 class Program(NamedTuple):
@@ -36,42 +34,17 @@ def of(model: Any) -> dict[str, Any]:
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
-def same(actual: Any, expected: Any, what: str) -> None:
-    """Equal structure, kinds, and values."""
-    if isinstance(expected, (sg.Tensor, np.ndarray)):
-        assert isinstance(actual, sg.Tensor) or type(actual) is type(expected), f"{what}: {type(actual)}"
-        a, b = values(actual), values(expected)
-        assert_close(a, b, RTOL.get(b.dtype, 0.0), what=what)
-    elif isinstance(expected, (list, tuple)):
-        assert type(actual) is type(expected), what
-        assert len(actual) == len(expected), what
-        for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
-            same(a, b, f"{what}[{i}]")
-    elif isinstance(expected, dict):
-        assert type(actual) is type(expected), what
-        assert list(actual) == list(expected), what
-        for key in expected:
-            same(actual[key], expected[key], f"{what}[{key!r}]")
-    else:
-        assert type(actual) is type(expected), what
-        assert actual == expected, what
-
-
-def values(tensor: Any) -> np.ndarray:
-    return tensor.detach().numpy() if isinstance(tensor, sg.Tensor) else tensor
-
-
 def state(program: Program) -> dict[str, Any]:
     """What a call may have changed, as arrays."""
     found: dict[str, Any] = {"generator": generator.state}
     for name, tensor in program.tensors.items():
-        found[name] = values(tensor).copy()
-        found[f"{name}.grad"] = None if tensor.grad is None else values(tensor.grad).copy()
+        found[name] = values_of(tensor).copy()
+        found[f"{name}.grad"] = None if tensor.grad is None else values_of(tensor.grad).copy()
     for i, optimizer in enumerate(program.optimizers):
         saved = optimizer.state_dict()
         for number, slots in saved["state"].items():
             for name, slot in slots.items():
-                found[f"optimizer {i}, slot {name} of {number}"] = values(slot).copy()
+                found[f"optimizer {i}, slot {name} of {number}"] = values_of(slot).copy()
     return found
 
 
@@ -101,14 +74,14 @@ def agree(
         runs.append(history)
     for i, (eager, traced) in enumerate(zip(*runs, strict=True)):
         for expected, actual, what in zip(eager, traced, ("result", "arguments", "state"), strict=True):
-            same(actual, expected, f"call {i}, {what}")
+            assert_same(actual, expected, f"call {i}, {what}")
     return step  # type: ignore[return-value]
 
 
 def snapshot(x: Any) -> Any:
     """A copy that later calls can't change."""
     if isinstance(x, sg.Tensor):
-        return sg.Tensor(values(x).copy())
+        return sg.Tensor(values_of(x).copy())
     if isinstance(x, np.ndarray):
         return x.copy()
     if isinstance(x, tuple) and hasattr(x, "_fields"):

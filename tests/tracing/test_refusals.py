@@ -17,7 +17,8 @@ from staticgrad.eager.grad_mode import modes
 from staticgrad.errors import StaticgradError
 from staticgrad.operators import frontends
 from staticgrad.operators import state as dispatch_state
-from tests.tracing.helpers import Program, batch, labels, of, same, state
+from tests.helpers import assert_same
+from tests.tracing.helpers import Program, batch, labels, of, state
 
 X, Y = batch(4, 5), labels(4, 3)
 
@@ -376,7 +377,7 @@ def test_refusals(inside, text, advice, first, monkeypatch):
     message = str(caught.value)
     assert f"test_refusals.py:{line_of(inside)}   " in message
     assert advice in message
-    same(state(program), before, "state")
+    assert_same(state(program), before, "state")
     untouched()
     assert step.recompiles == ([] if first else ["first call"])
     twin = training()
@@ -384,7 +385,7 @@ def test_refusals(inside, text, advice, first, monkeypatch):
         expected = twin.step(X, Y)
     generator.state = before["generator"]
     assert step(X, Y).item() == pytest.approx(expected.item(), rel=1e-5)
-    same(state(program), state(twin), "state")
+    assert_same(state(program), state(twin), "state")
 
 
 def line_of(function):
@@ -462,7 +463,7 @@ def test_errors_leave_everything_as_it_was(compute, args, error, text, first):
         step(*args)
     if isinstance(caught.value, sg.StaticgradError):
         assert "test_refusals.py:" in str(caught.value)
-    same(state(program), before, "state")
+    assert_same(state(program), before, "state")
     untouched()
     now["compute"] = lambda x, y: F.cross_entropy(net(x), y)
     step(X, Y)
@@ -484,12 +485,12 @@ def test_a_label_out_of_range_is_found_by_the_run():
         assert "test_refusals.py:" in str(caught.value)
         if wrap is sg.compile:
             assert "Target 3 is out of bounds." in str(caught.value)
-            same(state(program), before, "state")
+            assert_same(state(program), before, "state")
         else:
             generator.state = before["generator"]
         step(X, Y)
         programs.append(program)
-    same(state(programs[1]), state(programs[0]), "state")
+    assert_same(state(programs[1]), state(programs[0]), "state")
 
 
 def test_values_that_leave_the_trace():

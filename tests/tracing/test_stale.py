@@ -29,6 +29,7 @@ import pytest
 import staticgrad as sg
 from staticgrad import functional as F
 from staticgrad import nn, optim
+from tests.helpers import assert_same
 
 X = np.arange(1, 4, dtype=np.float32)
 SCALE = 2.0
@@ -874,19 +875,6 @@ def deleted():
     return step, setter(p, "tmp", 3), lambda: hasattr(p, "tmp")
 
 
-def same(actual: Any, expected: Any, what: str) -> None:
-    np.testing.assert_equal(type(actual), type(expected), what)
-    if isinstance(expected, np.ndarray):
-        np.testing.assert_allclose(actual, expected, rtol=2e-6, err_msg=what)
-        np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected), what)
-    elif isinstance(expected, (list, tuple)):
-        assert len(actual) == len(expected), what
-        for a, b in zip(actual, expected, strict=True):
-            same(a, b, what)
-    else:
-        assert repr(actual) == repr(expected), what
-
-
 def history_of(make: Any, wrap: Any) -> tuple[list[Any], Any]:
     step, changes, *more = make()
     run = wrap(step)
@@ -904,7 +892,7 @@ def test_state_and_change(make):
     expected, _ = history_of(make, lambda f: f)
     actual, run = history_of(make, sg.compile)
     for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
-        same(a, b, f"call {i}, {run.recompiles}")
+        assert_same(a, b, f"call {i}, {run.recompiles}", rtol=2e-6, signs=True)
 
 
 # arguments --------------------------------------------------------------------------------------------------------------
@@ -958,7 +946,7 @@ ARGUMENTS = {
 def test_arguments(fn, values, traces):
     step = sg.compile(fn)
     for value in values * 2:
-        same(step(X, value).numpy(), fn(sg.tensor(X), value).numpy(), repr(value))
+        assert_same(step(X, value).numpy(), fn(sg.tensor(X), value).numpy(), repr(value), rtol=2e-6, signs=True)
     assert len(step.recompiles) == traces
 
 

@@ -46,6 +46,13 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
 
     The operands are tensors of the new graph: any of this library's functions can be applied to them. The tensor that the rule
     returns stands for the node; None keeps it. Raises CompileError for a result of another shape or dtype.
+
+    Examples:
+        >>> def without_neg(graph):
+        ...     return sg.rewrite(graph, lambda node, *operands: operands[0] if node.op.name == "neg" else None)
+        >>> f = sg.compile(lambda x: -x, passes=[without_neg])
+        >>> f(np.ones(2, "float32"))
+        tensor([1., 1.])
     """
 
     def place(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -27,6 +27,10 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
     what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError and
     DTypeError when the branches disagree.
+
+    Examples:
+        >>> sg.cond(sg.tensor(True), lambda x: x + 1, lambda x: x - 1, sg.tensor(1.0))
+        tensor(2.)
     """
     check_callable("true_fn", true_fn)
     check_callable("false_fn", false_fn)

@@ -39,6 +39,11 @@ def scan(
     sees those of its iteration. In a graph it is one node, whose time to compile does not depend on the number of
     iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and ArgumentError for a body that changes what it
     carries, and for xs of different lengths.
+
+    Examples:
+        >>> total, sums = sg.scan(lambda carry, x: (carry + x, carry + x), sg.tensor(0.0), sg.tensor([1.0, 2.0, 3.0]))
+        >>> total, sums
+        (tensor(6.), tensor([1., 3., 6.]))
     """
     check_callable("scan: fn", fn)
     (carry, spec), (items, item_spec) = flatten(init), flatten(xs)

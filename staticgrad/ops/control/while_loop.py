@@ -46,6 +46,13 @@ def while_loop(
 
     In a graph it is one node, and differentiable to any order: its gradient keeps residuals on a stack that grows
     with the number of iterations. Eagerly, a Python loop.
+
+    Examples:
+        >>> @sg.compile
+        ... def halve(x):
+        ...     return sg.while_loop(lambda x, n: x > 1, lambda x, n: (x / 2, n + 1), (x, sg.tensor(0)))
+        >>> halve(sg.tensor(40.0))
+        (tensor(0.625), tensor(6))
     """
     check_callable("while_loop: cond", cond)
     check_callable("while_loop: body", body)

@@ -1,4 +1,4 @@
-"""The text of generated kernels. `UPDATE_GOLDEN=1 pytest tests/compiler/test_kernel_writer.py` writes the golden files anew."""
+"""The text of generated kernels. `UPDATE_GOLDEN=1 pytest -n 0 PATH_OF_THIS_FILE` writes the golden files anew."""
 
 from __future__ import annotations
 

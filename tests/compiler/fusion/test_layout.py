@@ -12,7 +12,8 @@ from numpy.lib.stride_tricks import as_strided
 from staticgrad.compiler.fusion.layout import ZERO, Layouts, block_start, broadcast_strides, count, merged, real, row_terms
 from staticgrad.ir import Layout
 from staticgrad.operators import F
-from tests.compiler.helpers import Bench, close
+from tests.compiler.helpers import Bench
+from tests.helpers import assert_close
 
 SEEDS = range(60)
 
@@ -109,7 +110,7 @@ def test_no_extent_passes_for_an_empty_one():
     x, y = b.feed(1_000_003), b.feed(2, 1_000_003)
     fetches = [F.exp(x), F.sum(y, axis=0), F.sum(y, axis=1)]
     for value, expected in zip(b.plan(*fetches).run(b.arrays, {}), b.expected(*fetches)[0], strict=True):
-        close(value, expected, 1e-4)
+        assert_close(value, expected, 1e-4)
 
 
 def test_listings_tell_of_empty_extents():

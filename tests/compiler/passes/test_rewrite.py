@@ -18,7 +18,8 @@ from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.leaves import constant, constant_of
 from staticgrad.ops.rewrites.algebra import ALGEBRA, STABILISING
-from tests.compiler.helpers import Bench, close
+from tests.compiler.helpers import Bench
+from tests.helpers import assert_close
 
 _ONE = np.ones((1, 1), np.float32)
 SPECIAL = np.array([[0.5, -1.25, np.nan], [np.inf, -np.inf, 3.0]], np.float32)
@@ -198,7 +199,7 @@ def check(row: Row, laws: tuple, rtol: float = 0.0) -> None:
     assert row.law in fired if row.law else not fired, log
     assert row.after is None or tuple(n.op.name for n in graph.nodes if not n.op.leaf) == row.after, graph
     leaves = {n: row.value for n in graph.nodes if n.op.leaf == "placeholder"}
-    close(interpret(graph, [result], leaves)[result], b.expected(Symbol(b.graph, written))[0][0], rtol)
+    assert_close(interpret(graph, [result], leaves)[result], b.expected(Symbol(b.graph, written))[0][0], rtol)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -262,7 +263,7 @@ def test_stabilised_values_survive_where_the_plain_formula_does_not(write, value
     y = write(b.feed(value=np.array(value, np.float32)))
     plain = b.expected(y)[0][0]
     (stable,) = b.plan(y).run(b.arrays, {})
-    close(stable, np.asarray(expected, np.float32), 1e-6)
+    assert_close(stable, np.asarray(expected, np.float32), 1e-6)
     assert not np.allclose(plain, stable, rtol=1e-6, atol=0.0)
 
 

@@ -20,7 +20,8 @@ from staticgrad.compiler.runtime import loader
 from staticgrad.eager import generator
 from staticgrad.errors import ArgumentError, IndexRangeError
 from staticgrad.tracing.traced import Traced
-from tests.tracing.helpers import Program, batch, labels, of, same, snapshot, state
+from tests.helpers import assert_same
+from tests.tracing.helpers import Program, batch, labels, of, snapshot, state
 from tests.tracing.test_threads import together
 
 N, ROWS = 7, 6
@@ -173,7 +174,7 @@ def test_as_calls_one_by_one(name: str, form: str):
     for (expected, before), (results, after) in zip(*runs, strict=True):
         assert len(results) == len(expected)
         for i, (a, b) in enumerate(zip(results, expected, strict=True)):
-            same(a, b, f"step {i}")
+            assert_same(a, b, f"step {i}")
         assert list(before) == list(after)
         for what, value in before.items():
             if isinstance(value, np.ndarray):
@@ -217,8 +218,8 @@ def test_results_are_apart():
     expected = [snapshot(pair) for pair in kept]
     step.loop(list(XS + 1))
     kept[0][0].add_(1)
-    same(kept[1:], expected[1:], "results")
-    same([tuple(one) for one in zip(*stacked, strict=True)], expected, "stacked")
+    assert_same(kept[1:], expected[1:], "results")
+    assert_same([tuple(one) for one in zip(*stacked, strict=True)], expected, "stacked")
 
 
 @pytest.mark.parametrize("host", [False, True])
@@ -271,7 +272,7 @@ def test_arguments_that_are_memory_of_the_state():
     compiled = sg.compile(step)
     whole = np.zeros((N, ROWS, 5), np.float32)
     w.data = whole[2]
-    same(compiled.loop([whole[2]] * 3), [sg.tensor(30.0), sg.tensor(90.0), sg.tensor(210.0)], "results")
+    assert_same(compiled.loop([whole[2]] * 3), [sg.tensor(30.0), sg.tensor(90.0), sg.tensor(210.0)], "results")
 
 
 # ends ---------------------------------------------------------------------------------------------------------------
@@ -419,7 +420,7 @@ def test_python_runs_between_native_calls(monkeypatch: pytest.MonkeyPatch, nativ
 def test_while_another_function_is_traced():
     inner = sg.compile(lambda x: x * 2)
     outer = sg.compile(lambda x, y: inner.loop([x, y]))
-    same(outer(XS[0], XS[1]), [sg.tensor(XS[0] * 2), sg.tensor(XS[1] * 2)], "results")
+    assert_same(outer(XS[0], XS[1]), [sg.tensor(XS[0] * 2), sg.tensor(XS[1] * 2)], "results")
 
 
 @pytest.mark.parametrize("form", ["stacked", "a list", "a generator"])
@@ -440,9 +441,9 @@ def test_inside_another_compiled_function(name: str, form: str):
 
         runs.append(((sg.compile(several) if inside else several)(xs, YS), state(program)))
     (expected, before), (found, after) = runs
-    same(found, expected, "results")
+    assert_same(found, expected, "results")
     for what, value in before.items():
-        same(after[what], value, what)
+        assert_same(after[what], value, what)
 
 
 @pytest.mark.parametrize("form", [np.array, sg.tensor])
@@ -450,9 +451,9 @@ def test_stacks_from_outside_inside_another_compiled_function(form: Any):
     stack = form(XS)
     inner = sg.compile(lambda x: x.sum())
     outer = sg.compile(lambda: inner.loop(stack))
-    same(outer(), sg.tensor(XS.sum((1, 2))), "results")
+    assert_same(outer(), sg.tensor(XS.sum((1, 2))), "results")
     stack[0] = 1.0
-    same(outer(), sg.tensor(np.concatenate([[np.float32(ROWS * 5)], XS.sum((1, 2))[1:]])), "results of the next call")
+    assert_same(outer(), sg.tensor(np.concatenate([[np.float32(ROWS * 5)], XS.sum((1, 2))[1:]])), "results of the next call")
 
 
 def test_arrays_are_tensors_in_a_call_from_another_compiled_function():
@@ -467,14 +468,14 @@ def test_arrays_are_tensors_in_a_call_from_another_compiled_function():
     outer = sg.compile(lambda: inner(data, (np.float64([1.0, 2.0]), 3)))
     for factor in (1, 2):
         data[:] = XS[0] * factor
-        same(outer(), inner(data, (np.float64([1.0, 2.0]), 3)), "a call inside")
+        assert_same(outer(), inner(data, (np.float64([1.0, 2.0]), 3)), "a call inside")
     assert all(issubclass(kind, Traced) for kinds in seen for kind in kinds)
 
 
 def test_under_anomaly_detection(native: list[int]):
     step = sg.compile(lambda x: x * 2)
     with sg.autograd.detect_anomaly():
-        same(step.loop(XS), sg.tensor(XS * 2), "results")
+        assert_same(step.loop(XS), sg.tensor(XS * 2), "results")
     assert native == []
 
 
@@ -543,3 +544,18 @@ def test_the_generator_of_a_loop_that_another_thread_interferes_with():
     before = generator.state
     plan.alone(steps.run)
     assert generator.state == (before[0], before[1] + 3)
+
+
+@pytest.mark.parametrize("stack", [np.arange(4.0, dtype=np.float32), np.arange(4), sg.tensor([0.0, 1.0, 2.0, 3.0])])
+def test_a_stack_of_numbers_is_not_taken_for_one_constant(stack):
+    """An element of a one-dimensional ndarray is a NumPy scalar, whose value would be part of the trace."""
+    total = sg.tensor(0.0)
+
+    @sg.compile
+    def add(x):
+        total.add_(x)
+        return total * 1
+
+    assert add.loop(stack).tolist() == [0.0, 1.0, 3.0, 6.0]
+    assert total.item() == 6.0
+    assert add.recompiles == ["first call"]

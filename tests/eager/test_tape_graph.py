@@ -88,12 +88,12 @@ def test_what_a_tape_shares_a_graph_shares():
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda x: _freed(x), sg.GraphError, "the graph behind this tensor was freed by backward()"),
+        (lambda x: _freed(x), sg.GraphError, "the tape of this tensor was freed by backward()"),
         (lambda x: 1.0, sg.GraphError, "graph_of needs tensors, got float"),
         (
             lambda x: _overwritten(x),
             sg.GraphError,
-            "a tensor of shape (3,) that MulBackward0 read was changed in place since",
+            "a tensor of shape (3,) that MulBackward0 read has been changed in place since",
         ),
     ],
     ids=["freed", "number", "changed"],

@@ -1,0 +1,134 @@
+"""The pages of the API reference, computed from the package's exports: no name is typed by hand."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from functools import cache
+from typing import Any, NamedTuple
+
+import staticgrad as sg
+
+ROOMS = {
+    "tensors": ("Tensors", ("eager", "types")),
+    "functions": ("Functions of tensors", ("functions", "ops", "operators")),
+    "graphs": ("Graphs and sessions", ("static",)),
+    "compile": ("Compile", ("tracing", "compiler")),
+    "inspect": ("Inspect and exchange", ("ir", "interchange", "viz")),
+    "errors": ("Errors", ("errors",)),
+}
+"""Page -> its title, and the rooms of the package whose exports in `sg.__all__` it lists."""
+
+UNLISTED = ("staticgrad.safetensors",)
+"""Public modules that no other module exports."""
+
+RETURNED = {
+    "compile": ("staticgrad.tracing.function.CompiledFunction", "staticgrad.compiler.execute.plan.Plan"),
+    "inspect": ("staticgrad.viz.report.Comparison",),
+}
+"""Classes that have no public name, because users get their instances from public functions."""
+
+
+PRESUMED = """Examples presume these imports:
+
+```python
+import numpy as np
+import staticgrad as sg
+from staticgrad import functional as F, nn, optim
+```
+"""
+
+
+class Page(NamedTuple):
+    name: str
+    title: str
+    about: str
+    paths: tuple[str, ...]
+    """Dotted paths of what it documents."""
+
+    @property
+    def file(self) -> str:
+        return f"reference/{self.name}.md"
+
+    @property
+    def markdown(self) -> str:
+        return "\n\n".join([f"# {self.title}", self.about, PRESUMED, *map(directive, self.paths)]) + "\n"
+
+
+def directive(path: str) -> str:
+    """The line that mkdocstrings replaces; a class has the members of its bases too where these have no page entry."""
+    module, _, name = path.rpartition(".")
+    value = getattr(importlib.import_module(module), name)
+    bases = inspect.getmro(value)[1:] if inspect.isclass(value) else ()
+    inherits = inspect.isclass(value) and not any(_is_public(base) for base in bases)
+    return f"::: {path}" + ("\n    options:\n      inherited_members: true" if inherits else "")
+
+
+def _is_public(cls: type) -> bool:
+    homes = [sg, *map(importlib.import_module, modules())]
+    return any(getattr(home, cls.__name__, None) is cls and cls.__name__ in exports(home) for home in homes)
+
+
+def exports(module: Any) -> list[str]:
+    """The public names of a module, without its submodules: `__all__`, or where there is none what it defines."""
+    if hasattr(module, "__all__"):
+        names = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
+        return [name for name in names if not name.startswith("__")]
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__ == module.__name__
+    ]
+
+
+@cache
+def modules() -> tuple[str, ...]:
+    """The public modules: those that the package exports, those that these export, and so on."""
+    found: dict[str, None] = {}
+
+    def visit(module: Any) -> None:
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if inspect.ismodule(value) and value.__name__.startswith("staticgrad.") and value.__name__ not in found:
+                found[value.__name__] = None
+                visit(value)
+
+    visit(sg)
+    return (*found, *UNLISTED)
+
+
+def room_of(name: str) -> str:
+    """The room of the package that a public name comes from."""
+    if name in sg._LAZY:
+        return sg._LAZY[name].split(".")[1]
+    value = getattr(sg, name)
+    if name in importlib.import_module("staticgrad.functions").__all__:
+        return "functions"
+    module = getattr(value, "__module__", None) or "staticgrad.types"  # dtypes are objects of NumPy
+    return "eager" if module == "staticgrad" else module.split(".")[1] if module.startswith("staticgrad.") else "types"
+
+
+def pages() -> list[Page]:
+    """All pages of the reference, in the order of the site's menu."""
+    names = exports(sg)
+    by_room = [
+        Page(
+            page,
+            title,
+            "",
+            (
+                *(f"staticgrad.{name}" for name in sorted(names, key=str.lower) if room_of(name) in rooms),
+                *RETURNED.get(page, ()),
+            ),
+        )
+        for page, (title, rooms) in ROOMS.items()
+    ]
+    by_module = []
+    for path in modules():
+        module, name = importlib.import_module(path), path.removeprefix("staticgrad.")
+        paths = tuple(f"{path}.{export}" for export in exports(module))
+        if paths:
+            by_module.append(Page(name.replace(".", "-"), f"sg.{name}", inspect.getdoc(module) or "", paths))
+    return by_room + by_module

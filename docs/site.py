@@ -1,0 +1,100 @@
+"""The site: MkDocs hooks that add generated pages, and a Griffe extension that documents functions made at run time."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from pathlib import Path
+from typing import Any
+
+import griffe
+from mkdocs.structure.files import File
+
+import staticgrad as sg
+
+ROOT = Path(__file__).resolve().parent.parent
+COPIES = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+"""Page -> the file of the checkout that it shows."""
+
+MENU = [
+    {"staticgrad": "index.md"},
+    {"Tour of the compiler": "tour.md"},
+    {"Architecture": "architecture.md"},
+    {"Glossary": "glossary.md"},
+    {"Numerics": "numerics.md"},
+    {"Measured": [{"Performance": "performance.md"}, {"A step, microsecond by microsecond": "digits.md"}]},
+    {"Development": [{"Contributing": "contributing.md"}, {"Changelog": "changelog.md"}]},
+]
+
+
+def _reference() -> Any:
+    """`reference.py` beside this file; a folder of documents is no package."""
+    spec = importlib.util.spec_from_file_location("reference", Path(__file__).with_name("reference.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def on_config(config: Any) -> Any:
+    pages = [{page.title: page.file} for page in _reference().pages()]
+    config["nav"] = [*MENU[:5], {"API reference": pages}, *MENU[5:]]
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    for page in _reference().pages():
+        files.append(File.generated(config, page.file, content=page.markdown))
+    for name, source in COPIES.items():
+        files.append(File.generated(config, name, content=(ROOT / source).read_text(encoding="utf-8")))
+    return files
+
+
+# functions made at run time ---------------------------------------------------------------------------------------------
+
+
+class RunTime(griffe.Extension):
+    """Functions and methods that op records make have a signature and a docstring only once the package is imported."""
+
+    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+        for path in ("staticgrad.functions", *_reference().modules()):
+            module, source = importlib.import_module(path), pkg[path.partition(".")[2]]
+            for name in _reference().exports(module):
+                member, value = source.members.get(name), getattr(module, name)
+                if callable(value) and (member is None or (not member.is_alias and member.is_attribute)):
+                    source.set_member(name, _function(name, value))
+        for name in _reference().exports(sg):  # a name that a module has too
+            value, member = getattr(sg, name), pkg.members[name]
+            if member.is_alias and member.final_target.is_module:
+                pkg.set_member(name, griffe.Alias(name, f"{value.__module__}.{value.__qualname__}", parent=pkg))
+        tensor = pkg["eager.tensor.Tensor"]  # sg.Tensor is made of it, with a metaclass of its own
+        pkg.set_member("Tensor", griffe.Alias("Tensor", tensor.path, parent=pkg))
+        known = {name for base in inspect.getmro(sg.Tensor) for name in _written(pkg, base)}
+        for name, value in inspect.getmembers(sg.Tensor, callable):
+            if not name.startswith("_") and name not in known:
+                tensor.set_member(name, _function(name, value))
+
+
+def _written(pkg: griffe.Module, base: type) -> set[str]:
+    """The members of a class that its source has."""
+    if not base.__module__.startswith("staticgrad."):
+        return set()
+    path = f"{base.__module__.partition('.')[2]}.{base.__qualname__}"
+    return set(pkg[path].members)
+
+
+def _function(name: str, value: Any) -> griffe.Function:
+    parameters = [
+        griffe.Parameter(
+            p.name,
+            annotation=None,
+            kind=griffe.ParameterKind[p.kind.name.lower()],
+            default=None if p.default is p.empty else repr(p.default),
+        )
+        for p in inspect.signature(value).parameters.values()
+    ]
+    made = griffe.Function(name, parameters=griffe.Parameters(*parameters))
+    made.docstring = griffe.Docstring(inspect.getdoc(value) or "", parent=made)
+    return made

@@ -1,0 +1,59 @@
+"""The documentation is complete, and its site builds without a warning."""
+
+from __future__ import annotations
+
+import collections
+import importlib.util
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import staticgrad as sg
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+reference = load(ROOT / "docs" / "reference.py")
+PATHS = [path for page in reference.pages() for path in page.paths]
+
+
+def test_every_export_is_on_one_page():
+    listed = collections.Counter(path for path in PATHS if path.count(".") == 1)
+    assert listed == dict.fromkeys((f"staticgrad.{name}" for name in reference.exports(sg)), 1)
+
+
+def test_every_page_has_entries():
+    assert [page.name for page in reference.pages() if not page.paths] == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_is_public_has_a_docstring(path):
+    module, _, name = path.rpartition(".")
+    value = getattr(importlib.import_module(module), name)
+    if inspect.isclass(value) or callable(value):
+        assert (inspect.getdoc(value) or "").strip()
+
+
+def test_the_site_builds(tmp_path):
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("mkdocstrings_handlers.python")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=280,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "reference" / "functions" / "index.html").exists()
