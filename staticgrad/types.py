@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,13 @@ from .errors import ArgumentError, DTypeError, ShapeError
 
 Shape = tuple[Any, ...]
 """Extents: integers >= 0, or None for one that is known only at run time."""
+
+DTypeLike: TypeAlias = "np.dtype[Any] | type | str"
+"""What `as_dtype` takes: `sg.float32`, `np.float32`, `float`, "float32"."""
+Axis: TypeAlias = "int | Sequence[int] | None"
+"""One axis, several, or all."""
+ShapeLike: TypeAlias = "int | Sequence[int]"
+"""One extent, or several."""
 
 bool_ = np.dtype(np.bool_)
 uint8 = np.dtype(np.uint8)

@@ -1,0 +1,1133 @@
+"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from ..eager.tape import AccumulateGrad, Handle, Record
+from ..ir import Graph, Node
+from ..types import Axis, DTypeLike, ShapeLike
+from .annotations import Array, Index, TensorLike
+from .sizes import Size
+from .symbols import GradFn
+
+class Tensor:
+    """A tensor of any mode: eager, traced by `@sg.compile`, or of a graph."""
+
+    def __init__(self, data: Any, requires_grad: builtins.bool = False) -> None: ...
+
+    def __getitem__(self, index: Index) -> Tensor: ...
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """self[key] = value, with gradients to both."""
+
+    def __len__(self) -> builtins.int: ...
+
+    def __iter__(self) -> Iterator[Tensor]: ...
+
+    def __contains__(self, value: Any) -> builtins.bool: ...
+
+    def __bool__(self) -> builtins.bool: ...
+
+    def __int__(self) -> builtins.int: ...
+
+    def __float__(self) -> builtins.float: ...
+
+    def __index__(self) -> builtins.int: ...
+
+    def __format__(self, spec: str) -> str: ...
+
+    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor: ...
+
+    def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray:
+        """For NumPy. Raises GradientError when the tensor requires grad, as the tape would be lost silently."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """For other libraries, which share the memory. Raises GradientError when the tensor requires grad."""
+
+    def __dlpack_device__(self) -> Any: ...
+
+    def __add__(self, other: TensorLike) -> Tensor: ...
+
+    def __radd__(self, other: TensorLike) -> Tensor: ...
+
+    def __sub__(self, other: TensorLike) -> Tensor: ...
+
+    def __rsub__(self, other: TensorLike) -> Tensor: ...
+
+    def __mul__(self, other: TensorLike) -> Tensor: ...
+
+    def __rmul__(self, other: TensorLike) -> Tensor: ...
+
+    def __truediv__(self, other: TensorLike) -> Tensor: ...
+
+    def __rtruediv__(self, other: TensorLike) -> Tensor: ...
+
+    def __floordiv__(self, other: TensorLike) -> Tensor: ...
+
+    def __rfloordiv__(self, other: TensorLike) -> Tensor: ...
+
+    def __mod__(self, other: TensorLike) -> Tensor: ...
+
+    def __rmod__(self, other: TensorLike) -> Tensor: ...
+
+    def __pow__(self, other: TensorLike) -> Tensor: ...
+
+    def __rpow__(self, other: TensorLike) -> Tensor: ...
+
+    def __matmul__(self, other: TensorLike) -> Tensor: ...
+
+    def __rmatmul__(self, other: TensorLike) -> Tensor: ...
+
+    def __and__(self, other: TensorLike) -> Tensor: ...
+
+    def __rand__(self, other: TensorLike) -> Tensor: ...
+
+    def __or__(self, other: TensorLike) -> Tensor: ...
+
+    def __ror__(self, other: TensorLike) -> Tensor: ...
+
+    def __xor__(self, other: TensorLike) -> Tensor: ...
+
+    def __rxor__(self, other: TensorLike) -> Tensor: ...
+
+    def __neg__(self) -> Tensor: ...
+
+    def __pos__(self) -> Tensor: ...
+
+    def __abs__(self) -> Tensor: ...
+
+    def __invert__(self) -> Tensor: ...
+
+    def __lt__(self, other: TensorLike) -> Tensor: ...
+
+    def __le__(self, other: TensorLike) -> Tensor: ...
+
+    def __gt__(self, other: TensorLike) -> Tensor: ...
+
+    def __ge__(self, other: TensorLike) -> Tensor: ...
+
+    def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+
+    def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+
+    def __hash__(self) -> builtins.int: ...
+
+    @property
+    def T(self) -> Tensor:
+        """Axes reversed."""
+
+    def abs(self) -> Any:
+        """|x|; its derivative at 0 is 0."""
+
+    def abs_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`abs` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def absolute(self) -> Any:
+        """|x|; its derivative at 0 is 0."""
+
+    def add(self, y: Any) -> Any:
+        """x + y, broadcast. Booleans: logical or."""
+
+    def add_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`add` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def all(
+        self,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+
+    def any(
+        self,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+
+    def argmax(
+        self,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
+
+    def argmin(
+        self,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
+
+    def astype(self, dtype: Any) -> Any:
+        """x in another dtype (float to integer truncates). The gradient is cast back."""
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: builtins.bool | None = None,
+        create_graph: builtins.bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add d(sum(gradient * self)) / d(leaf) to `leaf.grad` for all leaves (or for `inputs` only).
+
+        gradient: self's shape; may be left out for one element. retain_graph: keep saved values for another backward
+        (default: create_graph). create_graph: record the backward pass, so that gradients can be differentiated. Raises
+        GradientError, and leaves every `grad` as it was when it does.
+        """
+
+    def bmm(self, y: Any) -> Any:
+        """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
+
+        Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+        """
+
+    def bool(self) -> Any: ...
+
+    def broadcast_to(self, *shape: Any) -> Any:
+        """x repeated to `shape` by NumPy's broadcasting, without copying."""
+
+    def ceil(self) -> Any:
+        """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
+
+    def ceil_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`ceil` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def clamp(self, min: Any = None, max: Any = None) -> Any:
+        """PyTorch's name of `clip`."""
+
+    def clamp_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`clamp` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
+
+        The bounds are promoted with x. Raises ArgumentError when both are None.
+        """
+
+    def clip_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`clip` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def clone(self) -> Any:
+        """A copy in memory of its own, row-major; gradients flow through."""
+
+    def contiguous(self) -> Any:
+        """This tensor when its elements lie in row-major order, else a copy in that order."""
+
+    def copy_(self, value: Any) -> Tensor:
+        """Take over the values of `value` (broadcast, cast to this dtype)."""
+
+    def cos(self) -> Any:
+        """Cosine."""
+
+    def cpu(self) -> Any:
+        """This tensor: all tensors are in the CPU's memory."""
+
+    def cumsum(self, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Any:
+        """Running sums along `axis` (of the flattened array for None)."""
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without the tape."""
+    @data.setter
+    def data(self, value: Any) -> None: ...
+
+    def detach(self) -> Tensor:
+        """The same memory without the tape."""
+
+    def detach_(self) -> Tensor:
+        """Cut this tensor from its tape: it becomes a leaf that doesn't require grad."""
+
+    def dim(self) -> builtins.int: ...
+
+    def div(self, y: Any) -> Any:
+        """x / y, broadcast; integers give the default float."""
+
+    def div_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`div` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def divide(self, y: Any) -> Any:
+        """x / y, broadcast; integers give the default float."""
+
+    def dot(self, y: Any) -> Any:
+        """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
+
+    def double(self) -> Any: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    def element_size(self) -> builtins.int:
+        """Bytes of an element."""
+
+    def eq(self, y: Any) -> Any:
+        """x == y elementwise, bool."""
+
+    def erf(self) -> Any:
+        """The error function."""
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Its value in `session`, the default one when left out; see `Session.run`."""
+
+    def exp(self) -> Any:
+        """e**x."""
+
+    def exp_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`exp` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def expand(self, *shape: Any) -> Any:
+        """PyTorch's `broadcast_to`: -1 keeps an extent."""
+
+    def expand_dims(self, axis: Any) -> Any:
+        """x with new axes of extent 1 at the places `axis` of the result."""
+
+    def expm1(self) -> Any:
+        """exp(x) - 1, accurate for small x."""
+
+    def fill_(self, value: Any) -> Tensor:
+        """Set every element to a number."""
+
+    def flatten(self, start: builtins.int = 0) -> Any:
+        """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
+
+    def flip(self, axis: builtins.int) -> Any:
+        """x in reverse order along `axis`."""
+
+    def float(self) -> Any: ...
+
+    def floor(self) -> Any:
+        """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
+
+    def floor_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`floor` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def floor_divide_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`floor_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def ge(self, y: Any) -> Any:
+        """x >= y elementwise, bool."""
+
+    @property
+    def grad(self) -> Any:
+        """The accumulated gradient, a Tensor of the same shape, or None."""
+    @grad.setter
+    def grad(self, value: Any) -> None: ...
+
+    @property
+    def grad_fn(self) -> Record | None: ...
+
+    graph: Graph
+
+    def gt(self, y: Any) -> Any:
+        """x > y elementwise, bool."""
+
+    def int(self) -> Any: ...
+
+    def is_contiguous(self) -> builtins.bool: ...
+
+    def is_floating_point(self) -> builtins.bool: ...
+
+    @property
+    def is_leaf(self) -> builtins.bool:
+        """Made by the user, or by an operation that was not recorded."""
+
+    @property
+    def is_view(self) -> builtins.bool:
+        """Shares memory with another tensor of the same tape (what PyTorch calls `_is_view`)."""
+
+    def isfinite(self) -> Any:
+        """Where x is neither NaN nor infinite, bool."""
+
+    def isnan(self) -> Any:
+        """Where x is NaN, bool."""
+
+    def item(self) -> Any:
+        """The Python number of a tensor with one element. Raises ShapeError for any other size."""
+
+    def le(self, y: Any) -> Any:
+        """x <= y elementwise, bool."""
+
+    def log(self) -> Any:
+        """Natural logarithm."""
+
+    def log1p(self) -> Any:
+        """log(1 + x), accurate for small x."""
+
+    def log_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`log` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def log_softmax(self, axis: Any = -1, *, dim: Any = -1) -> Any:
+        """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+
+    def logical_and(self, y: Any) -> Any:
+        """numpy.logical_and, bool."""
+
+    def logical_not(self) -> Any:
+        """not x, bool."""
+
+    def logical_or(self, y: Any) -> Any:
+        """numpy.logical_or, bool."""
+
+    def logsumexp(
+        self,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """log(sum(exp(x))) without overflow. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    def long(self) -> Any: ...
+
+    def lt(self, y: Any) -> Any:
+        """x < y elementwise, bool."""
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two axes swapped."""
+
+    def masked_fill(self, mask: Any, value: Any) -> Any:
+        """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+
+    def masked_fill_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`masked_fill` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def matmul(self, y: Any) -> Any:
+        """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
+
+        Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+        """
+
+    def max(self, axis: Any = None, keepdims: builtins.bool = False) -> Any:
+        """The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    def maximum(self, y: Any) -> Any:
+        """The larger of each pair; NaN if either is. A tie shares its gradient."""
+
+    def mean(
+        self,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """The mean, floating; NaN over no elements. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    def min(self, axis: Any = None, keepdims: builtins.bool = False) -> Any:
+        """The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    def minimum(self, y: Any) -> Any:
+        """The smaller of each pair; NaN if either is. A tie shares its gradient."""
+
+    def mm(self, y: Any) -> Any:
+        """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
+
+        Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+        """
+
+    def mul(self, y: Any) -> Any:
+        """x * y, broadcast. Booleans: logical and."""
+
+    def mul_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`mul` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def multiply(self, y: Any) -> Any:
+        """x * y, broadcast. Booleans: logical and."""
+
+    name: str
+
+    @property
+    def ndim(self) -> builtins.int: ...
+
+    def ne(self, y: Any) -> Any:
+        """x != y elementwise, bool."""
+
+    def neg(self) -> Any:
+        """-x."""
+
+    def neg_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`neg` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    node: Node
+
+    def norm(
+        self,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
+
+    def normal_(self, a: builtins.float = 0.0, b: builtins.float = 1.0) -> Tensor: ...
+
+    def numel(self) -> builtins.int: ...
+
+    def numpy(self) -> np.ndarray:
+        """The array itself, not a copy. Raises GradientError when the tensor requires grad."""
+
+    @property
+    def op(self) -> str:
+        """The op's name."""
+
+    def outer(self, y: Any) -> Any:
+        """x[i] * y[j] for 1-D operands."""
+
+    def permute(self, *axes: Any) -> Any:
+        """x with its axes in the order `axes` (reversed when none are given)."""
+
+    def pow(self, exponent: Any) -> Any:
+        """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
+
+        Raises DTypeError for negative powers of integers and for booleans.
+        """
+
+    def pow_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`pow` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def reciprocal(self) -> Any:
+        """1 / x."""
+
+    def reciprocal_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`reciprocal` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+        """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient."""
+
+    def relu(self) -> Any:
+        """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
+
+    def relu_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`relu` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def remainder_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`remainder` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @property
+    def requires_grad(self) -> builtins.bool: ...
+    @requires_grad.setter
+    def requires_grad(self, value: builtins.bool) -> None: ...
+
+    def requires_grad_(self, value: builtins.bool = True) -> Tensor:
+        """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
+
+    def reshape(self, *shape: Any) -> Any:
+        """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+
+    def retain_grad(self) -> None:
+        """Keep `grad` of a non-leaf when backward passes through it."""
+
+    @property
+    def retains_grad(self) -> builtins.bool: ...
+
+    def round(self) -> Any:
+        """Nearest integer, halves to even. Integers stay what they are; raises DTypeError for booleans."""
+
+    def round_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`round` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def rsqrt(self) -> Any:
+        """1 / sqrt(x)."""
+
+    @property
+    def shape(self) -> tuple[builtins.int, ...]: ...
+
+    def sigmoid(self) -> Any:
+        """1 / (1 + exp(-x))."""
+
+    def sigmoid_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`sigmoid` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def sign(self) -> Any:
+        """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+
+    def sign_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`sign` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def sin(self) -> Any:
+        """Sine."""
+
+    @property
+    def size(self) -> Size:
+        """The number of elements, as in NumPy; `x.size()` and `x.size(axis)` are extents, as in PyTorch."""
+
+    def softmax(self, axis: Any = -1, *, dim: Any = -1) -> Any:
+        """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+
+    def split(self, sections: builtins.int | Sequence[builtins.int], axis: builtins.int = 0) -> list[Any]:
+        """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
+
+    def sqrt(self) -> Any:
+        """Square root."""
+
+    def sqrt_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`sqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def square(self) -> Any:
+        """x * x."""
+
+    def square_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`square` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def squeeze(self, axis: Any = None, *, dim: Any = None) -> Any:
+        """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
+
+    def std(self, axis: Any = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Any:
+        """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
+
+    def stride(self, axis: builtins.int | None = None) -> Any:
+        """Elements from one place along each axis, or along `axis`, to the next."""
+
+    def sub(self, y: Any) -> Any:
+        """x - y, broadcast. Raises DTypeError for booleans."""
+
+    def sub_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`sub` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def sum(
+        self,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+    ) -> Any:
+        """The sum; integers and booleans in int64. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    def swapaxes(self, a: builtins.int, b: builtins.int) -> Any:
+        """x with two axes exchanged."""
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
+
+    def take(self, index: Any, axis: builtins.int = 0) -> Any:
+        """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
+
+        Raises IndexRangeError for one out of range, DTypeError for a floating index.
+        """
+
+    def take_along_axis(self, index: Any, axis: builtins.int = -1) -> Any:
+        """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).
+
+        `index` has x's number of axes. Negative positions count from the end. Raises IndexRangeError.
+        """
+
+    def tanh(self) -> Any:
+        """Hyperbolic tangent."""
+
+    def tanh_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`tanh` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def to(self, dtype: Any) -> Any:
+        """This tensor in another dtype, or that of another tensor."""
+
+    def tolist(self) -> Any: ...
+
+    def transpose(self, *axes: Any) -> Any:
+        """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+
+    def type(self, dtype: Any) -> Any:
+        """This tensor in another dtype."""
+
+    def type_as(self, other: Any) -> Any:
+        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+
+    def uniform_(self, a: builtins.float = 0.0, b: builtins.float = 1.0) -> Tensor: ...
+
+    @overload
+    def unsqueeze(self, axis: builtins.int) -> Any: ...
+    @overload
+    def unsqueeze(self, *, dim: builtins.int) -> Any:
+        """PyTorch's name of `expand_dims`."""
+
+    def var(self, axis: Any = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Any:
+        """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
+
+        NaN or infinite where n - ddof is not positive.
+        """
+
+    def view(self, *shape: Any) -> Any:
+        """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
+
+    def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
+        """self where the condition holds, else `other`."""
+
+    def zero_(self) -> Tensor:
+        """Set every element to 0."""
+
+
+class Functions:
+    """The public functions of tensors: `F` inside the package."""
+
+    @staticmethod
+    def abs(x: Any) -> Any:
+        """|x|; its derivative at 0 is 0."""
+
+    @staticmethod
+    def add(x: Any, y: Any) -> Any:
+        """x + y, broadcast. Booleans: logical or."""
+
+    @staticmethod
+    def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+
+    @staticmethod
+    def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+
+    @staticmethod
+    def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
+
+    @staticmethod
+    def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
+
+    @staticmethod
+    def astype(x: Any, dtype: Any) -> Any:
+        """x in another dtype (float to integer truncates). The gradient is cast back."""
+
+    @staticmethod
+    def broadcast_like(x: Any, like: Any) -> Any:
+        """x broadcast to the shape of `like`, known or not."""
+
+    @staticmethod
+    def broadcast_to(x: Any, *shape: Any) -> Any:
+        """x repeated to `shape` by NumPy's broadcasting, without copying."""
+
+    @staticmethod
+    def ceil(x: Any) -> Any:
+        """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
+
+    @staticmethod
+    def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+        """PyTorch's name of `clip`."""
+
+    @staticmethod
+    def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+        """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
+
+        The bounds are promoted with x. Raises ArgumentError when both are None.
+        """
+
+    @staticmethod
+    def clone(x: Any) -> Any:
+        """A copy of x, row-major, in memory of its own."""
+
+    @staticmethod
+    def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
+        """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
+
+    @staticmethod
+    def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any) -> Any:
+        """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
+
+        pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
+        same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
+        one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
+        what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError and
+        DTypeError when the branches disagree.
+        """
+
+    @staticmethod
+    def cos(x: Any) -> Any:
+        """Cosine."""
+
+    @staticmethod
+    def cumsum(x: Any, axis: int | None = None) -> Any:
+        """Running sums along `axis` (of the flattened array for None)."""
+
+    @staticmethod
+    def div(x: Any, y: Any) -> Any:
+        """x / y, broadcast; integers give the default float."""
+
+    @staticmethod
+    def dot(x: Any, y: Any) -> Any:
+        """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
+
+    @staticmethod
+    def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
+        """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
+
+        Raises ArgumentError unless 0 <= p <= 1.
+        """
+
+    @staticmethod
+    def einsum(equation: str, *operands: Any) -> Any:
+        """The sum over repeated subscripts, `einsum("bij,bjk->bik", x, y)`; "..." stands for axes that broadcast.
+
+        A subscript that the result lacks is summed over; without "->" the result has those that occur once, in alphabetical
+        order. Several operands are joined in the order that opt_einsum finds cheapest. Raises ArgumentError for a malformed
+        equation, ShapeError for extents that don't fit.
+        """
+
+    @staticmethod
+    def eq(x: Any, y: Any) -> Any:
+        """x == y elementwise, bool."""
+
+    @staticmethod
+    def erf(x: Any) -> Any:
+        """The error function."""
+
+    @staticmethod
+    def exp(x: Any) -> Any:
+        """e**x."""
+
+    @staticmethod
+    def expand(x: Any, *shape: Any) -> Any:
+        """PyTorch's `broadcast_to`: -1 keeps an extent."""
+
+    @staticmethod
+    def expand_dims(x: Any, axis: Any) -> Any:
+        """x with new axes of extent 1 at the places `axis` of the result."""
+
+    @staticmethod
+    def expm1(x: Any) -> Any:
+        """exp(x) - 1, accurate for small x."""
+
+    @staticmethod
+    def flatten(x: Any, start: int = 0) -> Any:
+        """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
+
+    @staticmethod
+    def flip(x: Any, axis: int) -> Any:
+        """x in reverse order along `axis`."""
+
+    @staticmethod
+    def floor(x: Any) -> Any:
+        """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
+
+    @staticmethod
+    def floor_divide(x: Any, y: Any) -> Any:
+        """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
+
+    @staticmethod
+    def ge(x: Any, y: Any) -> Any:
+        """x >= y elementwise, bool."""
+
+    @staticmethod
+    def getitem(x: Any, key: Any) -> Any:
+        """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
+        masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ.
+        """
+
+    @staticmethod
+    def gt(x: Any, y: Any) -> Any:
+        """x > y elementwise, bool."""
+
+    @staticmethod
+    def index_add(x: Any, axis: int, index: Any, source: Any) -> Any:
+        """x with `source` added at `index` along `axis`, once for every time that a position occurs; PyTorch's `index_add`.
+
+        index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
+        IndexRangeError, ShapeError, and DTypeError for a floating index.
+        """
+
+    @staticmethod
+    def index_along(x: Any, axis: int) -> Any:
+        """The positions along `axis` of x, shaped to broadcast against x; int64. Raises ArgumentError for a bad axis."""
+
+    @staticmethod
+    def isfinite(x: Any) -> Any:
+        """Where x is neither NaN nor infinite, bool."""
+
+    @staticmethod
+    def isnan(x: Any) -> Any:
+        """Where x is NaN, bool."""
+
+    @staticmethod
+    def le(x: Any, y: Any) -> Any:
+        """x <= y elementwise, bool."""
+
+    @staticmethod
+    def log(x: Any) -> Any:
+        """Natural logarithm."""
+
+    @staticmethod
+    def log1p(x: Any) -> Any:
+        """log(1 + x), accurate for small x."""
+
+    @staticmethod
+    def log_softmax(x: Any, axis: Any = -1) -> Any:
+        """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+
+    @staticmethod
+    def logical_and(x: Any, y: Any) -> Any:
+        """numpy.logical_and, bool."""
+
+    @staticmethod
+    def logical_not(x: Any) -> Any:
+        """not x, bool."""
+
+    @staticmethod
+    def logical_or(x: Any, y: Any) -> Any:
+        """numpy.logical_or, bool."""
+
+    @staticmethod
+    def logical_xor(x: Any, y: Any) -> Any:
+        """numpy.logical_xor, bool."""
+
+    @staticmethod
+    def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """log(sum(exp(x))) without overflow. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    @staticmethod
+    def lt(x: Any, y: Any) -> Any:
+        """x < y elementwise, bool."""
+
+    @staticmethod
+    def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+        """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+
+    @staticmethod
+    def matmul(x: Any, y: Any) -> Any:
+        """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
+
+        Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+        """
+
+    @staticmethod
+    def max(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    @staticmethod
+    def maximum(x: Any, y: Any) -> Any:
+        """The larger of each pair; NaN if either is. A tie shares its gradient."""
+
+    @staticmethod
+    def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The mean, floating; NaN over no elements. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    @staticmethod
+    def min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    @staticmethod
+    def minimum(x: Any, y: Any) -> Any:
+        """The smaller of each pair; NaN if either is. A tie shares its gradient."""
+
+    @staticmethod
+    def mul(x: Any, y: Any) -> Any:
+        """x * y, broadcast. Booleans: logical and."""
+
+    @staticmethod
+    def ne(x: Any, y: Any) -> Any:
+        """x != y elementwise, bool."""
+
+    @staticmethod
+    def neg(x: Any) -> Any:
+        """-x."""
+
+    @staticmethod
+    def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
+
+    @staticmethod
+    def one_hot(index: Any, classes: int, dtype: Any = None) -> Any:
+        """1 at the index along a new last axis of extent `classes`, else 0; default float unless `dtype` is given.
+
+        Raises IndexRangeError for an index outside [0, classes).
+        """
+
+    @staticmethod
+    def ones_like(x: Any, dtype: Any = None) -> Any:
+        """Ones of x's shape and dtype."""
+
+    @staticmethod
+    def outer(x: Any, y: Any) -> Any:
+        """x[i] * y[j] for 1-D operands."""
+
+    @staticmethod
+    def permute(x: Any, *axes: Any) -> Any:
+        """x with its axes in the order `axes` (reversed when none are given)."""
+
+    @staticmethod
+    def pow(x: Any, exponent: Any) -> Any:
+        """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
+
+        Raises DTypeError for negative powers of integers and for booleans.
+        """
+
+    @staticmethod
+    def reciprocal(x: Any) -> Any:
+        """1 / x."""
+
+    @staticmethod
+    def relu(x: Any) -> Any:
+        """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
+
+    @staticmethod
+    def remainder(x: Any, y: Any) -> Any:
+        """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
+
+    @staticmethod
+    def reshape(x: Any, *shape: Any) -> Any:
+        """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+
+    @staticmethod
+    def round(x: Any) -> Any:
+        """Nearest integer, halves to even. Integers stay what they are; raises DTypeError for booleans."""
+
+    @staticmethod
+    def rsqrt(x: Any) -> Any:
+        """1 / sqrt(x)."""
+
+    @staticmethod
+    def scan(
+        fn: Callable[[Any, Any], tuple[Any, Any]],
+        init: Any,
+        xs: Any = None,
+        length: int | None = None,
+        reverse: bool = False,
+        checkpoint_every: int | None = None,
+    ) -> tuple[Any, Any]:
+        """A loop that carries a state and collects results, like `jax.lax.scan`: returns (last carry, stacked ys).
+
+        fn(carry, x) -> (carry, y). init: the first carry; xs: what to walk along the leading axis of, None for nothing;
+        both nested tuples, lists or dicts of tensors, like y. The carry keeps its structure, shapes and dtypes. length: the
+        number of iterations where there are no xs. reverse: from the last x to the first; ys lie where their x was.
+        checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
+
+        fn may draw random numbers (`sg.rand`, dropout): fresh ones in each iteration, the same in every mode, and the gradient
+        sees those of its iteration. In a graph it is one node, whose time to compile does not depend on the number of
+        iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and ArgumentError for a body that changes what it
+        carries, and for xs of different lengths.
+        """
+
+    @staticmethod
+    def sigmoid(x: Any) -> Any:
+        """1 / (1 + exp(-x))."""
+
+    @staticmethod
+    def sign(x: Any) -> Any:
+        """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+
+    @staticmethod
+    def sin(x: Any) -> Any:
+        """Sine."""
+
+    @staticmethod
+    def softmax(x: Any, axis: Any = -1) -> Any:
+        """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+
+    @staticmethod
+    def softplus(x: Any) -> Any:
+        """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
+
+    @staticmethod
+    def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
+        """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
+
+    @staticmethod
+    def sqrt(x: Any) -> Any:
+        """Square root."""
+
+    @staticmethod
+    def square(x: Any) -> Any:
+        """x * x."""
+
+    @staticmethod
+    def squeeze(x: Any, axis: Any = None) -> Any:
+        """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
+
+    @staticmethod
+    def stack(xs: Sequence[Any], axis: int = 0) -> Any:
+        """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
+
+    @staticmethod
+    def std(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
+        """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
+
+    @staticmethod
+    def stop_gradient(x: Any) -> Any:
+        """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
+
+    @staticmethod
+    def sub(x: Any, y: Any) -> Any:
+        """x - y, broadcast. Raises DTypeError for booleans."""
+
+    @staticmethod
+    def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        """The sum; integers and booleans in int64. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+
+    @staticmethod
+    def swapaxes(x: Any, a: int, b: int) -> Any:
+        """x with two axes exchanged."""
+
+    @staticmethod
+    def take(x: Any, index: Any, axis: int = 0) -> Any:
+        """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
+
+        Raises IndexRangeError for one out of range, DTypeError for a floating index.
+        """
+
+    @staticmethod
+    def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
+        """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).
+
+        `index` has x's number of axes. Negative positions count from the end. Raises IndexRangeError.
+        """
+
+    @staticmethod
+    def tanh(x: Any) -> Any:
+        """Hyperbolic tangent."""
+
+    @staticmethod
+    def transpose(x: Any, *axes: Any) -> Any:
+        """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+
+    @staticmethod
+    def unsqueeze(x: Any, axis: int) -> Any:
+        """PyTorch's name of `expand_dims`."""
+
+    @staticmethod
+    def var(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
+        """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
+
+        NaN or infinite where n - ddof is not positive.
+        """
+
+    @staticmethod
+    def where(condition: Any, x: Any, y: Any) -> Any:
+        """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
+
+    @staticmethod
+    def while_loop(
+        cond: Callable[..., Any],
+        body: Callable[..., Any],
+        loop_vars: Any,
+        max_steps: int | None = None,
+        checkpoint_every: int | None = None,
+    ) -> Any:
+        """Repeat `body` while `cond` holds; returns the last loop variables, in the structure of `loop_vars`.
+
+        As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables
+        (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes. max_steps:
+        at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only. Both
+        functions may draw random numbers, as in `scan`.
+
+        In a graph it is one node, and differentiable to any order: its gradient keeps what it needs on a stack that grows
+        with the number of iterations. Eagerly, a Python loop.
+        """
+
+    @staticmethod
+    def zeros_like(x: Any, dtype: Any = None) -> Any:
+        """Zeros of x's shape and dtype."""
