@@ -31,16 +31,15 @@ HEADER = '''\
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 
-from ..eager.tape import AccumulateGrad, Handle, Record
+from ..eager.tape import Handle, Record
 from ..ir import Graph, Node
 from ..types import Axis, DTypeLike, ShapeLike
 from .annotations import Array, Index, TensorLike
 from .sizes import Size
-from .symbols import GradFn
 '''
 OTHER_NAMES = {"AnyTensor": "Tensor", "PublicTensor": "Tensor"}
 """What the package calls the tensor of any mode where `Tensor` is the eager one."""
@@ -117,8 +116,13 @@ class Writer:
                 continue
             self.lines.append(f"{text}{ignore}")
             body = f'"""{inspect.cleandoc(doc)}' + ('\n"""' if "\n" in doc.strip() else '"""')
-            self.lines.append(textwrap.indent(body, " " * 8))
+            self.lines += [line for text in body.split("\n") for line in self.wrapped(text)]
         self.lines.append("")
+
+    @staticmethod
+    def wrapped(text: str) -> list[str]:
+        """A line of a docstring in the stub's indentation."""
+        return textwrap.wrap(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False) or [""]
 
     @staticmethod
     def folded(text: str) -> str:

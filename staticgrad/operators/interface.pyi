@@ -2,16 +2,15 @@
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 
-from ..eager.tape import AccumulateGrad, Handle, Record
+from ..eager.tape import Handle, Record
 from ..ir import Graph, Node
 from ..types import Axis, DTypeLike, ShapeLike
 from .annotations import Array, Index, TensorLike
 from .sizes import Size
-from .symbols import GradFn
 
 class Tensor:
     """A tensor of any mode: eager, traced by `@sg.compile`, or of a graph."""
@@ -119,16 +118,16 @@ class Tensor:
     def T(self) -> Tensor:
         """Axes reversed."""
 
-    def abs(self) -> Any:
+    def abs(self) -> Tensor:
         """|x|; its derivative at 0 is 0."""
 
     def abs_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`abs` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def absolute(self) -> Any:
+    def absolute(self) -> Tensor:
         """|x|; its derivative at 0 is 0."""
 
-    def add(self, y: Any) -> Any:
+    def add(self, y: TensorLike) -> Tensor:
         """x + y, broadcast. Booleans: logical or."""
 
     def add_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -136,22 +135,22 @@ class Tensor:
 
     def all(
         self,
-        axis: Any = None,
+        axis: Axis = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Any = None,
+        dim: Axis = None,
         keepdim: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
     def any(
         self,
-        axis: Any = None,
+        axis: Axis = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Any = None,
+        dim: Axis = None,
         keepdim: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
     def argmax(
@@ -161,7 +160,7 @@ class Tensor:
         *,
         dim: builtins.int | None = None,
         keepdim: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
 
     def argmin(
@@ -171,10 +170,10 @@ class Tensor:
         *,
         dim: builtins.int | None = None,
         keepdim: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
 
-    def astype(self, dtype: Any) -> Any:
+    def astype(self, dtype: DTypeLike) -> Tensor:
         """x in another dtype (float to integer truncates). The gradient is cast back."""
 
     def backward(
@@ -191,7 +190,7 @@ class Tensor:
         GradientError, and leaves every `grad` as it was when it does.
         """
 
-    def bmm(self, y: Any) -> Any:
+    def bmm(self, y: TensorLike) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -199,22 +198,22 @@ class Tensor:
 
     def bool(self) -> Any: ...
 
-    def broadcast_to(self, *shape: Any) -> Any:
+    def broadcast_to(self, *shape: ShapeLike) -> Tensor:
         """x repeated to `shape` by NumPy's broadcasting, without copying."""
 
-    def ceil(self) -> Any:
+    def ceil(self) -> Tensor:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
 
     def ceil_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`ceil` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def clamp(self, min: Any = None, max: Any = None) -> Any:
+    def clamp(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """PyTorch's name of `clip`."""
 
     def clamp_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`clamp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def clip(self, min: Any = None, max: Any = None) -> Any:
+    def clip(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
         The bounds are promoted with x. Raises ArgumentError when both are None.
@@ -232,13 +231,13 @@ class Tensor:
     def copy_(self, value: Any) -> Tensor:
         """Take over the values of `value` (broadcast, cast to this dtype)."""
 
-    def cos(self) -> Any:
+    def cos(self) -> Tensor:
         """Cosine."""
 
     def cpu(self) -> Any:
         """This tensor: all tensors are in the CPU's memory."""
 
-    def cumsum(self, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Any:
+    def cumsum(self, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """Running sums along `axis` (of the flattened array for None)."""
 
     @property
@@ -255,16 +254,16 @@ class Tensor:
 
     def dim(self) -> builtins.int: ...
 
-    def div(self, y: Any) -> Any:
+    def div(self, y: TensorLike) -> Tensor:
         """x / y, broadcast; integers give the default float."""
 
     def div_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`div` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def divide(self, y: Any) -> Any:
+    def divide(self, y: TensorLike) -> Tensor:
         """x / y, broadcast; integers give the default float."""
 
-    def dot(self, y: Any) -> Any:
+    def dot(self, y: TensorLike) -> Tensor:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
 
     def double(self) -> Any: ...
@@ -275,42 +274,42 @@ class Tensor:
     def element_size(self) -> builtins.int:
         """Bytes of an element."""
 
-    def eq(self, y: Any) -> Any:
+    def eq(self, y: TensorLike) -> Tensor:
         """x == y elementwise, bool."""
 
-    def erf(self) -> Any:
+    def erf(self) -> Tensor:
         """The error function."""
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Its value in `session`, the default one when left out; see `Session.run`."""
 
-    def exp(self) -> Any:
+    def exp(self) -> Tensor:
         """e**x."""
 
     def exp_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`exp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def expand(self, *shape: Any) -> Any:
+    def expand(self, *shape: ShapeLike) -> Tensor:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
-    def expand_dims(self, axis: Any) -> Any:
+    def expand_dims(self, axis: builtins.int | Sequence[builtins.int]) -> Tensor:
         """x with new axes of extent 1 at the places `axis` of the result."""
 
-    def expm1(self) -> Any:
+    def expm1(self) -> Tensor:
         """exp(x) - 1, accurate for small x."""
 
     def fill_(self, value: Any) -> Tensor:
         """Set every element to a number."""
 
-    def flatten(self, start: builtins.int = 0) -> Any:
+    def flatten(self, start: builtins.int = 0) -> Tensor:
         """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
 
-    def flip(self, axis: builtins.int) -> Any:
+    def flip(self, axis: builtins.int) -> Tensor:
         """x in reverse order along `axis`."""
 
     def float(self) -> Any: ...
 
-    def floor(self) -> Any:
+    def floor(self) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
 
     def floor_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -319,7 +318,7 @@ class Tensor:
     def floor_divide_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`floor_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def ge(self, y: Any) -> Any:
+    def ge(self, y: TensorLike) -> Tensor:
         """x >= y elementwise, bool."""
 
     @property
@@ -333,7 +332,7 @@ class Tensor:
 
     graph: Graph
 
-    def gt(self, y: Any) -> Any:
+    def gt(self, y: TensorLike) -> Tensor:
         """x > y elementwise, bool."""
 
     def int(self) -> Any: ...
@@ -350,105 +349,108 @@ class Tensor:
     def is_view(self) -> builtins.bool:
         """Shares memory with another tensor of the same tape (what PyTorch calls `_is_view`)."""
 
-    def isfinite(self) -> Any:
+    def isfinite(self) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
 
-    def isnan(self) -> Any:
+    def isnan(self) -> Tensor:
         """Where x is NaN, bool."""
 
     def item(self) -> Any:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
 
-    def le(self, y: Any) -> Any:
+    def le(self, y: TensorLike) -> Tensor:
         """x <= y elementwise, bool."""
 
-    def log(self) -> Any:
+    def log(self) -> Tensor:
         """Natural logarithm."""
 
-    def log1p(self) -> Any:
+    def log1p(self) -> Tensor:
         """log(1 + x), accurate for small x."""
 
     def log_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`log` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def log_softmax(self, axis: Any = -1, *, dim: Any = -1) -> Any:
+    def log_softmax(self, axis: Axis = -1, *, dim: Axis = -1) -> Tensor:
         """log(softmax(x)) over `axis`, accurate where softmax underflows."""
 
-    def logical_and(self, y: Any) -> Any:
+    def logical_and(self, y: TensorLike) -> Tensor:
         """numpy.logical_and, bool."""
 
-    def logical_not(self) -> Any:
+    def logical_not(self) -> Tensor:
         """not x, bool."""
 
-    def logical_or(self, y: Any) -> Any:
+    def logical_or(self, y: TensorLike) -> Tensor:
         """numpy.logical_or, bool."""
 
     def logsumexp(
         self,
-        axis: Any = None,
+        axis: Axis = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Any = None,
+        dim: Axis = None,
         keepdim: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """log(sum(exp(x))) without overflow. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
 
     def long(self) -> Any: ...
 
-    def lt(self, y: Any) -> Any:
+    def lt(self, y: TensorLike) -> Tensor:
         """x < y elementwise, bool."""
 
     @property
     def mT(self) -> Tensor:
         """The last two axes swapped."""
 
-    def masked_fill(self, mask: Any, value: Any) -> Any:
+    def masked_fill(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
 
     def masked_fill_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`masked_fill` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def matmul(self, y: Any) -> Any:
+    def matmul(self, y: TensorLike) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
         """
 
-    def max(self, axis: Any = None, keepdims: builtins.bool = False) -> Any:
-        """The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    def max(self, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+        """The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`. `axis`: an int, several, or
+        None for all. Raises ArgumentError for a bad axis."""
 
-    def maximum(self, y: Any) -> Any:
+    def maximum(self, y: TensorLike) -> Tensor:
         """The larger of each pair; NaN if either is. A tie shares its gradient."""
 
     def mean(
         self,
-        axis: Any = None,
+        axis: Axis = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Any = None,
+        dim: Axis = None,
         keepdim: builtins.bool = False,
-    ) -> Any:
-        """The mean, floating; NaN over no elements. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    ) -> Tensor:
+        """The mean, floating; NaN over no elements. `axis`: an int, several, or None for all. Raises ArgumentError for a bad
+        axis."""
 
-    def min(self, axis: Any = None, keepdims: builtins.bool = False) -> Any:
-        """The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    def min(self, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
+        """The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`. `axis`: an int, several,
+        or None for all. Raises ArgumentError for a bad axis."""
 
-    def minimum(self, y: Any) -> Any:
+    def minimum(self, y: TensorLike) -> Tensor:
         """The smaller of each pair; NaN if either is. A tie shares its gradient."""
 
-    def mm(self, y: Any) -> Any:
+    def mm(self, y: TensorLike) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
         """
 
-    def mul(self, y: Any) -> Any:
+    def mul(self, y: TensorLike) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
     def mul_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`mul` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def multiply(self, y: Any) -> Any:
+    def multiply(self, y: TensorLike) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
     name: str
@@ -456,10 +458,10 @@ class Tensor:
     @property
     def ndim(self) -> builtins.int: ...
 
-    def ne(self, y: Any) -> Any:
+    def ne(self, y: TensorLike) -> Tensor:
         """x != y elementwise, bool."""
 
-    def neg(self) -> Any:
+    def neg(self) -> Tensor:
         """-x."""
 
     def neg_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -469,12 +471,12 @@ class Tensor:
 
     def norm(
         self,
-        axis: Any = None,
+        axis: Axis = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Any = None,
+        dim: Axis = None,
         keepdim: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
 
     def normal_(self, a: builtins.float = 0.0, b: builtins.float = 1.0) -> Tensor: ...
@@ -488,13 +490,13 @@ class Tensor:
     def op(self) -> str:
         """The op's name."""
 
-    def outer(self, y: Any) -> Any:
+    def outer(self, y: TensorLike) -> Tensor:
         """x[i] * y[j] for 1-D operands."""
 
-    def permute(self, *axes: Any) -> Any:
+    def permute(self, *axes: ShapeLike) -> Tensor:
         """x with its axes in the order `axes` (reversed when none are given)."""
 
-    def pow(self, exponent: Any) -> Any:
+    def pow(self, exponent: TensorLike) -> Tensor:
         """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
         Raises DTypeError for negative powers of integers and for booleans.
@@ -503,7 +505,7 @@ class Tensor:
     def pow_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`pow` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def reciprocal(self) -> Any:
+    def reciprocal(self) -> Tensor:
         """1 / x."""
 
     def reciprocal_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -512,7 +514,7 @@ class Tensor:
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient."""
 
-    def relu(self) -> Any:
+    def relu(self) -> Tensor:
         """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
 
     def relu_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -529,7 +531,7 @@ class Tensor:
     def requires_grad_(self, value: builtins.bool = True) -> Tensor:
         """Turn recording on or off for a leaf. Raises DTypeError for integers, GradientError for a non-leaf."""
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: ShapeLike) -> Tensor:
         """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
 
     def retain_grad(self) -> None:
@@ -538,65 +540,65 @@ class Tensor:
     @property
     def retains_grad(self) -> builtins.bool: ...
 
-    def round(self) -> Any:
+    def round(self) -> Tensor:
         """Nearest integer, halves to even. Integers stay what they are; raises DTypeError for booleans."""
 
     def round_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`round` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def rsqrt(self) -> Any:
+    def rsqrt(self) -> Tensor:
         """1 / sqrt(x)."""
 
     @property
     def shape(self) -> tuple[builtins.int, ...]: ...
 
-    def sigmoid(self) -> Any:
+    def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))."""
 
     def sigmoid_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`sigmoid` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def sign(self) -> Any:
+    def sign(self) -> Tensor:
         """-1, 0 or 1; 0 for NaN, as in PyTorch."""
 
     def sign_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`sign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def sin(self) -> Any:
+    def sin(self) -> Tensor:
         """Sine."""
 
     @property
     def size(self) -> Size:
         """The number of elements, as in NumPy; `x.size()` and `x.size(axis)` are extents, as in PyTorch."""
 
-    def softmax(self, axis: Any = -1, *, dim: Any = -1) -> Any:
+    def softmax(self, axis: Axis = -1, *, dim: Axis = -1) -> Tensor:
         """exp(x) / sum(exp(x)) over `axis`, without overflow."""
 
-    def split(self, sections: builtins.int | Sequence[builtins.int], axis: builtins.int = 0) -> list[Any]:
+    def split(self, sections: builtins.int | Sequence[builtins.int], axis: builtins.int = 0) -> list[Tensor]:
         """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
 
-    def sqrt(self) -> Any:
+    def sqrt(self) -> Tensor:
         """Square root."""
 
     def sqrt_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`sqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def square(self) -> Any:
+    def square(self) -> Tensor:
         """x * x."""
 
     def square_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`square` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def squeeze(self, axis: Any = None, *, dim: Any = None) -> Any:
+    def squeeze(self, axis: Axis = None, *, dim: Axis = None) -> Tensor:
         """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
 
-    def std(self, axis: Any = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Any:
+    def std(self, axis: Axis = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Tensor:
         """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
 
     def stride(self, axis: builtins.int | None = None) -> Any:
         """Elements from one place along each axis, or along `axis`, to the next."""
 
-    def sub(self, y: Any) -> Any:
+    def sub(self, y: TensorLike) -> Tensor:
         """x - y, broadcast. Raises DTypeError for booleans."""
 
     def sub_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -604,33 +606,34 @@ class Tensor:
 
     def sum(
         self,
-        axis: Any = None,
+        axis: Axis = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Any = None,
+        dim: Axis = None,
         keepdim: builtins.bool = False,
-    ) -> Any:
-        """The sum; integers and booleans in int64. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    ) -> Tensor:
+        """The sum; integers and booleans in int64. `axis`: an int, several, or None for all. Raises ArgumentError for a bad
+        axis."""
 
-    def swapaxes(self, a: builtins.int, b: builtins.int) -> Any:
+    def swapaxes(self, a: builtins.int, b: builtins.int) -> Tensor:
         """x with two axes exchanged."""
 
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
 
-    def take(self, index: Any, axis: builtins.int = 0) -> Any:
+    def take(self, index: TensorLike, axis: builtins.int = 0) -> Tensor:
         """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
 
         Raises IndexRangeError for one out of range, DTypeError for a floating index.
         """
 
-    def take_along_axis(self, index: Any, axis: builtins.int = -1) -> Any:
+    def take_along_axis(self, index: TensorLike, axis: builtins.int = -1) -> Tensor:
         """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).
 
         `index` has x's number of axes. Negative positions count from the end. Raises IndexRangeError.
         """
 
-    def tanh(self) -> Any:
+    def tanh(self) -> Tensor:
         """Hyperbolic tangent."""
 
     def tanh_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -641,7 +644,7 @@ class Tensor:
 
     def tolist(self) -> Any: ...
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: ShapeLike) -> Tensor:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
 
     def type(self, dtype: Any) -> Any:
@@ -653,12 +656,12 @@ class Tensor:
     def uniform_(self, a: builtins.float = 0.0, b: builtins.float = 1.0) -> Tensor: ...
 
     @overload
-    def unsqueeze(self, axis: builtins.int) -> Any: ...
+    def unsqueeze(self, axis: builtins.int) -> Tensor: ...
     @overload
-    def unsqueeze(self, *, dim: builtins.int) -> Any:
+    def unsqueeze(self, *, dim: builtins.int) -> Tensor:
         """PyTorch's name of `expand_dims`."""
 
-    def var(self, axis: Any = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Any:
+    def var(self, axis: Axis = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Tensor:
         """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
 
         NaN or infinite where n - ddof is not positive.
@@ -678,62 +681,62 @@ class Functions:
     """The public functions of tensors: `F` inside the package."""
 
     @staticmethod
-    def abs(x: Any) -> Any:
+    def abs(x: TensorLike) -> Tensor:
         """|x|; its derivative at 0 is 0."""
 
     @staticmethod
-    def add(x: Any, y: Any) -> Any:
+    def add(x: TensorLike, y: TensorLike) -> Tensor:
         """x + y, broadcast. Booleans: logical or."""
 
     @staticmethod
-    def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
     @staticmethod
-    def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
     @staticmethod
-    def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
         """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
 
     @staticmethod
-    def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
         """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
 
     @staticmethod
-    def astype(x: Any, dtype: Any) -> Any:
+    def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
         """x in another dtype (float to integer truncates). The gradient is cast back."""
 
     @staticmethod
-    def broadcast_like(x: Any, like: Any) -> Any:
+    def broadcast_like(x: TensorLike, like: Array) -> Tensor:
         """x broadcast to the shape of `like`, known or not."""
 
     @staticmethod
-    def broadcast_to(x: Any, *shape: Any) -> Any:
+    def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
         """x repeated to `shape` by NumPy's broadcasting, without copying."""
 
     @staticmethod
-    def ceil(x: Any) -> Any:
+    def ceil(x: TensorLike) -> Tensor:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
 
     @staticmethod
-    def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+    def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """PyTorch's name of `clip`."""
 
     @staticmethod
-    def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
         The bounds are promoted with x. Raises ArgumentError when both are None.
         """
 
     @staticmethod
-    def clone(x: Any) -> Any:
+    def clone(x: TensorLike) -> Tensor:
         """A copy of x, row-major, in memory of its own."""
 
     @staticmethod
-    def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
+    def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
 
     @staticmethod
@@ -743,24 +746,25 @@ class Functions:
         pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
         same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
         one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
-        what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError and
+        what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError
+        and
         DTypeError when the branches disagree.
         """
 
     @staticmethod
-    def cos(x: Any) -> Any:
+    def cos(x: TensorLike) -> Tensor:
         """Cosine."""
 
     @staticmethod
-    def cumsum(x: Any, axis: int | None = None) -> Any:
+    def cumsum(x: TensorLike, axis: int | None = None) -> Tensor:
         """Running sums along `axis` (of the flattened array for None)."""
 
     @staticmethod
-    def div(x: Any, y: Any) -> Any:
+    def div(x: TensorLike, y: TensorLike) -> Tensor:
         """x / y, broadcast; integers give the default float."""
 
     @staticmethod
-    def dot(x: Any, y: Any) -> Any:
+    def dot(x: TensorLike, y: TensorLike) -> Tensor:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
 
     @staticmethod
@@ -771,7 +775,7 @@ class Functions:
         """
 
     @staticmethod
-    def einsum(equation: str, *operands: Any) -> Any:
+    def einsum(equation: str, *operands: TensorLike) -> Tensor:
         """The sum over repeated subscripts, `einsum("bij,bjk->bik", x, y)`; "..." stands for axes that broadcast.
 
         A subscript that the result lacks is summed over; without "->" the result has those that occur once, in alphabetical
@@ -780,61 +784,61 @@ class Functions:
         """
 
     @staticmethod
-    def eq(x: Any, y: Any) -> Any:
+    def eq(x: TensorLike, y: TensorLike) -> Tensor:
         """x == y elementwise, bool."""
 
     @staticmethod
-    def erf(x: Any) -> Any:
+    def erf(x: TensorLike) -> Tensor:
         """The error function."""
 
     @staticmethod
-    def exp(x: Any) -> Any:
+    def exp(x: TensorLike) -> Tensor:
         """e**x."""
 
     @staticmethod
-    def expand(x: Any, *shape: Any) -> Any:
+    def expand(x: TensorLike, *shape: ShapeLike) -> Tensor:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
     @staticmethod
-    def expand_dims(x: Any, axis: Any) -> Any:
+    def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
         """x with new axes of extent 1 at the places `axis` of the result."""
 
     @staticmethod
-    def expm1(x: Any) -> Any:
+    def expm1(x: TensorLike) -> Tensor:
         """exp(x) - 1, accurate for small x."""
 
     @staticmethod
-    def flatten(x: Any, start: int = 0) -> Any:
+    def flatten(x: TensorLike, start: int = 0) -> Tensor:
         """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
 
     @staticmethod
-    def flip(x: Any, axis: int) -> Any:
+    def flip(x: TensorLike, axis: int) -> Tensor:
         """x in reverse order along `axis`."""
 
     @staticmethod
-    def floor(x: Any) -> Any:
+    def floor(x: TensorLike) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
 
     @staticmethod
-    def floor_divide(x: Any, y: Any) -> Any:
+    def floor_divide(x: TensorLike, y: TensorLike) -> Tensor:
         """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
 
     @staticmethod
-    def ge(x: Any, y: Any) -> Any:
+    def ge(x: TensorLike, y: TensorLike) -> Tensor:
         """x >= y elementwise, bool."""
 
     @staticmethod
-    def getitem(x: Any, key: Any) -> Any:
+    def getitem(x: TensorLike, key: Index) -> Tensor:
         """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
         masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ.
         """
 
     @staticmethod
-    def gt(x: Any, y: Any) -> Any:
+    def gt(x: TensorLike, y: TensorLike) -> Tensor:
         """x > y elementwise, bool."""
 
     @staticmethod
-    def index_add(x: Any, axis: int, index: Any, source: Any) -> Any:
+    def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike) -> Tensor:
         """x with `source` added at `index` along `axis`, once for every time that a position occurs; PyTorch's `index_add`.
 
         index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
@@ -842,152 +846,155 @@ class Functions:
         """
 
     @staticmethod
-    def index_along(x: Any, axis: int) -> Any:
+    def index_along(x: TensorLike, axis: int) -> Tensor:
         """The positions along `axis` of x, shaped to broadcast against x; int64. Raises ArgumentError for a bad axis."""
 
     @staticmethod
-    def isfinite(x: Any) -> Any:
+    def isfinite(x: TensorLike) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
 
     @staticmethod
-    def isnan(x: Any) -> Any:
+    def isnan(x: TensorLike) -> Tensor:
         """Where x is NaN, bool."""
 
     @staticmethod
-    def le(x: Any, y: Any) -> Any:
+    def le(x: TensorLike, y: TensorLike) -> Tensor:
         """x <= y elementwise, bool."""
 
     @staticmethod
-    def log(x: Any) -> Any:
+    def log(x: TensorLike) -> Tensor:
         """Natural logarithm."""
 
     @staticmethod
-    def log1p(x: Any) -> Any:
+    def log1p(x: TensorLike) -> Tensor:
         """log(1 + x), accurate for small x."""
 
     @staticmethod
-    def log_softmax(x: Any, axis: Any = -1) -> Any:
+    def log_softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
         """log(softmax(x)) over `axis`, accurate where softmax underflows."""
 
     @staticmethod
-    def logical_and(x: Any, y: Any) -> Any:
+    def logical_and(x: TensorLike, y: TensorLike) -> Tensor:
         """numpy.logical_and, bool."""
 
     @staticmethod
-    def logical_not(x: Any) -> Any:
+    def logical_not(x: TensorLike) -> Tensor:
         """not x, bool."""
 
     @staticmethod
-    def logical_or(x: Any, y: Any) -> Any:
+    def logical_or(x: TensorLike, y: TensorLike) -> Tensor:
         """numpy.logical_or, bool."""
 
     @staticmethod
-    def logical_xor(x: Any, y: Any) -> Any:
+    def logical_xor(x: TensorLike, y: TensorLike) -> Tensor:
         """numpy.logical_xor, bool."""
 
     @staticmethod
-    def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """log(sum(exp(x))) without overflow. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
 
     @staticmethod
-    def lt(x: Any, y: Any) -> Any:
+    def lt(x: TensorLike, y: TensorLike) -> Tensor:
         """x < y elementwise, bool."""
 
     @staticmethod
-    def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+    def masked_fill(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
         """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
 
     @staticmethod
-    def matmul(x: Any, y: Any) -> Any:
+    def matmul(x: TensorLike, y: TensorLike) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
         """
 
     @staticmethod
-    def max(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        """The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    def max(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`. `axis`: an int, several, or
+        None for all. Raises ArgumentError for a bad axis."""
 
     @staticmethod
-    def maximum(x: Any, y: Any) -> Any:
+    def maximum(x: TensorLike, y: TensorLike) -> Tensor:
         """The larger of each pair; NaN if either is. A tie shares its gradient."""
 
     @staticmethod
-    def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        """The mean, floating; NaN over no elements. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    def mean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """The mean, floating; NaN over no elements. `axis`: an int, several, or None for all. Raises ArgumentError for a bad
+        axis."""
 
     @staticmethod
-    def min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        """The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    def min(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`. `axis`: an int, several,
+        or None for all. Raises ArgumentError for a bad axis."""
 
     @staticmethod
-    def minimum(x: Any, y: Any) -> Any:
+    def minimum(x: TensorLike, y: TensorLike) -> Tensor:
         """The smaller of each pair; NaN if either is. A tie shares its gradient."""
 
     @staticmethod
-    def mul(x: Any, y: Any) -> Any:
+    def mul(x: TensorLike, y: TensorLike) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
     @staticmethod
-    def ne(x: Any, y: Any) -> Any:
+    def ne(x: TensorLike, y: TensorLike) -> Tensor:
         """x != y elementwise, bool."""
 
     @staticmethod
-    def neg(x: Any) -> Any:
+    def neg(x: TensorLike) -> Tensor:
         """-x."""
 
     @staticmethod
-    def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def norm(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
 
     @staticmethod
-    def one_hot(index: Any, classes: int, dtype: Any = None) -> Any:
+    def one_hot(index: TensorLike, classes: int, dtype: DTypeLike | None = None) -> Tensor:
         """1 at the index along a new last axis of extent `classes`, else 0; default float unless `dtype` is given.
 
         Raises IndexRangeError for an index outside [0, classes).
         """
 
     @staticmethod
-    def ones_like(x: Any, dtype: Any = None) -> Any:
+    def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
         """Ones of x's shape and dtype."""
 
     @staticmethod
-    def outer(x: Any, y: Any) -> Any:
+    def outer(x: TensorLike, y: TensorLike) -> Tensor:
         """x[i] * y[j] for 1-D operands."""
 
     @staticmethod
-    def permute(x: Any, *axes: Any) -> Any:
+    def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
         """x with its axes in the order `axes` (reversed when none are given)."""
 
     @staticmethod
-    def pow(x: Any, exponent: Any) -> Any:
+    def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
         """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
         Raises DTypeError for negative powers of integers and for booleans.
         """
 
     @staticmethod
-    def reciprocal(x: Any) -> Any:
+    def reciprocal(x: TensorLike) -> Tensor:
         """1 / x."""
 
     @staticmethod
-    def relu(x: Any) -> Any:
+    def relu(x: TensorLike) -> Tensor:
         """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
 
     @staticmethod
-    def remainder(x: Any, y: Any) -> Any:
+    def remainder(x: TensorLike, y: TensorLike) -> Tensor:
         """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
 
     @staticmethod
-    def reshape(x: Any, *shape: Any) -> Any:
+    def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
         """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
 
     @staticmethod
-    def round(x: Any) -> Any:
+    def round(x: TensorLike) -> Tensor:
         """Nearest integer, halves to even. Integers stay what they are; raises DTypeError for booleans."""
 
     @staticmethod
-    def rsqrt(x: Any) -> Any:
+    def rsqrt(x: TensorLike) -> Tensor:
         """1 / sqrt(x)."""
 
     @staticmethod
@@ -1013,100 +1020,101 @@ class Functions:
         """
 
     @staticmethod
-    def sigmoid(x: Any) -> Any:
+    def sigmoid(x: TensorLike) -> Tensor:
         """1 / (1 + exp(-x))."""
 
     @staticmethod
-    def sign(x: Any) -> Any:
+    def sign(x: TensorLike) -> Tensor:
         """-1, 0 or 1; 0 for NaN, as in PyTorch."""
 
     @staticmethod
-    def sin(x: Any) -> Any:
+    def sin(x: TensorLike) -> Tensor:
         """Sine."""
 
     @staticmethod
-    def softmax(x: Any, axis: Any = -1) -> Any:
+    def softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
         """exp(x) / sum(exp(x)) over `axis`, without overflow."""
 
     @staticmethod
-    def softplus(x: Any) -> Any:
+    def softplus(x: TensorLike) -> Tensor:
         """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
 
     @staticmethod
-    def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
+    def split(x: TensorLike, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
         """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
 
     @staticmethod
-    def sqrt(x: Any) -> Any:
+    def sqrt(x: TensorLike) -> Tensor:
         """Square root."""
 
     @staticmethod
-    def square(x: Any) -> Any:
+    def square(x: TensorLike) -> Tensor:
         """x * x."""
 
     @staticmethod
-    def squeeze(x: Any, axis: Any = None) -> Any:
+    def squeeze(x: TensorLike, axis: Axis = None) -> Tensor:
         """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
 
     @staticmethod
-    def stack(xs: Sequence[Any], axis: int = 0) -> Any:
+    def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
 
     @staticmethod
-    def std(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
+    def std(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
         """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
 
     @staticmethod
-    def stop_gradient(x: Any) -> Any:
+    def stop_gradient(x: TensorLike) -> Tensor:
         """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
 
     @staticmethod
-    def sub(x: Any, y: Any) -> Any:
+    def sub(x: TensorLike, y: TensorLike) -> Tensor:
         """x - y, broadcast. Raises DTypeError for booleans."""
 
     @staticmethod
-    def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        """The sum; integers and booleans in int64. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    def sum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        """The sum; integers and booleans in int64. `axis`: an int, several, or None for all. Raises ArgumentError for a bad
+        axis."""
 
     @staticmethod
-    def swapaxes(x: Any, a: int, b: int) -> Any:
+    def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
         """x with two axes exchanged."""
 
     @staticmethod
-    def take(x: Any, index: Any, axis: int = 0) -> Any:
+    def take(x: TensorLike, index: TensorLike, axis: int = 0) -> Tensor:
         """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
 
         Raises IndexRangeError for one out of range, DTypeError for a floating index.
         """
 
     @staticmethod
-    def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
+    def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
         """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).
 
         `index` has x's number of axes. Negative positions count from the end. Raises IndexRangeError.
         """
 
     @staticmethod
-    def tanh(x: Any) -> Any:
+    def tanh(x: TensorLike) -> Tensor:
         """Hyperbolic tangent."""
 
     @staticmethod
-    def transpose(x: Any, *axes: Any) -> Any:
+    def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
 
     @staticmethod
-    def unsqueeze(x: Any, axis: int) -> Any:
+    def unsqueeze(x: TensorLike, axis: int) -> Tensor:
         """PyTorch's name of `expand_dims`."""
 
     @staticmethod
-    def var(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
+    def var(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
         """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
 
         NaN or infinite where n - ddof is not positive.
         """
 
     @staticmethod
-    def where(condition: Any, x: Any, y: Any) -> Any:
+    def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
         """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
 
     @staticmethod
@@ -1120,7 +1128,8 @@ class Functions:
         """Repeat `body` while `cond` holds; returns the last loop variables, in the structure of `loop_vars`.
 
         As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables
-        (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes. max_steps:
+        (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes.
+        max_steps:
         at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only. Both
         functions may draw random numbers, as in `scan`.
 
@@ -1129,5 +1138,5 @@ class Functions:
         """
 
     @staticmethod
-    def zeros_like(x: Any, dtype: Any = None) -> Any:
+    def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
         """Zeros of x's shape and dtype."""

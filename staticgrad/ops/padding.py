@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..operators import F, apply
+from ..operators import F, Tensor, TensorLike, apply
 from ..types import TensorType, is_number
 from .pointwise import saving_op
 from .settings import operand, size_text, whole_numbers
@@ -16,7 +16,7 @@ from .settings import operand, size_text, whole_numbers
 MODES = ("constant", "reflect", "replicate", "circular")
 
 
-def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+def pad(x: TensorLike, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """x with more elements at its ends, as PyTorch's `functional.pad`.
 
     pad: (before, after) of the last axis, then of the one before it, and so on. mode: "constant" puts `value` there (0 when

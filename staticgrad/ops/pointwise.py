@@ -12,11 +12,12 @@ import numpy as np
 
 from ..errors import DivisionError, DTypeError
 from ..ir import Expand, Native, Node, OpDef, Pointwise, Range, define
-from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
+from ..operators import F, Operators, Symbol, Tensor, TensorLike, apply, frontends, numpy_twin, public
 from ..signals import module
 from ..types import (
     DTYPES,
     SHORT,
+    DTypeLike,
     TensorType,
     as_dtype,
     bool_,
@@ -333,7 +334,7 @@ def _checked(op: OpDef) -> Callable[[Any, Any], Any]:
     plain = getattr(F, op.name)
 
     @functools.wraps(plain)
-    def function(x: Any, y: Any) -> Any:
+    def function(x: TensorLike, y: TensorLike) -> Tensor:
         kinds = _dtype_of(x).kind, _dtype_of(y).kind
         if "f" not in kinds and kinds != ("b", "b"):  # booleans have no division
             if kinds[1] == "b":
@@ -402,7 +403,7 @@ cast = define(
 
 @public
 @numpy_twin(np.power)
-def pow(x: Any, exponent: Any) -> Any:
+def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
     """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
@@ -440,13 +441,13 @@ def _dtype_of(x: Any) -> np.dtype:
 
 @public
 @numpy_twin(np.copy)
-def clone(x: Any) -> Any:
+def clone(x: TensorLike) -> Tensor:
     """A copy of x, row-major, in memory of its own."""
     return apply(identity, x)
 
 
 @public
-def astype(x: Any, dtype: Any) -> Any:
+def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """x in another dtype (float to integer truncates). The gradient is cast back."""
     dtype = as_dtype(dtype)
     if getattr(x, "dtype", None) == dtype:
@@ -455,7 +456,7 @@ def astype(x: Any, dtype: Any) -> Any:
 
 
 @public
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: TensorLike) -> Tensor:
     """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
     if isinstance(x, (Symbol, frontends.tensor_class)):
         return apply(stop_gradient_op, x)
@@ -464,26 +465,26 @@ def stop_gradient(x: Any) -> Any:
 
 @public
 @numpy_twin(np.isnan)
-def isnan_(x: Any) -> Any:
+def isnan_(x: TensorLike) -> Tensor:
     """Where x is NaN, bool."""
     return apply(isnan, x)
 
 
 @public
 @numpy_twin(np.isfinite)
-def isfinite_(x: Any) -> Any:
+def isfinite_(x: TensorLike) -> Tensor:
     """Where x is neither NaN nor infinite, bool."""
     return apply(isfinite, x)
 
 
 @public
 @numpy_twin(np.reciprocal)
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: TensorLike) -> Tensor:
     """1 / x."""
     return F.div(1, x)
 
 
 @public
-def rsqrt(x: Any) -> Any:
+def rsqrt(x: TensorLike) -> Tensor:
     """1 / sqrt(x)."""
     return F.div(1, F.sqrt(x))

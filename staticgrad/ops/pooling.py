@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Native, Node, OpDef, Routine, define
-from ..operators import F, apply
-from ..types import SHORT, TensorType, shape_text
+from ..operators import F, Tensor, TensorLike, apply
+from ..types import SHORT, ShapeLike, TensorType, shape_text
 from . import attributes as at
 from .leaves import fits
 from .pointwise import saved_with
@@ -306,7 +306,7 @@ def _check_padding(kernel: Any, padding: Any, dilation: Any) -> None:
             )
 
 
-def _pooled(name: str, x: Any, axes: int, pool: Any) -> Any:
+def _pooled(name: str, x: Any, axes: int, pool: Any) -> Tensor:
     """`pool` on x as (n, c, h, w), with the missing axes put in and taken out again."""
     x = operand(x)
     if len(x.shape) not in (axes + 1, axes + 2) or 0 in x.shape[-axes - 1 :]:
@@ -324,7 +324,7 @@ def _pooled(name: str, x: Any, axes: int, pool: Any) -> Any:
 
 def _max_pool(
     name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> Any:
+) -> Tensor:
     kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
     spread = whole_numbers("dilation", dilation, axes)
     if any(d <= 0 for d in spread):
@@ -342,8 +342,9 @@ def _max_pool(
 
 
 def max_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
+    ceil_mode: bool = False,
+) -> Tensor:  # fmt: skip
     """The largest element of each window; the gradient goes to the first of equals.
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, h', w') with h' = (h + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
@@ -354,15 +355,16 @@ def max_pool2d(
 
 
 def max_pool1d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
+    ceil_mode: bool = False,
+) -> Tensor:  # fmt: skip
     """As `max_pool2d`, along one axis: (n, c, l) or (c, l)."""
     return _max_pool("max_pool1d", x, 1, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def _avg_pool(
     name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, ceil: bool, zeros_count: bool
-) -> Any:
+) -> Tensor:
     kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
     _check_padding(kernel, pads, (1,) * axes)
     rules = [("step", k, s, p, bool(zeros_count), bool(ceil)) for k, s, p in zip(kernel, steps, pads, strict=True)]
@@ -377,8 +379,9 @@ def _avg_pool(
 
 
 def avg_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-) -> Any:
+    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
     """The mean of each window. Shapes and settings as for `max_pool2d`.
 
     Zeros of the padding (not what a window of `ceil_mode` reaches beyond it) count in the divisor unless `count_include_pad`
@@ -388,13 +391,14 @@ def avg_pool2d(
 
 
 def avg_pool1d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-) -> Any:
+    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
     """As `avg_pool2d`, along one axis: (n, c, l) or (c, l)."""
     return _avg_pool("avg_pool1d", x, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int | None]) -> Tensor:
     """Means over windows laid such that the result has the extents `output_size` (None keeps one).
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, *output_size). Window i spans floor(i h / h') to ceil((i + 1) h / h').

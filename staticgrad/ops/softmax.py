@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import Expand, Node, OpDef, define
-from ..operators import F, apply, public
-from ..types import normalize_axes
+from ..operators import F, Tensor, TensorLike, apply, public
+from ..types import Axis, normalize_axes
 from . import attributes as at
 from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, ndim_of, reduced, reducer, spread, sum_op
 from .rules import floating
@@ -126,12 +126,12 @@ reducer(logsumexp_op, "log(sum(exp(x))) without overflow.")
 
 
 @public
-def softmax(x: Any, axis: Any = -1) -> Any:
+def softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
     """exp(x) / sum(exp(x)) over `axis`, without overflow."""
     return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
 @public
-def log_softmax(x: Any, axis: Any = -1) -> Any:
+def log_softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
     """log(softmax(x)) over `axis`, accurate where softmax underflows."""
     return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
