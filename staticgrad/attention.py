@@ -84,7 +84,7 @@ def scaled_dot_product_attention(
     return F.matmul(F.dropout(weights, dropout_p), value)
 
 
-def _repeated(x: Any, query: Any) -> Tensor:
+def _repeated(x: Tensor, query: Tensor) -> Tensor:
     """x with each head as often as query has heads for it."""
     heads, held = query.shape[-3] if len(query.shape) > 2 else 1, x.shape[-3] if len(x.shape) > 2 else 1
     if heads is None or held is None or heads % held:

@@ -33,7 +33,7 @@ logsumexp = F.logsumexp
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def dropout(x: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 
     Any shape, floating. Raises ArgumentError unless 0 <= p <= 1.
@@ -287,7 +287,8 @@ def layer_norm(
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016; eps as in PyTorch.
     """
     x, extents = operand(x), as_shape(normalized_shape)
-    weight, bias = (None if given is None else operand(given) for given in (weight, bias))
+    weight = None if weight is None else operand(weight)
+    bias = None if bias is None else operand(bias)
     n = len(extents)
     if not n or n > len(x.shape) or not _fits(x.shape[len(x.shape) - n :], extents):
         raise ShapeError(

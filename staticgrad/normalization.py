@@ -30,7 +30,7 @@ def check_eps(name: str, eps: Any) -> Any:
     return eps
 
 
-def _per_channel(values: Any, axes: int) -> Tensor:
+def _per_channel(values: Tensor, axes: int) -> Tensor:
     """(c,) shaped to broadcast against (n, c, ...) of `axes` axes."""
     return values if axes == 2 else F.expand_dims(values, tuple(range(1, axes - 1)))
 
@@ -61,7 +61,8 @@ def renew(tensor: Any, value: Any, x: Any) -> None:
 def kept(tensor: Any, x: Any) -> Tensor:
     """The value of a tensor that a module keeps, or of a plain array, where `x` is computed."""
     state_of_graph = _in_a_graph(x) and isinstance(tensor, frontends.tensor_class)
-    return frontends.kept(x.graph, tensor) if state_of_graph else tensor
+    value: Tensor = frontends.kept(x.graph, tensor) if state_of_graph else tensor
+    return value
 
 
 def batch_norm(
@@ -82,7 +83,9 @@ def batch_norm(
     if n < 2:
         raise ShapeError(f"batch_norm: expected at least 2D input (got {n}D input)")
     channels = x.shape[1]
-    weight, bias = (None if given is None else operand(given) for given in (weight, bias))
+    weight = None if weight is None else operand(weight)
+    bias = None if bias is None else operand(bias)
+    given: Any
     for role, given in (("running_mean", running_mean), ("running_var", running_var)):
         if training and given is not None and not isinstance(given, Operators):
             raise ArgumentError(f"batch_norm: {role} changes in training: it has to be a tensor, got {type(given).__name__}")
@@ -91,7 +94,8 @@ def batch_norm(
                 f"batch_norm: {role} changes in training, and {given.describe()} can't be changed",
                 "pass a Variable (trainable=False), or an eager tensor",
             )
-    running_mean, running_var = (None if given is None else operand(given) for given in (running_mean, running_var))
+    running_mean = None if running_mean is None else operand(running_mean)
+    running_var = None if running_var is None else operand(running_var)
     for role, given in (
         ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)
     ):  # fmt: skip
@@ -109,7 +113,7 @@ def batch_norm(
     scale = F.rsqrt(var + eps)
     if weight is not None:
         scale = scale * _per_channel(weight, n)
-    out = (x - mean) * scale
+    out: Tensor = (x - mean) * scale
     return out if bias is None else out + _per_channel(bias, n)
 
 
@@ -160,7 +164,8 @@ def group_norm(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{size_text(x.shape)} and num_groups={num_groups}"
         )
-    weight, bias = (None if given is None else operand(given) for given in (weight, bias))
+    weight = None if weight is None else operand(weight)
+    bias = None if bias is None else operand(bias)
     _check_channels("weight", weight, channels)
     _check_channels("bias", bias, channels)
     rest = None if None in x.shape[1:] else math.prod(x.shape[1:]) // num_groups

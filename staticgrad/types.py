@@ -62,7 +62,7 @@ def as_dtype(dtype: Any) -> np.dtype:
     if dtype is float:
         return _default_float
     try:
-        result = np.dtype(dtype)
+        result: np.dtype = np.dtype(dtype)
     except TypeError:
         raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, DTYPES))}") from None
     result = result if result.isnative else result.newbyteorder("=")

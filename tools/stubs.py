@@ -30,7 +30,7 @@ HEADER = '''\
 """Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -40,6 +40,7 @@ from ..ir import Graph, Node
 from ..types import Axis, DTypeLike, ShapeLike
 from .annotations import Array, Index, TensorLike
 from .sizes import Size
+from .symbols import GradFn
 '''
 OTHER_NAMES = {"AnyTensor": "Tensor", "PublicTensor": "Tensor"}
 """What the package calls the tensor of any mode where `Tensor` is the eager one."""
@@ -51,6 +52,8 @@ DUNDERS = (
     "__pow__", "__rpow__", "__matmul__", "__rmatmul__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__",
     "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__hash__",
 )  # fmt: skip
+RETURNS = {"grad_fn": "Record | GradFn | None"}
+"""What differs from mode to mode."""
 GRAPH_ONLY = ("eval", "graph", "node", "op")
 """What tensors of a graph have beyond the others."""
 ATTRIBUTES = {"graph": "Graph", "name": "str", "node": "Node"}
@@ -177,7 +180,7 @@ def tensor_class() -> Iterator[str]:
             writer.function(name, ["(self) -> builtins.int"], None)
         elif isinstance(found, property):
             assert found.fget is not None
-            kind = inspect.signature(found.fget).return_annotation
+            kind = RETURNS.get(name, inspect.signature(found.fget).return_annotation)
             writer.function(name, [writer.signature([], kind)], found.__doc__, "property")
             if found.fset is not None:
                 parameters = list(inspect.signature(found.fset).parameters.values())[1:]

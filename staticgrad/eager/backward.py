@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import AnomalyError
-from ..operators import F, as_array, frontends, listed, misuse, state
+from ..operators import F, TensorLike, Tensors, as_array, frontends, listed, misuse, state
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
@@ -37,9 +38,9 @@ def backward(
 
 
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
@@ -50,7 +51,8 @@ def grad(
     `allow_unused`. Raises GradientError.
     """
     if frontends.tracing and state.tracer is not None:
-        return state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+        traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+        return traced
     roots, seeds = _roots(outputs, grad_outputs)
     targets = _targets(inputs, "grad")
     walk = BackwardEngine(roots, seeds, create_graph, targets)
@@ -104,7 +106,7 @@ def _seed(i: int, root: Tensor, seed: Any) -> Tensor:
         as_array(seed)  # refuses what has no supported dtype; the values go straight to that of the root
         seed = Tensor(np.asarray(seed, root.dtype))
     misuse.check_seed(i, root, seed)
-    return seed if seed.dtype == root.dtype else F.astype(seed, root.dtype)
+    return seed if seed.dtype == root.dtype else cast("Tensor", F.astype(seed, root.dtype))
 
 
 class BackwardEngine:
@@ -291,7 +293,7 @@ class BackwardEngine:
                 if isinstance(hook, Retain):
                     retained.append(hook.tensor())
                     continue
-                tensor = g if self.create else wrap(np.asarray(g))
+                tensor: Any = g if self.create else wrap(np.asarray(g))
                 self.taken.add(id(tensor._data))
                 replaced = hook(tensor)
                 if replaced is not None:
@@ -308,7 +310,7 @@ class BackwardEngine:
     def own(self, g: Any) -> Tensor:
         """A found cotangent as a tensor whose memory nobody else holds (a recorded one is given as it is)."""
         if self.create:
-            return g
+            return cast("Tensor", g)
         data = np.asarray(g)
         if data.base is not None or not data.flags.writeable or id(data) in self.taken:
             data = carry(data.copy(), data)
@@ -357,7 +359,7 @@ def _accumulate(leaf: Tensor, g: Any, walk: BackwardEngine) -> None:
     if known is None:
         leaf._grad = walk.own(g)
     elif walk.create or known._tracked or not known._data.flags.writeable:
-        leaf._grad = known + (g if walk.create else wrap(np.asarray(g)))
+        leaf._grad = cast("Tensor", known + (g if walk.create else wrap(np.asarray(g))))
     else:
         data = known._data
         data += g

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,4 +20,7 @@ TensorLike: TypeAlias = "Tensor | np.ndarray | np.generic | float | list[Any] | 
 Index: TypeAlias = "Tensor | np.ndarray | slice | EllipsisType | int | list[Any] | tuple[Any, ...] | None"
 """What stands between the brackets of x[...]."""
 
-__all__ = ["Array", "Index", "Tensor", "TensorLike"]
+Tensors: TypeAlias = "Tensor | Iterable[Tensor]"
+"""One tensor, or several."""
+
+__all__ = ["Array", "Index", "Tensor", "TensorLike", "Tensors"]

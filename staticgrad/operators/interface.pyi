@@ -1,7 +1,7 @@
 """Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..ir import Graph, Node
 from ..types import Axis, DTypeLike, ShapeLike
 from .annotations import Array, Index, TensorLike
 from .sizes import Size
+from .symbols import GradFn
 
 class Tensor:
     """A tensor of any mode: eager, traced by `@sg.compile`, or of a graph."""
@@ -178,10 +179,10 @@ class Tensor:
 
     def backward(
         self,
-        gradient: Any = None,
+        gradient: TensorLike | None = None,
         retain_graph: builtins.bool | None = None,
         create_graph: builtins.bool = False,
-        inputs: Any = None,
+        inputs: Tensor | Iterable[Tensor] | None = None,
     ) -> None:
         """Add d(sum(gradient * self)) / d(leaf) to `leaf.grad` for all leaves (or for `inputs` only).
 
@@ -196,7 +197,7 @@ class Tensor:
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
         """
 
-    def bool(self) -> Any: ...
+    def bool(self) -> Tensor: ...
 
     def broadcast_to(self, *shape: ShapeLike) -> Tensor:
         """x repeated to `shape` by NumPy's broadcasting, without copying."""
@@ -222,10 +223,10 @@ class Tensor:
     def clip_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`clip` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def clone(self) -> Any:
+    def clone(self) -> Tensor:
         """A copy in memory of its own, row-major; gradients flow through."""
 
-    def contiguous(self) -> Any:
+    def contiguous(self) -> Tensor:
         """This tensor when its elements lie in row-major order, else a copy in that order."""
 
     def copy_(self, value: Any) -> Tensor:
@@ -234,7 +235,7 @@ class Tensor:
     def cos(self) -> Tensor:
         """Cosine."""
 
-    def cpu(self) -> Any:
+    def cpu(self) -> Tensor:
         """This tensor: all tensors are in the CPU's memory."""
 
     def cumsum(self, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
@@ -266,7 +267,7 @@ class Tensor:
     def dot(self, y: TensorLike) -> Tensor:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
 
-    def double(self) -> Any: ...
+    def double(self) -> Tensor: ...
 
     @property
     def dtype(self) -> np.dtype: ...
@@ -307,7 +308,7 @@ class Tensor:
     def flip(self, axis: builtins.int) -> Tensor:
         """x in reverse order along `axis`."""
 
-    def float(self) -> Any: ...
+    def float(self) -> Tensor: ...
 
     def floor(self) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
@@ -322,20 +323,20 @@ class Tensor:
         """x >= y elementwise, bool."""
 
     @property
-    def grad(self) -> Any:
-        """The accumulated gradient, a Tensor of the same shape, or None."""
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, of the same shape, or None."""
     @grad.setter
-    def grad(self, value: Any) -> None: ...
+    def grad(self, value: Tensor | None) -> None: ...
 
     @property
-    def grad_fn(self) -> Record | None: ...
+    def grad_fn(self) -> Record | GradFn | None: ...
 
     graph: Graph
 
     def gt(self, y: TensorLike) -> Tensor:
         """x > y elementwise, bool."""
 
-    def int(self) -> Any: ...
+    def int(self) -> Tensor: ...
 
     def is_contiguous(self) -> builtins.bool: ...
 
@@ -355,7 +356,7 @@ class Tensor:
     def isnan(self) -> Tensor:
         """Where x is NaN, bool."""
 
-    def item(self) -> Any:
+    def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
 
     def le(self, y: TensorLike) -> Tensor:
@@ -392,7 +393,7 @@ class Tensor:
     ) -> Tensor:
         """log(sum(exp(x))) without overflow. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
 
-    def long(self) -> Any: ...
+    def long(self) -> Tensor: ...
 
     def lt(self, y: TensorLike) -> Tensor:
         """x < y elementwise, bool."""
@@ -639,7 +640,7 @@ class Tensor:
     def tanh_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`tanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def to(self, dtype: Any) -> Any:
+    def to(self, dtype: DTypeLike | Tensor) -> Tensor:
         """This tensor in another dtype, or that of another tensor."""
 
     def tolist(self) -> Any: ...
@@ -647,10 +648,10 @@ class Tensor:
     def transpose(self, *axes: ShapeLike) -> Tensor:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
 
-    def type(self, dtype: Any) -> Any:
+    def type(self, dtype: DTypeLike) -> Tensor:
         """This tensor in another dtype."""
 
-    def type_as(self, other: Any) -> Any:
+    def type_as(self, other: Array) -> Tensor:
         """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
 
     def uniform_(self, a: builtins.float = 0.0, b: builtins.float = 1.0) -> Tensor: ...
@@ -667,7 +668,7 @@ class Tensor:
         NaN or infinite where n - ddof is not positive.
         """
 
-    def view(self, *shape: Any) -> Any:
+    def view(self, *shape: ShapeLike) -> Tensor:
         """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
 
     def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
@@ -709,7 +710,7 @@ class Functions:
         """x in another dtype (float to integer truncates). The gradient is cast back."""
 
     @staticmethod
-    def broadcast_like(x: TensorLike, like: Array) -> Tensor:
+    def broadcast_like(x: Array, like: Array) -> Tensor:
         """x broadcast to the shape of `like`, known or not."""
 
     @staticmethod
@@ -768,7 +769,7 @@ class Functions:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
 
     @staticmethod
-    def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
+    def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 
         Raises ArgumentError unless 0 <= p <= 1.
@@ -796,7 +797,7 @@ class Functions:
         """e**x."""
 
     @staticmethod
-    def expand(x: TensorLike, *shape: ShapeLike) -> Tensor:
+    def expand(x: Array, *shape: ShapeLike) -> Tensor:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
     @staticmethod
@@ -808,11 +809,11 @@ class Functions:
         """exp(x) - 1, accurate for small x."""
 
     @staticmethod
-    def flatten(x: TensorLike, start: int = 0) -> Tensor:
+    def flatten(x: Array, start: int = 0) -> Tensor:
         """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
 
     @staticmethod
-    def flip(x: TensorLike, axis: int) -> Tensor:
+    def flip(x: Array, axis: int) -> Tensor:
         """x in reverse order along `axis`."""
 
     @staticmethod
@@ -828,7 +829,7 @@ class Functions:
         """x >= y elementwise, bool."""
 
     @staticmethod
-    def getitem(x: TensorLike, key: Index) -> Tensor:
+    def getitem(x: Array, key: Index) -> Tensor:
         """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
         masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ.
         """
@@ -846,7 +847,7 @@ class Functions:
         """
 
     @staticmethod
-    def index_along(x: TensorLike, axis: int) -> Tensor:
+    def index_along(x: Array, axis: int) -> Tensor:
         """The positions along `axis` of x, shaped to broadcast against x; int64. Raises ArgumentError for a bad axis."""
 
     @staticmethod
@@ -898,7 +899,7 @@ class Functions:
         """x < y elementwise, bool."""
 
     @staticmethod
-    def masked_fill(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
+    def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
         """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
 
     @staticmethod
@@ -955,7 +956,7 @@ class Functions:
         """
 
     @staticmethod
-    def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    def ones_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
         """Ones of x's shape and dtype."""
 
     @staticmethod
@@ -1040,7 +1041,7 @@ class Functions:
         """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
 
     @staticmethod
-    def split(x: TensorLike, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+    def split(x: Array, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
         """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
 
     @staticmethod
@@ -1052,7 +1053,7 @@ class Functions:
         """x * x."""
 
     @staticmethod
-    def squeeze(x: TensorLike, axis: Axis = None) -> Tensor:
+    def squeeze(x: Array, axis: Axis = None) -> Tensor:
         """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
 
     @staticmethod
@@ -1060,7 +1061,7 @@ class Functions:
         """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
 
     @staticmethod
-    def std(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+    def std(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
         """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
 
     @staticmethod
@@ -1107,7 +1108,7 @@ class Functions:
         """PyTorch's name of `expand_dims`."""
 
     @staticmethod
-    def var(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+    def var(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
         """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
 
         NaN or infinite where n - ddof is not positive.
@@ -1138,5 +1139,5 @@ class Functions:
         """
 
     @staticmethod
-    def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+    def zeros_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
         """Zeros of x's shape and dtype."""

@@ -142,7 +142,8 @@ def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilatio
     kind = _conv_infer(_type(x), _type(w), stride, padding, dilation, groups)
     kind.check_size()
     columns = _columns(x, w.shape[2:], stride, padding, dilation, groups)
-    return np.matmul(w.reshape(groups, w.shape[0] // groups, columns.shape[2]), columns).reshape(kind.shape)
+    result: np.ndarray = np.matmul(w.reshape(groups, w.shape[0] // groups, columns.shape[2]), columns).reshape(kind.shape)
+    return result
 
 
 def _type(x: np.ndarray) -> TensorType:
@@ -376,7 +377,7 @@ def conv2d(
     return _conv("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
 
 
-def _with_zeros(x: Any, axis: int, count: int) -> Tensor:
+def _with_zeros(x: Tensor, axis: int, count: int) -> Tensor:
     """x with so many zeros behind its last element along an axis."""
     if not count:
         return x

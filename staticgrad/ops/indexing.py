@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import F, Index, Operators, Symbol, Tensor, TensorLike, apply, numpy_twin, public
+from ..operators import Array, F, Index, Operators, Symbol, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .reductions import ndim_of
@@ -81,7 +81,7 @@ def one_hot(index: TensorLike, classes: int, dtype: DTypeLike | None = None) -> 
     return F.astype(F.eq(F.expand_dims(index, ndim_of(index)), rail), dtype)
 
 
-def _as_index(index: Any) -> Tensor:
+def _as_index(index: Any) -> Array:
     if isinstance(index, Operators):
         return index
     check_unmasked(index)
@@ -92,7 +92,7 @@ def _as_index(index: Any) -> Tensor:
 
 
 @public
-def getitem(x: TensorLike, key: Index) -> Tensor:
+def getitem(x: Array, key: Index) -> Tensor:
     """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
     masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ."""
     if key.__class__ is int and x.shape:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Native, Node, OpDef, Window, define
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public
+from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import TensorType, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
@@ -173,7 +173,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
 
 @public
 @numpy_twin(np.split)
-def split(x: TensorLike, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+def split(x: Array, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
     axis = normalize_axis(axis, ndim_of(x))
     extent = x.shape[axis]

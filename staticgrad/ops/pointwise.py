@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -179,11 +180,13 @@ def _sigmoid_eval(x: np.ndarray) -> np.ndarray:
     e = np.asarray(np.negative(x))
     np.exp(e, e)
     np.add(e, ONE[x.dtype], e)
-    return np.reciprocal(e, e)
+    result: np.ndarray = np.reciprocal(e, e)
+    return result
 
 
 def _erf_eval(x: np.ndarray) -> np.ndarray:
-    return module("scipy.special").erf(x)
+    result: np.ndarray = module("scipy.special").erf(x)
+    return result
 
 
 sigmoid = _unary("sigmoid", _sigmoid_eval, "sigmoid_{s}({0})", lambda g, node, out, x: g * (out * (1 - out)),
@@ -329,9 +332,9 @@ divisor_op = define(
 )
 
 
-def _checked(op: OpDef) -> Callable[[Any, Any], Any]:
+def _checked(op: OpDef) -> Callable[[TensorLike, TensorLike], Tensor]:
     """The public function of a division, which looks at the divisors of integers first."""
-    plain = getattr(F, op.name)
+    plain: Callable[[TensorLike, TensorLike], Tensor] = getattr(F, op.name)
 
     @functools.wraps(plain)
     def function(x: TensorLike, y: TensorLike) -> Tensor:
@@ -420,8 +423,8 @@ def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
             return F.div(1, x)
     if _dtype_of(x).kind in "biu" and _dtype_of(exponent).kind == "i":
         if is_scalar(exponent):
-            if exponent < 0:
-                error = _negative_power(None, exponent)
+            if exponent < 0:  # type: ignore[operator]  # a plain number
+                error = _negative_power(None, exponent)  # type: ignore[arg-type]
                 raise DTypeError(f"pow: {error.summary}", *error.details)
         else:
             kind = promote([x if is_scalar(x) else TensorType((), _dtype_of(x)), TensorType((), _dtype_of(exponent))])
@@ -451,7 +454,7 @@ def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """x in another dtype (float to integer truncates). The gradient is cast back."""
     dtype = as_dtype(dtype)
     if getattr(x, "dtype", None) == dtype:
-        return x
+        return typing.cast("Tensor", x)  # an array of that dtype comes back itself
     return apply(cast, x, dtype=dtype)
 
 
@@ -460,7 +463,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
     """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
     if isinstance(x, (Symbol, frontends.tensor_class)):
         return apply(stop_gradient_op, x)
-    return x
+    return typing.cast("Tensor", x)  # an array or number has no gradient
 
 
 @public

@@ -7,6 +7,7 @@ index for each result, and squares of 2 x 2 are found eight at a time.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -228,12 +229,14 @@ def _averager(extent: int, rule: Any, dtype: np.dtype) -> np.ndarray:
 def _mean_eval(x: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
     _mean_infer(TensorType(x.shape, x.dtype), rows, columns)
     down, across = _averager(x.shape[2], rows, x.dtype), _averager(x.shape[3], columns, x.dtype)
-    return np.matmul(np.matmul(down, x), across.T)
+    result: np.ndarray = np.matmul(np.matmul(down, x), across.T)
+    return result
 
 
 def _mean_put_eval(g: np.ndarray, like: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
     down, across = _averager(like.shape[2], rows, g.dtype), _averager(like.shape[3], columns, g.dtype)
-    return np.matmul(np.matmul(down.T, g), across)
+    result: np.ndarray = np.matmul(np.matmul(down.T, g), across)
+    return result
 
 
 def _mean_plan(kernel: str, of: int) -> Any:
@@ -306,7 +309,7 @@ def _check_padding(kernel: Any, padding: Any, dilation: Any) -> None:
             )
 
 
-def _pooled(name: str, x: Any, axes: int, pool: Any) -> Tensor:
+def _pooled(name: str, x: TensorLike, axes: int, pool: Callable[[Tensor], Tensor]) -> Tensor:
     """`pool` on x as (n, c, h, w), with the missing axes put in and taken out again."""
     x = operand(x)
     if len(x.shape) not in (axes + 1, axes + 2) or 0 in x.shape[-axes - 1 :]:
@@ -334,7 +337,7 @@ def _max_pool(
         kernel, steps, pads, spread = (1, *kernel), (1, *steps), (0, *pads), (1, *spread)
     attrs = {"kernel": kernel, "stride": steps, "padding": pads, "dilation": spread, "ceil": bool(ceil_mode)}
 
-    def pool(x: Any) -> Any:
+    def pool(x: Tensor) -> Tensor:
         _check(x.shape, tuple(map(_extent, x.shape[2:], kernel, steps, pads, spread, (ceil_mode,) * 2)))
         return apply(most_op, x, **attrs)
 
@@ -371,7 +374,7 @@ def _avg_pool(
     if axes == 1:
         rules = [("step", 1, 1, 0, False, False), *rules]
 
-    def pool(x: Any) -> Any:
+    def pool(x: Tensor) -> Tensor:
         _check(x.shape, tuple(map(_mean_extent, x.shape[2:], rules)))
         return apply(mean_pool_op, x, rows=rules[0], columns=rules[1])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -167,7 +167,8 @@ min_op = define(
 
 def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     shape = x.shape
-    return ADD.reduce(x, axis, None, None, keepdims) / math.prod([shape[a] for a in axis])
+    result: np.ndarray = ADD.reduce(x, axis, None, None, keepdims) / math.prod([shape[a] for a in axis])
+    return result
 
 
 def _mean_expand(node: Node, x: Any) -> Any:
@@ -247,7 +248,8 @@ def _broadcast_like_infer(x: TensorType, like: TensorType) -> TensorType:
 def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
     if x.shape == like.shape:
         return x
-    return ADD.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
+    result: np.ndarray = ADD.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
+    return result
 
 
 def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
@@ -295,10 +297,10 @@ broadcast_like_op = define(
 
 
 @public
-def broadcast_like(x: TensorLike, like: Array) -> Tensor:
+def broadcast_like(x: Array, like: Array) -> Tensor:
     """x broadcast to the shape of `like`, known or not."""
     if x.shape == like.shape and None not in x.shape and isinstance(x, Operators) is isinstance(like, Operators):
-        return x
+        return cast("Tensor", x)
     return apply(broadcast_like_op, x, like)
 
 
@@ -402,7 +404,7 @@ _arg_function(argmin_op, np.argmin)
 
 @public
 @numpy_twin(np.var)
-def var(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+def var(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
     """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
 
     NaN or infinite where n - ddof is not positive.
@@ -415,7 +417,7 @@ def var(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0)
 
 @public
 @numpy_twin(np.std)
-def std(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
+def std(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
     """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
     return _root(var(x, axis, keepdims, ddof))
 
@@ -449,7 +451,8 @@ def _root(total: Any) -> Tensor:
 
 def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
     """What a float32 total rounds off adds up along the axis, so totals are carried in float64."""
-    return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
+    result: np.ndarray = ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
+    return result
 
 
 CARRIED = {float32: float64}

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, Pointwise, define
-from ..operators import F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public
+from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public
 from ..types import TensorType, as_dtype, is_scalar, promote
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
@@ -97,7 +97,7 @@ def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None =
 
 
 @public
-def masked_fill(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
+def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
     if isinstance(value, Operators):
         return where(mask, F.astype(value, x.dtype), x)

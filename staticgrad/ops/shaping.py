@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Node, OpDef, View, define
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public
+from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import (
     ALL_AXES,
     Axis,
@@ -57,7 +57,7 @@ def _reshape_layout(node: Node, layout: Layout) -> Layout | None:
     return Layout(node.type.shape, tuple(1 if d == 1 else next(steps) for d in node.type.shape), layout.offset)
 
 
-def reshape_like(g: Any, x: Any) -> Any:
+def reshape_like(g: Tensor, x: Array) -> Tensor:
     """g in the shape of x, which may have unknown extents."""
     if None not in x.shape:
         return g.reshape(x.shape)
@@ -223,14 +223,14 @@ numpy_twin(np.ndim)(lambda a: len(a.shape))
 
 @public
 @numpy_twin(np.zeros_like)
-def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+def zeros_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros of x's shape and dtype."""
     return F.clone(F.broadcast_like(np.zeros((), x.dtype if dtype is None else as_dtype(dtype)), x))
 
 
 @public
 @numpy_twin(np.ones_like)
-def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
+def ones_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
     """Ones of x's shape and dtype."""
     return F.clone(F.broadcast_like(np.ones((), x.dtype if dtype is None else as_dtype(dtype)), x))
 
@@ -240,21 +240,21 @@ def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
     """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
     if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
-        shape = shape[0]
+        shape = shape[0]  # type: ignore[assignment]
     try:
-        shape = tuple(map(index, shape))
+        extents = tuple(map(index, shape))  # type: ignore[arg-type]
     except TypeError:
         raise ArgumentError(
             f"reshape: a shape is a tuple of integers, got {shape!r}", "write -1 for an extent that is unknown"
         ) from None
-    if shape and min(shape) < 0 and (shape.count(-1) > 1 or min(shape) < -1):
-        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {shape}")
-    return apply(reshape_op, x, shape=shape)
+    if extents and min(extents) < 0 and (extents.count(-1) > 1 or min(extents) < -1):
+        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {extents}")
+    return apply(reshape_op, x, shape=extents)
 
 
 @public
 @numpy_twin(np.ravel)
-def flatten(x: TensorLike, start: int = 0) -> Tensor:
+def flatten(x: Array, start: int = 0) -> Tensor:
     """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
     start = normalize_axis(start, max(ndim_of(x), 1))  # a 0-d tensor becomes one with an axis
     if start == 0:
@@ -282,7 +282,7 @@ def unsqueeze(x: TensorLike, axis: int) -> Tensor:
 
 @public
 @numpy_twin(np.squeeze)
-def squeeze(x: TensorLike, axis: Axis = None) -> Tensor:
+def squeeze(x: Array, axis: Axis = None) -> Tensor:
     """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
     if axis is None:
         if None in x.shape:
@@ -319,7 +319,7 @@ def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
 def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
     """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
     if len(axes) == 2:
-        return swapaxes(x, *axes)
+        return swapaxes(x, *axes)  # type: ignore[arg-type]  # two ints
     return permute(x, *axes)
 
 
@@ -329,14 +329,14 @@ def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
     """x repeated to `shape` by NumPy's broadcasting, without copying."""
     extents = as_shape(shape[0] if len(shape) == 1 else shape)
     if hasattr(x, "shape") and x.shape == extents:
-        return x
+        return cast("Tensor", x)  # an array of that shape comes back itself
     return apply(broadcast_to_op, x, shape=extents)
 
 
 @public
-def expand(x: TensorLike, *shape: ShapeLike) -> Tensor:
+def expand(x: Array, *shape: ShapeLike) -> Tensor:
     """PyTorch's `broadcast_to`: -1 keeps an extent."""
-    extents = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
+    extents: tuple[Any, ...] = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
     lead = len(extents) - ndim_of(x)
     if any(d == -1 and i < lead for i, d in enumerate(extents)):
         raise ArgumentError(f"expand: -1 is not allowed for a new axis, got {extents} for {shape_text(x.shape)}")
@@ -352,7 +352,7 @@ def _numpy_flip(m: Any, axis: Any = None) -> Any:
 
 
 @public
-def flip(x: TensorLike, axis: int) -> Tensor:
+def flip(x: Array, axis: int) -> Tensor:
     """x in reverse order along `axis`."""
     axis = normalize_axis(axis, ndim_of(x))
     return F.getitem(x, (*((slice(None),) * axis), slice(None, None, -1)))

@@ -19,7 +19,8 @@ def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     top = np.asarray(MAXIMUM.reduce(x, axis, None, None, True, -math.inf))
     top[~np.isfinite(top)] = 0
     out = np.log(ADD.reduce(np.exp(x - top), axis, None, None, True)) + top
-    return out if keepdims else np.squeeze(out, axis)
+    result: np.ndarray = out if keepdims else np.squeeze(out, axis)
+    return result
 
 
 def _logsumexp_expand(node: Node, x: Any) -> Any:
@@ -62,7 +63,8 @@ def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
         return x.copy()
     e = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
     np.exp(e, e)
-    return np.divide(e, ADD.reduce(e, axis, None, None, True), e)
+    result: np.ndarray = np.divide(e, ADD.reduce(e, axis, None, None, True), e)
+    return result
 
 
 def _softmax_expand(node: Node, x: Any) -> Any:
@@ -97,7 +99,8 @@ def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
         return x.copy()
     shifted = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
     total = np.asarray(ADD.reduce(np.exp(shifted), axis, None, None, True))
-    return np.subtract(shifted, np.log(total, total), shifted)
+    result: np.ndarray = np.subtract(shifted, np.log(total, total), shifted)
+    return result
 
 
 def _log_softmax_expand(node: Node, x: Any) -> Any:

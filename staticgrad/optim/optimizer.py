@@ -342,7 +342,8 @@ class Optimizer:
         Touches no `.grad`.
         """
         if isinstance(loss, Symbol) and tracer() is None:
-            return _symbolic().compute_gradients(self, loss, var_list)
+            pairs: list[tuple[Any, Any]] = _symbolic().compute_gradients(self, loss, var_list)
+            return pairs
         chosen = (
             list(var_list)
             if var_list is not None

@@ -8,7 +8,7 @@ sees the other unless control dependencies order them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, GraphError, user_line
@@ -40,7 +40,7 @@ class Variable(Symbol):
     def __init__(self, initial_value: Any, trainable: bool = True, dtype: Any = None, name: str | None = None):
         with control_dependencies(None):
             if isinstance(initial_value, Symbol):
-                initial = initial_value if dtype is None else F.astype(initial_value, dtype)
+                initial: Any = initial_value if dtype is None else F.astype(initial_value, dtype)
             else:
                 initial = constant(initial_value, dtype)
             self._enter(get_default_graph(), initial, trainable, name if name is not None else "variable")
@@ -62,7 +62,8 @@ class Variable(Symbol):
     @property
     def cell(self) -> Cell:
         """What a session keeps its value under."""
-        return self.node.attrs["cell"]
+        cell: Cell = self.node.attrs["cell"]
+        return cell
 
     @property
     def trainable(self) -> bool:
@@ -97,7 +98,7 @@ class Variable(Symbol):
         """See `assign_sub`."""
         return assign_sub(self, delta)
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: Any) -> NoReturn:  # type: ignore[misc]
         raise GraphError(
             f'w += value: the variable "{self.name}" is not changed in place',
             "w.assign_add(delta) and w.assign(value) are operations that change it in a run; w = w + value is a new tensor",

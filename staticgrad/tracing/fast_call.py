@@ -81,7 +81,8 @@ def make_fast_call(entry: Specialization) -> Callable[[tuple[Any, ...]], Any]:
     if entry.effects:
         lines.append("entry.replay()")
     lines.append(f"return {'result' if plain else 'build(result, ())'}")
-    return entry.reach.function(
+    function: Callable[[tuple[Any, ...]], Any] = entry.reach.function(
         "\n".join(lines), "args", changes=entry.changes, Structure=Structure, FALLBACK=FALLBACK, entry=entry, call=call,
         finish=finish, build=build, unmoved=unmoved,
     )  # fmt: skip
+    return function

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -167,7 +167,8 @@ class Tracer:
             return self.value(place.base)
         if isinstance(place.base, tuple):  # a gradient
             (owner,) = place.base
-            return self.get_grad(owner if isinstance(owner, Tensor) else self.arguments[owner][1])
+            grad: Leaf = self.get_grad(owner if isinstance(owner, Tensor) else self.arguments[owner][1])
+            return grad
         if place.base < len(self.arguments):
             base = self.arguments[place.base][1]
             assert isinstance(base, Leaf)
@@ -434,7 +435,7 @@ class Tracer:
         if isinstance(target, Alias):
             target.base = self.own(F.stop_gradient(self._operand(value)))
             return
-        former = F.stop_gradient(target)
+        former = cast("Traced", F.stop_gradient(target))
         self.cut.add(former.node)
         for reference in self.aliases:
             alias = reference()
@@ -631,7 +632,7 @@ class Tracer:
                     continue
                 if not isinstance(replaced, (Tensor, Traced)) or replaced.shape != g.shape:
                     raise misuse.wrong_hook(g.shape, replaced)
-                g = F.astype(self._operand(replaced), g.dtype)
+                g = cast("Symbol", F.astype(self._operand(replaced), g.dtype))
             self.differentiating = inside
             return g
 

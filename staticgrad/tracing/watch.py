@@ -44,6 +44,8 @@ OWN, OUTSIDE, NEVER = "the user's", "of a library", "not looked at"
 SILENT = ("numpy", "scipy", "numba", "llvmlite", "networkx", "opt_einsum", "threadpoolctl", "_pytest", "pluggy")
 """Packages whose frames are not looked at."""
 Result = TypeVar("Result")
+OBJECT: Any = object
+"""Its methods are compared with those of classes; to type checkers a bound and an unbound method are never the same."""
 
 MACHINERY = ("importlib", "threading.py", "warnings.py", "traceback.py", "linecache.py", "logging", "inspect.py", "abc.py")
 CONTAINERS = (list, dict, set, frozenset, tuple, collections.deque, bytearray, types.MappingProxyType)
@@ -506,7 +508,7 @@ class Watch:
             self._of_array(x, name)
             return
         found = static(kind, name)
-        if kind.__getattribute__ is not object.__getattribute__:
+        if kind.__getattribute__ is not OBJECT.__getattribute__:
             how = static(kind, "__getattribute__")
             if isinstance(how, types.FunctionType):
                 self.dunder(x, "__getattribute__")
@@ -1226,7 +1228,7 @@ class Watch:
     call_hasattr = call_getattribute = call_getattr
 
     def call_setattr(self, x: Any, name: Any, value: Any) -> Any:
-        if type(x).__setattr__ is object.__setattr__ or not isinstance(static(type(x), "__setattr__"), types.FunctionType):
+        if type(x).__setattr__ is OBJECT.__setattr__ or not isinstance(static(type(x), "__setattr__"), types.FunctionType):
             self.set_attribute(x, name, value)
         elif sys._getframe(2).f_code.co_name:
             self._bare_set(x, name, value)
@@ -1400,7 +1402,7 @@ def _is_settled(x: Any, name: str) -> bool:
     """Whether an object itself has the attribute, in plain places."""
     if not type(x).__flags__ & 1 << 9 or isinstance(x, (type, types.ModuleType, Symbol, Tensor)):
         return isinstance(x, types.SimpleNamespace) and name in vars(x)
-    if type(x).__getattribute__ is not object.__getattribute__:
+    if type(x).__getattribute__ is not OBJECT.__getattribute__:
         return False
     if isinstance(static(type(x), "__setattr__"), types.FunctionType) and not hasattr(type(x), "named_modules"):
         return False
@@ -1426,7 +1428,7 @@ def _behind(view: Any) -> Any:
 
 def _simple(key: Any) -> bool:
     """A key that is looked up without anybody's code."""
-    return not isinstance(plain_key(key), Same) or type(key).__hash__ in (object.__hash__, type.__hash__)
+    return not isinstance(plain_key(key), Same) or type(key).__hash__ in (OBJECT.__hash__, type.__hash__)
 
 
 def _inner(found: Any) -> Any:
