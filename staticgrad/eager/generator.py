@@ -20,7 +20,8 @@ from ..ir import OpDef
 from ..locks import lock
 from ..operators import F, Symbol, default_graph, frontends, public, state
 from ..operators import Tensor as AnyTensor
-from ..ops.random import Generator, Place, current, dropout_mask, generator, next_place, normal_op, uniform_op
+from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
+from ..ops.random import generator as generator
 from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
 from .execution import run
 from .tensor import Tensor

@@ -199,7 +199,8 @@ class TransformerEncoderLayer(Module):
     """
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[AnyTensor], AnyTensor] = "relu",
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: str | Callable[[AnyTensor], AnyTensor] = "relu",
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
         dtype: DTypeLike | None = None,
     ):  # fmt: skip

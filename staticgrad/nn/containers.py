@@ -41,8 +41,8 @@ class _Chain(Module):
             for name, module in list(self._own(MODULE))[index]:
                 chosen.add_module(name, module)
             return chosen
-        module: Module = self.__dict__[self._name_at(index)]
-        return module
+        found: Module = self.__dict__[self._name_at(index)]
+        return found
 
     def __setitem__(self, index: int, module: Module) -> None:
         self.add_module(self._name_at(index), module)

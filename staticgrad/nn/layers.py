@@ -108,7 +108,7 @@ class Dropout(Module):
             raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
 
-    def forward(self, x: TensorLike) -> AnyTensor:
+    def forward(self, x: AnyTensor) -> AnyTensor:
         return functional.dropout(x, self.p, self.training)
 
     def extra_repr(self) -> str:
@@ -121,7 +121,7 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
 
-    def forward(self, x: TensorLike) -> AnyTensor:
+    def forward(self, x: AnyTensor) -> AnyTensor:
         return x
 
 
@@ -133,7 +133,7 @@ class Flatten(Module):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, x: TensorLike) -> AnyTensor:
+    def forward(self, x: AnyTensor) -> AnyTensor:
         if self.end_dim in (-1, len(x.shape) - 1):
             return functional.flatten(x, self.start_dim) if len(x.shape) > self.start_dim else x
         first, last = (normalize_axis(d, len(x.shape)) for d in (self.start_dim, self.end_dim))

@@ -65,7 +65,7 @@ class _BatchNorm(Module):
             init.ones_(self.weight)
             init.zeros_(self.bias)
 
-    def forward(self, x: TensorLike) -> AnyTensor:
+    def forward(self, x: AnyTensor) -> AnyTensor:
         if len(x.shape) not in self.dims:
             raise ShapeError(f"expected {' or '.join(f'{d}D' for d in self.dims)} input (got {len(x.shape)}D input)")
         momentum: Any = 0.0 if self.momentum is None else self.momentum
@@ -106,7 +106,9 @@ class GroupNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: DTypeLike | None = None):
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: DTypeLike | None = None
+    ):
         super().__init__()
         self.num_groups = _extent("GroupNorm", "num_groups", num_groups)
         self.num_channels = _extent("GroupNorm", "num_channels", num_channels)
@@ -131,8 +133,9 @@ class RMSNorm(Module):
     weight: Tensor | None
 
     def __init__(
-        self, normalized_shape: ShapeLike, eps: float | None = None, elementwise_affine: bool = True, dtype: DTypeLike | None = None
-    ):
+        self, normalized_shape: ShapeLike, eps: float | None = None, elementwise_affine: bool = True,
+        dtype: DTypeLike | None = None,
+    ):  # fmt: skip
         super().__init__()
         self.normalized_shape = _extents("RMSNorm", "normalized_shape", normalized_shape)
         self.eps = None if eps is None else check_eps("RMSNorm", eps)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..operators import F
+from ..operators import Array, F
 from ..operators import Tensor as AnyTensor
 from ..ops.control.scan import scan
 from ..ops.settings import operand, size_text
@@ -85,7 +85,7 @@ class _Recurrent(Module):
         """The next state from projected inputs (n, gates * hidden); its first part is the output."""
         raise NotImplementedError
 
-    def forward(self, x: Any, hx: Any = None) -> tuple[Any, Any]:
+    def forward(self, x: AnyTensor, hx: Any = None) -> tuple[AnyTensor, Any]:
         """(outputs, last state).
 
         Shapes: x (l, n, input_size), with batch_first (n, l, input_size), unbatched (l, input_size) -> outputs like x with
@@ -123,7 +123,7 @@ class _Recurrent(Module):
             x = F.swapaxes(x, 0, 1)
         return x, parts if self.states > 1 else parts[0]
 
-    def _layer(self, x: Any, begin: tuple[Any, ...], end: str, reverse: bool) -> tuple[Any, Any]:
+    def _layer(self, x: AnyTensor, begin: tuple[Any, ...], end: str, reverse: bool) -> tuple[Any, Any]:
         own = self.__dict__
         weight, bias = own["weight_hh" + end].T, own.get("bias_hh" + end)
         project = own["weight_hr" + end].T if self.proj_size else None
@@ -188,6 +188,10 @@ class RNN(_Recurrent):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
         self.nonlinearity = nonlinearity
 
+    if TYPE_CHECKING:
+
+        def forward(self, x: AnyTensor, hx: Array | None = None) -> tuple[AnyTensor, AnyTensor]: ...
+
     def cell(
         self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
     ) -> tuple[AnyTensor, ...]:
@@ -216,6 +220,10 @@ class LSTM(_Recurrent):
     def _sizes(self) -> tuple[int, ...]:
         return self.proj_size if self.proj_size else self.hidden_size, self.hidden_size
 
+    if TYPE_CHECKING:
+
+        def forward(self, x: AnyTensor, hx: Sequence[Array] | None = None) -> tuple[AnyTensor, tuple[AnyTensor, AnyTensor]]: ...
+
     def cell(
         self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
     ) -> tuple[AnyTensor, ...]:
@@ -232,6 +240,10 @@ class GRU(_Recurrent):
     """
 
     gates = 3
+
+    if TYPE_CHECKING:
+
+        def forward(self, x: AnyTensor, hx: Array | None = None) -> tuple[AnyTensor, AnyTensor]: ...
 
     def cell(
         self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None

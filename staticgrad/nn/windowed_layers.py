@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ class _Conv(Module):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
-        dilation: ShapeLike = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: DTypeLike | None = None,
+        dilation: ShapeLike = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -81,7 +83,7 @@ class _Conv(Module):
         text += ", bias=False" if self.bias is None else ""
         return text + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
 
-    def _padded(self, x: TensorLike) -> tuple[AnyTensor, Any]:
+    def _padded(self, x: TensorLike) -> tuple[TensorLike, Any]:
         """x, and how many zeros a convolution still has to put around it."""
         if self.padding_mode == "zeros":
             return x, self.padding
@@ -141,7 +143,7 @@ class ConvTranspose2d(_Conv):
 class _Pool(Module):
     """Holds the settings of a pooling function."""
 
-    def __init__(self, kernel_size: ShapeLike, stride: ShapeLike, padding: ShapeLike, ceil_mode: bool):
+    def __init__(self, kernel_size: ShapeLike, stride: ShapeLike | None, padding: ShapeLike, ceil_mode: bool):
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
@@ -155,8 +157,9 @@ class _Pool(Module):
 
 class _MaxPool(_Pool):
     def __init__(
-        self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1, *, ceil_mode: bool = False
-    ):
+        self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
+        *, ceil_mode: bool = False,
+    ):  # fmt: skip
         super().__init__(kernel_size, stride, padding, ceil_mode)
         self.dilation = dilation
 
@@ -177,8 +180,9 @@ class MaxPool2d(_MaxPool):
 
 class _AvgPool(_Pool):
     def __init__(
-        self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False, count_include_pad: bool = True
-    ):
+        self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):  # fmt: skip
         super().__init__(kernel_size, stride, padding, ceil_mode)
         self.count_include_pad = count_include_pad
 
