@@ -86,7 +86,7 @@ class Writer:
         return ast.unparse(self.names.visit(ast.parse(text, mode="eval").body))
 
     def parameter(self, p: inspect.Parameter) -> str:
-        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
         kind = "Any" if p.annotation is p.empty else self.annotation(p.annotation)
         plain = isinstance(p.default, (bool, int, float, str, type(None), tuple))
         default = "" if p.default is p.empty else f" = {p.default!r}" if plain else " = ..."
