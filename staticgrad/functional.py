@@ -353,8 +353,9 @@ def padding_entry(padding_idx: Any, entries: int | None) -> int:
 
 
 def embedding_bag(
-    index: Any, weight: Any, offsets: Any = None, mode: str = "mean", per_sample_weights: Any = None
-) -> Any:
+    index: TensorLike, weight: TensorLike, offsets: TensorLike | None = None, mode: str = "mean",
+    per_sample_weights: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
     """The sum, mean or maximum of the rows of `weight` (entries, features) in each bag: (bags, features).
 
     index: integers (bags, n), or (n,) with `offsets` (bags,), where each bag begins, ascending from 0; an empty bag gives
@@ -379,7 +380,8 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = rows * F.expand_dims(operand(per_sample_weights), len(index.shape))
     if offsets is None:
-        return getattr(F, mode)(rows, 1)
+        bags: Tensor = getattr(F, mode)(rows, 1)
+        return bags
     if mode == "max":
         raise ArgumentError("embedding_bag: mode 'max' takes no offsets here", "make the bags rows of a 2D index")
     starts = F.expand_dims(operand(offsets), 0)

@@ -48,7 +48,7 @@ def get_default_dtype() -> np.dtype:
     return _default_float
 
 
-def set_default_dtype(dtype: Any) -> None:
+def set_default_dtype(dtype: DTypeLike) -> None:
     """Set the default floating dtype: float32 or float64. Raises DTypeError for any other."""
     global _default_float
     dtype = as_dtype(dtype)

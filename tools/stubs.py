@@ -17,7 +17,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_overloads
 
 from staticgrad.eager import PublicTensor
 from staticgrad.operators import F, Operators, Symbol
@@ -30,7 +30,7 @@ HEADER = '''\
 """Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -38,7 +38,7 @@ import numpy as np
 from ..eager.tape import Handle, Record
 from ..ir import Graph, Node
 from ..types import Axis, DTypeLike, ShapeLike
-from .annotations import Array, Index, TensorLike
+from .annotations import Array, Carry, Index, Output, TensorLike
 from .sizes import Size
 from .symbols import GradFn
 '''
@@ -199,9 +199,9 @@ def functions_class() -> Iterator[str]:
     functions = dict(sorted(vars(F).items()))
     writer = Writer("Functions", "The public functions of tensors: `F` inside the package.", set(functions), static=True)
     for name, function in functions.items():
-        signature = inspect.signature(function)
-        text = writer.signature(list(signature.parameters.values()), signature.return_annotation)
-        writer.function(name, [text], function.__doc__)
+        signatures = [inspect.signature(variant) for variant in get_overloads(function) or [function]]
+        texts = [writer.signature(list(s.parameters.values()), s.return_annotation) for s in signatures]
+        writer.function(name, texts, function.__doc__)
     return iter(writer.lines)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import Any, cast
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
 from ..errors import AnomalyError
 from ..operators import F, TensorLike, Tensors, as_array, frontends, listed, misuse, state
+from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
@@ -17,11 +18,11 @@ from .tensor import Tensor, wrap
 
 
 def backward(
-    tensors: Any,
-    gradients: Any = None,
+    tensors: Tensors,
+    gradients: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Any = None,
+    inputs: Tensors | None = None,
 ) -> None:
     """`Tensor.backward` for one or several roots at once. Raises GradientError; no `grad` is changed when it does."""
     if frontends.tracing and state.tracer is not None:
@@ -37,6 +38,24 @@ def backward(
             _accumulate(tensor, g, walk)
 
 
+@overload
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: Literal[False] = False,
+) -> tuple[AnyTensor, ...]: ...
+@overload
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[AnyTensor | None, ...]: ...
 def grad(
     outputs: Tensors,
     inputs: Tensors,

@@ -8,11 +8,13 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
 from ..errors import ArgumentError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Mode:
@@ -62,8 +64,8 @@ class _Decorator:
     has the mode of its own.
     """
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        make = self.again
+    def __call__(self, fn: Function) -> Function:
+        make: Callable[[], Any] = self.again
         if not callable(fn):
             raise ArgumentError(f"{type(self).__name__} decorates functions, got {fn!r}")
         if inspect.isclass(fn):
@@ -109,9 +111,10 @@ class _Decorator:
                 with make():
                     return fn(*args, **kwargs)
 
-        return functools.wraps(fn, updated=() if inspect.isclass(fn) else functools.WRAPPER_UPDATES)(switched)
+        functools.update_wrapper(switched, fn, updated=() if inspect.isclass(fn) else functools.WRAPPER_UPDATES)
+        return cast("Function", switched)
 
-    def again(self) -> Any:
+    def again(self) -> Self:
         """One more of the kind, for a call."""
         return type(self)()
 
@@ -153,11 +156,11 @@ class set_grad_enabled(_Decorator):
         self.saved = modes.now.grad
         self.mode = modes.now.grad = bool(mode)
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, fn: Function) -> Function:
         modes.now.grad = self.saved  # it was no statement
         return super().__call__(fn)
 
-    def again(self) -> Any:
+    def again(self) -> set_grad_enabled:
         return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:

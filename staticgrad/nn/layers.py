@@ -217,7 +217,9 @@ class EmbeddingBag(Module):
         self.weight = Parameter(np.empty((self.num_embeddings, self.embedding_dim), kind))
         init.normal_(self.weight)
 
-    def forward(self, index: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+    def forward(
+        self, index: TensorLike, offsets: TensorLike | None = None, per_sample_weights: TensorLike | None = None
+    ) -> AnyTensor:
         return functional.embedding_bag(index, self.weight, offsets, self.mode, per_sample_weights)
 
     def extra_repr(self) -> str:

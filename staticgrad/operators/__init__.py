@@ -1,7 +1,7 @@
 """Operations before there is a mode: dispatch between the modes, symbols, and the operators that every tensor has."""
 
 from . import misuse
-from .annotations import Array, Index, Tensor, TensorLike, Tensors
+from .annotations import Array, Carry, Index, Output, Tensor, TensorLike, Tensors
 from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .memory import layout_of
 from .methods import WITH_TORCH_WORDS, WRITERS, Operators, bind_methods
@@ -14,10 +14,12 @@ __all__ = [
     "WITH_TORCH_WORDS",
     "WRITERS",
     "Array",
+    "Carry",
     "F",
     "GradFn",
     "Index",
     "Operators",
+    "Output",
     "Size",
     "Symbol",
     "Tensor",

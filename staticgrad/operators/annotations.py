@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,4 +23,9 @@ Index: TypeAlias = "Tensor | np.ndarray | slice | EllipsisType | int | list[Any]
 Tensors: TypeAlias = "Tensor | Iterable[Tensor]"
 """One tensor, or several."""
 
-__all__ = ["Array", "Index", "Tensor", "TensorLike", "Tensors"]
+Carry = TypeVar("Carry")
+"""What a loop hands from iteration to iteration: tensors in a nested structure."""
+Output = TypeVar("Output")
+"""What a function of the user's returns."""
+
+__all__ = ["Array", "Carry", "Index", "Output", "Tensor", "TensorLike", "Tensors"]

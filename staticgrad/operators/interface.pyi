@@ -1,7 +1,7 @@
 """Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from ..eager.tape import Handle, Record
 from ..ir import Graph, Node
 from ..types import Axis, DTypeLike, ShapeLike
-from .annotations import Array, Index, TensorLike
+from .annotations import Array, Carry, Index, Output, TensorLike
 from .sizes import Size
 from .symbols import GradFn
 
@@ -281,7 +281,7 @@ class Tensor:
     def erf(self) -> Tensor:
         """The error function."""
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> np.ndarray:
         """Its value in `session`, the default one when left out; see `Session.run`."""
 
     def exp(self) -> Tensor:
@@ -741,7 +741,7 @@ class Functions:
         """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
 
     @staticmethod
-    def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any) -> Any:
+    def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any) -> Output:
         """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
         pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
@@ -1000,13 +1000,13 @@ class Functions:
 
     @staticmethod
     def scan(
-        fn: Callable[[Any, Any], tuple[Any, Any]],
-        init: Any,
+        fn: Callable[[Carry, Any], tuple[Carry, Output]],
+        init: Carry,
         xs: Any = None,
         length: int | None = None,
         reverse: bool = False,
         checkpoint_every: int | None = None,
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Carry, Output]:
         """A loop that carries a state and collects results, like `jax.lax.scan`: returns (last carry, stacked ys).
 
         fn(carry, x) -> (carry, y). init: the first carry; xs: what to walk along the leading axis of, None for nothing;
@@ -1118,14 +1118,33 @@ class Functions:
     def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
         """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
 
+    @overload
     @staticmethod
     def while_loop(
-        cond: Callable[..., Any],
+        cond: Callable[..., TensorLike],
         body: Callable[..., Any],
-        loop_vars: Any,
+        loop_vars: list[Any],
         max_steps: int | None = None,
         checkpoint_every: int | None = None,
-    ) -> Any:
+    ) -> list[Any]: ...
+    @overload
+    @staticmethod
+    def while_loop(
+        cond: Callable[..., TensorLike],
+        body: Callable[..., Any],
+        loop_vars: tuple[Any, ...],
+        max_steps: int | None = None,
+        checkpoint_every: int | None = None,
+    ) -> tuple[Any, ...]: ...
+    @overload
+    @staticmethod
+    def while_loop(
+        cond: Callable[..., TensorLike],
+        body: Callable[..., Any],
+        loop_vars: Array | float,
+        max_steps: int | None = None,
+        checkpoint_every: int | None = None,
+    ) -> Tensor:
         """Repeat `body` while `cond` holds; returns the last loop variables, in the structure of `loop_vars`.
 
         As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables

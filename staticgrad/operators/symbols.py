@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -15,7 +15,7 @@ from . import misuse
 from .dispatch import F, frontends
 from .memory import layout_of, reshaped
 from .methods import Operators
-from .sizes import size_of
+from .sizes import Size, size_of
 
 if TYPE_CHECKING:
     from .interface import Tensor
@@ -126,7 +126,7 @@ class Symbol(Operators):
         return self.node.op.name
 
     @property
-    def size(self) -> Any:
+    def size(self) -> Size:
         """The number of elements; `x.size()` and `x.size(axis)` are extents. Raises ShapeError where one is unknown."""
         return size_of(self.node.type.shape)
 
@@ -247,9 +247,10 @@ class Symbol(Operators):
         """The node that an op applied now takes as its input."""
         return self.node
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> np.ndarray:
         """Its value in `session`, the default one when left out; see `Session.run`."""
-        return frontends.evaluate(self, feed_dict, session)
+        value: np.ndarray = frontends.evaluate(self, feed_dict, session)
+        return value
 
     def describe(self) -> str:
         return f'"{self.name}" {self.node.type}'
