@@ -8,7 +8,7 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast, overload
 
 import numpy as np
 
@@ -178,6 +178,10 @@ class _Switch(_Decorator):
 
     enabled: bool
 
+    @overload
+    def __new__(cls, fn: None = None, /) -> Self: ...
+    @overload
+    def __new__(cls, fn: Function, /) -> Function: ...  # type: ignore[misc]
     def __new__(cls, fn: Callable[..., Any] | None = None, /) -> Any:
         return super().__new__(cls) if fn is None else cls()(fn)
 
