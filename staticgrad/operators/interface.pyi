@@ -122,7 +122,7 @@ class Tensor:
     def abs(self) -> Tensor:
         """|x|; its derivative at 0 is 0."""
 
-    def abs_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def abs_(self) -> Tensor:
         """`abs` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def absolute(self) -> Tensor:
@@ -131,7 +131,7 @@ class Tensor:
     def add(self, y: TensorLike) -> Tensor:
         """x + y, broadcast. Booleans: logical or."""
 
-    def add_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def add_(self, y: TensorLike) -> Tensor:
         """`add` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def all(
@@ -205,13 +205,13 @@ class Tensor:
     def ceil(self) -> Tensor:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
 
-    def ceil_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def ceil_(self) -> Tensor:
         """`ceil` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def clamp(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """PyTorch's name of `clip`."""
 
-    def clamp_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def clamp_(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """`clamp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def clip(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
@@ -220,7 +220,7 @@ class Tensor:
         The bounds are promoted with x. Raises ArgumentError when both are None.
         """
 
-    def clip_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def clip_(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """`clip` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def clone(self) -> Tensor:
@@ -258,7 +258,7 @@ class Tensor:
     def div(self, y: TensorLike) -> Tensor:
         """x / y, broadcast; integers give the default float."""
 
-    def div_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def div_(self, y: TensorLike) -> Tensor:
         """`div` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def divide(self, y: TensorLike) -> Tensor:
@@ -287,7 +287,7 @@ class Tensor:
     def exp(self) -> Tensor:
         """e**x."""
 
-    def exp_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def exp_(self) -> Tensor:
         """`exp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def expand(self, *shape: ShapeLike) -> Tensor:
@@ -313,10 +313,10 @@ class Tensor:
     def floor(self) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
 
-    def floor_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def floor_(self) -> Tensor:
         """`floor` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def floor_divide_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def floor_divide_(self, y: TensorLike) -> Tensor:
         """`floor_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def ge(self, y: TensorLike) -> Tensor:
@@ -368,7 +368,7 @@ class Tensor:
     def log1p(self) -> Tensor:
         """log(1 + x), accurate for small x."""
 
-    def log_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def log_(self) -> Tensor:
         """`log` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def log_softmax(self, axis: Axis = -1, *, dim: Axis = -1) -> Tensor:
@@ -405,7 +405,7 @@ class Tensor:
     def masked_fill(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
 
-    def masked_fill_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def masked_fill_(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """`masked_fill` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def matmul(self, y: TensorLike) -> Tensor:
@@ -448,7 +448,7 @@ class Tensor:
     def mul(self, y: TensorLike) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
-    def mul_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def mul_(self, y: TensorLike) -> Tensor:
         """`mul` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def multiply(self, y: TensorLike) -> Tensor:
@@ -465,7 +465,7 @@ class Tensor:
     def neg(self) -> Tensor:
         """-x."""
 
-    def neg_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def neg_(self) -> Tensor:
         """`neg` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     node: Node
@@ -503,13 +503,13 @@ class Tensor:
         Raises DTypeError for negative powers of integers and for booleans.
         """
 
-    def pow_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def pow_(self, exponent: TensorLike) -> Tensor:
         """`pow` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def reciprocal(self) -> Tensor:
         """1 / x."""
 
-    def reciprocal_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def reciprocal_(self) -> Tensor:
         """`reciprocal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
@@ -518,10 +518,10 @@ class Tensor:
     def relu(self) -> Tensor:
         """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
 
-    def relu_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def relu_(self) -> Tensor:
         """`relu` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def remainder_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def remainder_(self, y: TensorLike) -> Tensor:
         """`remainder` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
@@ -544,7 +544,7 @@ class Tensor:
     def round(self) -> Tensor:
         """Nearest integer, halves to even. Integers stay what they are; raises DTypeError for booleans."""
 
-    def round_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def round_(self) -> Tensor:
         """`round` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def rsqrt(self) -> Tensor:
@@ -556,13 +556,13 @@ class Tensor:
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))."""
 
-    def sigmoid_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def sigmoid_(self) -> Tensor:
         """`sigmoid` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sign(self) -> Tensor:
         """-1, 0 or 1; 0 for NaN, as in PyTorch."""
 
-    def sign_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def sign_(self) -> Tensor:
         """`sign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sin(self) -> Tensor:
@@ -581,13 +581,13 @@ class Tensor:
     def sqrt(self) -> Tensor:
         """Square root."""
 
-    def sqrt_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def sqrt_(self) -> Tensor:
         """`sqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def square(self) -> Tensor:
         """x * x."""
 
-    def square_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def square_(self) -> Tensor:
         """`square` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def squeeze(self, axis: Axis = None, *, dim: Axis = None) -> Tensor:
@@ -602,7 +602,7 @@ class Tensor:
     def sub(self, y: TensorLike) -> Tensor:
         """x - y, broadcast. Raises DTypeError for booleans."""
 
-    def sub_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def sub_(self, y: TensorLike) -> Tensor:
         """`sub` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sum(
@@ -637,7 +637,7 @@ class Tensor:
     def tanh(self) -> Tensor:
         """Hyperbolic tangent."""
 
-    def tanh_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def tanh_(self) -> Tensor:
         """`tanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def to(self, dtype: DTypeLike | Tensor) -> Tensor:
