@@ -33,7 +33,7 @@ opt = optim.Adam(net.parameters(), lr=1e-3)
 opt.zero_grad()
 loss.backward()
 opt.step()
-for name, parameter in net.named_parameters():
+for _, parameter in net.named_parameters():
     shape: tuple[int, ...] = parameter.shape
 nn.init.uniform_(net.first.weight)
 
