@@ -6,7 +6,7 @@ import builtins
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -308,7 +308,7 @@ class Tensor(Operators):
             state.tracer.set_grad(self, value)
             return
         misuse.check_grad(self, value, isinstance(value, Tensor))
-        self._grad = cast("Tensor | None", value)
+        self._grad = value  # type: ignore[assignment]  # an eager one: it was checked
 
     @property
     def _version(self) -> builtins.int:

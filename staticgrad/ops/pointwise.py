@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -454,7 +453,7 @@ def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """x in another dtype (float to integer truncates). The gradient is cast back."""
     dtype = as_dtype(dtype)
     if getattr(x, "dtype", None) == dtype:
-        return typing.cast("Tensor", x)  # an array of that dtype comes back itself
+        return x  # type: ignore[return-value]  # an array of that dtype comes back itself
     return apply(cast, x, dtype=dtype)
 
 
@@ -463,7 +462,7 @@ def stop_gradient(x: TensorLike) -> Tensor:
     """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
     if isinstance(x, (Symbol, frontends.tensor_class)):
         return apply(stop_gradient_op, x)
-    return typing.cast("Tensor", x)  # an array or number has no gradient
+    return x  # type: ignore[return-value]  # an array or number, which has no gradient
 
 
 @public

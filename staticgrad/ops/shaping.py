@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import index
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -329,7 +329,7 @@ def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
     """x repeated to `shape` by NumPy's broadcasting, without copying."""
     extents = as_shape(shape[0] if len(shape) == 1 else shape)
     if hasattr(x, "shape") and x.shape == extents:
-        return cast("Tensor", x)  # an array of that shape comes back itself
+        return x  # type: ignore[return-value]  # an array of that shape comes back itself
     return apply(broadcast_to_op, x, shape=extents)
 
 
