@@ -29,9 +29,9 @@ from .eager import (
     randn,
     randperm,
     set_grad_enabled,
-    tensor,
     zeros,
 )
+from .eager.creation import tensor  # `eager.tensor` is a module, too: checkers find that one
 from .errors import (
     AnomalyError,
     ArgumentError,

@@ -9,7 +9,7 @@ change at the positions of the view, and its other views are read from it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
     else:
         part = wrap(value._data, new)
         mask, flat = _written(owner, places_of(x, owner), part)
-        whole = F.where(mask, flat, owner)
+        whole = cast("Tensor", F.where(mask, flat, owner))
         _forget(whole._record, owner)
         updates = [(owner, whole._record), (x, _read_again(x, owner, whole))]
     if owner._views is UNLISTED:
@@ -133,7 +133,8 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
 def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
     """The record of a view as read from the present value of the tensor that owns its memory."""
     again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
-    return F.reshape(again, view.shape)._record
+    record: Record = cast("Any", F.reshape(again, view.shape))._record
+    return record
 
 
 def _without_flow(x: Tensor, value: Tensor) -> Record:
@@ -178,7 +179,8 @@ def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
     """The positions of a view's elements among those of its owner, found by their addresses."""
     inside = addresses(view._data)
     if owner._data.flags.c_contiguous:
-        return (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
+        result: np.ndarray = (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
+        return result
     whole = addresses(owner._data).reshape(-1)
     order = np.argsort(whole, kind="stable")
     return order[np.searchsorted(whole, inside, sorter=order)]
@@ -207,6 +209,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
             self._drawn = True
         return replace(self, fresh, name + "_")
 
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # it takes the same arguments
     method.__name__ = name + "_"
     method.__doc__ = f"`{name}` in place. Raises GradientError for a leaf that requires grad while recording."
     return method
@@ -319,7 +322,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         raise GradientError(
             "setitem: an index is named twice, so the gradient is not defined", "make the indices unique"
         )
-    mask, flat = _written(self, places, spread)
+    mask, flat = _written(self, places, cast("Tensor", spread))
     replace(self, F.where(mask, flat, self), "setitem")
 
 
@@ -351,8 +354,8 @@ def _misfit(value: Any, places: Any) -> ShapeError:
 
 for _function in (copy_, fill_, zero_, __setitem__):
     setattr(Tensor, _function.__name__, _function)
-Tensor.normal_ = _fill_random("normal_", _normal)  # type: ignore[attr-defined]
-Tensor.uniform_ = _fill_random("uniform_", _uniform)  # type: ignore[attr-defined]
+Tensor.normal_ = _fill_random("normal_", _normal)  # type: ignore[method-assign]
+Tensor.uniform_ = _fill_random("uniform_", _uniform)  # type: ignore[method-assign]
 
 
 def _refused(name: str) -> Callable[..., Any]:

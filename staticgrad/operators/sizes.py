@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from ..errors import ShapeError
 from ..types import Shape, normalize_axis, shape_text
@@ -51,10 +51,10 @@ class UnknownSize:
         return f"<size of {shape_text(self.extents)}>"
 
 
-def size_of(extents: Shape) -> Any:
+def size_of(extents: Shape) -> Size:
     """`x.size` of a tensor of this shape."""
     if None in extents:
-        return UnknownSize(extents)
+        return cast("Size", UnknownSize(extents))  # which refuses to be computed with
     count = 1
     for extent in extents:
         count *= extent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..autodiff.requests import roots_of, seeds_of
 from ..autodiff.reverse import gradients as append_gradients
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError
-from ..operators import F, Symbol
+from ..operators import F, Symbol, TensorLike, Tensors
 from .graphs import Graph, element
 
 
@@ -36,11 +36,12 @@ class GraphMode:
         return value if isinstance(value, (Symbol, Tensor)) else np.asarray(value, root.dtype)
 
     def cast(self, x: Any, dtype: np.dtype) -> Symbol:
-        tensor: Symbol = F.astype(x, dtype)
-        return tensor
+        return cast("Symbol", F.astype(x, dtype))
 
 
-def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -> list[Symbol | None]:
+def gradients(
+    ys: Tensors, xs: Tensors, grad_ys: TensorLike | Iterable[TensorLike] | None = None, stop_gradients: Tensors = ()
+) -> list[Symbol | None]:
     """d(sum of grad_ys * ys) / dx for each x, as tensors of the shape and dtype of x; None where no y depends on x.
 
     ys, xs: tensors, one or a list; xs may be variables, inner tensors, and eager tensors that the graph captured;

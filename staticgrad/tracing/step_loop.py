@@ -21,14 +21,14 @@ from .outputs import Results, stacked
 from .traced import Traced
 
 if TYPE_CHECKING:
-    from .function import CompiledFunction
+    from .function import AnyCompiled
     from .specialization import Specialization
 
 Feeds = tuple[np.ndarray, bool, Any]
 """(addresses of the arrays per step, whether they are ids of ndarrays, objects to keep alive)"""
 
 
-def loop(function: CompiledFunction, batches: Any) -> Any:
+def loop(function: AnyCompiled, batches: Any) -> Any:
     """See `CompiledFunction.loop`."""
     parts = batches if type(batches) is tuple else (batches,)
     if parts and all(isinstance(part, (np.ndarray, Tensor, Traced)) for part in parts):
@@ -43,7 +43,7 @@ def loop(function: CompiledFunction, batches: Any) -> Any:
 # stacked arrays -----------------------------------------------------------------------------------------------------
 
 
-def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
+def _stacked(function: AnyCompiled, parts: Sequence[Any]) -> Any:
     """Steps over the leading axis of the arrays; the results have a leading axis, too."""
     counts = {part.shape[0] if part.ndim else -1 for part in parts}
     if len(counts) != 1 or -1 in counts:
@@ -80,7 +80,7 @@ def _rows(arrays: Sequence[np.ndarray], done: int, specialization: Specializatio
 # batches one by one -------------------------------------------------------------------------------------------------
 
 
-def _listed(function: CompiledFunction, batches: Iterable[Any]) -> list[Any]:
+def _listed(function: AnyCompiled, batches: Iterable[Any]) -> list[Any]:
     results: list[Any] = []
     for group in groups(batches, _arguments if isinstance(batches, Sequence) else _kept):
         at = 0
@@ -129,7 +129,7 @@ def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) ->
     return (table[:count], True, group) if count else None
 
 
-def _one(function: CompiledFunction, args: Sequence[Any], step: int) -> Any:
+def _one(function: AnyCompiled, args: Sequence[Any], step: int) -> Any:
     """One step by itself. In a trace its results are copies of views: later steps may change the viewed memory."""
     try:
         result = function(*args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -48,8 +48,7 @@ class TracedMode:
         return np.asarray(seed, root.dtype) if isinstance(seed, np.ndarray) else self.cast(seed, root.dtype)
 
     def cast(self, x: Any, dtype: np.dtype) -> Traced:
-        tensor: Traced = F.astype(self.tracer.operand(x), dtype)
-        return tensor
+        return cast("Traced", F.astype(self.tracer.operand(x), dtype))
 
 
 def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:

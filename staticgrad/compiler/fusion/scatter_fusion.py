@@ -29,7 +29,9 @@ def scatter_of(node: Node) -> Scatter | None:
     return emit.scatter(node) if isinstance(emit, Native) and emit.scatter is not None else None
 
 
-def choose_scatters(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:
+def choose_scatters(
+    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
+) -> set[Node]:
     """Those whose rows a kernel computes."""
     chosen = set()
     for node in nodes:

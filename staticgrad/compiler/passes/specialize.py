@@ -82,7 +82,8 @@ def expand(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Nod
         if not _expandable(node):
             return copy(new, node, inputs)
         with lines_of(node.where):
-            return _definition(node, [Symbol(new, i) for i in inputs]).node
+            defined: Node = _definition(node, [Symbol(new, i) for i in inputs]).node
+            return defined
 
     while any(map(_expandable, graph.reaching([moved[r] for r in results]))):
         graph, step = rebuild(graph, [moved[r] for r in results], rewrite)
@@ -111,7 +112,7 @@ def _definition(node: Node, inputs: list[Any]) -> Any:
 def _one_sided(node: Node) -> bool:
     """The reduced axes are all axes, the leading ones, or the trailing ones: what a kernel can walk."""
     axis, n = node.attrs["axis"], node.inputs[0].type.ndim
-    return axis == tuple(range(len(axis))) or axis == tuple(range(n - len(axis), n))
+    return bool(axis == tuple(range(len(axis))) or axis == tuple(range(n - len(axis), n)))
 
 
 def _reduction(node: Node, x: Any) -> Any:

@@ -1,0 +1,226 @@
+"""Write `staticgrad/operators/interface.pyi`: public functions and the methods of tensors, as type checkers see them.
+
+Functions are made of op records and methods are bound to classes when the package is imported, which no checker follows.
+This program imports the package and writes what it finds: names, parameters, annotations and docstrings. A signature is
+mended where it is written, in the package.
+
+    python -m tools.stubs            write the file
+    python -m tools.stubs --check    exit with 1 if the file is not what would be written
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_overloads
+
+from staticgrad.eager import PublicTensor
+from staticgrad.operators import F, Operators, Symbol
+from staticgrad.operators.methods import TORCH_WORDS
+
+TARGET = Path(__file__).resolve().parent.parent / "staticgrad" / "operators" / "interface.pyi"
+WIDTH = 127
+
+HEADER = '''\
+"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from ..eager.tape import Handle, Record
+from ..ir import Graph, Node
+from ..types import Axis, DTypeLike, ShapeLike
+from .annotations import Array, Carry, Index, Output, TensorLike
+from .sizes import Size
+from .symbols import GradFn
+'''
+OTHER_NAMES = {"AnyTensor": "Tensor", "PublicTensor": "Tensor"}
+"""What the package calls the tensor of any mode where `Tensor` is the eager one."""
+
+DUNDERS = (
+    "__init__", "__getitem__", "__setitem__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__",
+    "__index__", "__format__", "__deepcopy__", "__array__", "__dlpack__", "__dlpack_device__", "__add__", "__radd__", "__sub__",
+    "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__",
+    "__pow__", "__rpow__", "__matmul__", "__rmatmul__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__",
+    "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__hash__",
+)  # fmt: skip
+RETURNS = {"grad_fn": "Record | GradFn | None"}
+"""What differs from mode to mode."""
+GRAPH_ONLY = ("eval", "graph", "node", "op")
+"""What tensors of a graph have beyond the others."""
+ATTRIBUTES = {"graph": "Graph", "name": "str", "node": "Node"}
+"""Attributes that are neither methods nor properties."""
+
+
+class Names(ast.NodeTransformer):
+    """Annotations as they are written in the stub, where methods hide builtins of the same name."""
+
+    def __init__(self, hidden: set[str]):
+        self.hidden = hidden
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        name = OTHER_NAMES.get(node.id, node.id)
+        if name in self.hidden and hasattr(builtins, name):
+            return ast.Attribute(ast.Name("builtins"), name)
+        return ast.Name(name)
+
+
+class Writer:
+    """The text of one class of the stub."""
+
+    def __init__(self, name: str, doc: str, members: set[str], *, static: bool):
+        self.lines = [f"class {name}:", f'    """{doc}"""', ""]
+        self.names = Names(members)
+        self.static = static
+
+    def annotation(self, value: Any) -> str:
+        text = value if isinstance(value, str) else getattr(value, "__name__", str(value))
+        return ast.unparse(self.names.visit(ast.parse(text, mode="eval").body))
+
+    def parameter(self, p: inspect.Parameter) -> str:
+        stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+        kind = "Any" if p.annotation is p.empty else self.annotation(p.annotation)
+        plain = isinstance(p.default, (bool, int, float, str, type(None), tuple))
+        default = "" if p.default is p.empty else f" = {p.default!r}" if plain else " = ..."
+        return f"{stars}{p.name}: {kind}{default}"
+
+    def signature(self, parameters: list[inspect.Parameter], returns: Any) -> str:
+        """As it stands between the name and the colon. Parameters that can be given by keyword only follow a star."""
+        parts = [] if self.static else ["self"]
+        starred = False
+        for p in parameters:
+            if p.kind is p.KEYWORD_ONLY and not starred:
+                parts.append("*")
+            starred = starred or p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)
+            parts.append(self.parameter(p))
+        result = "Any" if returns is inspect.Signature.empty else self.annotation(returns)
+        return f"({', '.join(parts)}) -> {result}"
+
+    def function(self, name: str, signatures: list[str], doc: str | None, *decorators: str) -> None:
+        ignore = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+        for i, signature in enumerate(signatures):
+            if len(signatures) > 1:
+                self.lines.append("    @overload")
+            self.lines += [f"    @{decorator}" for decorator in (*decorators, *(("staticmethod",) if self.static else ()))]
+            text = f"    def {name}{signature}:"
+            if len(text) + 4 > WIDTH:
+                text = self.folded(text)
+            last = doc is not None and i == len(signatures) - 1
+            if not last or doc is None:
+                self.lines.append(f"{text} ...{ignore}")
+                continue
+            self.lines.append(f"{text}{ignore}")
+            body = f'"""{inspect.cleandoc(doc)}' + ('\n"""' if "\n" in doc.strip() else '"""')
+            self.lines += [line for text in body.split("\n") for line in self.wrapped(text)]
+        self.lines.append("")
+
+    @staticmethod
+    def wrapped(text: str) -> list[str]:
+        """A line of a docstring in the stub's indentation."""
+        return textwrap.wrap(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False) or [""]
+
+    @staticmethod
+    def folded(text: str) -> str:
+        """A long signature, one parameter to a line."""
+        head, _, rest = text.partition("(")
+        inner, _, tail = rest.rpartition(") ->")
+        depth, parts = 0, [""]
+        for letter in inner:
+            depth += (letter in "[(") - (letter in "])")
+            if letter == "," and not depth:
+                parts.append("")
+            else:
+                parts[-1] += letter
+        return "\n".join([f"{head}(", *(f"        {part.strip()}," for part in parts), f"    ) ->{tail}"])
+
+
+def worded(function: Callable[..., Any]) -> bool:
+    """Whether a method takes PyTorch's names of arguments beside those of the function that it wraps."""
+    return function.__code__.co_name == "method" and function.__module__ != "staticgrad.eager.inplace" and hasattr(
+        function, "__wrapped__"
+    )
+
+
+def with_torch_words(parameters: list[inspect.Parameter]) -> list[list[inspect.Parameter]]:
+    """The signatures of such a method: `dim` where a function has `axis`, as one more keyword or instead of it."""
+    words = {ours: theirs for theirs, ours in TORCH_WORDS.items()}
+    renamed = [p.replace(name=words[p.name], kind=p.KEYWORD_ONLY) for p in parameters if p.name in words]
+    if all(p.default is not p.empty for p in renamed):
+        return [parameters + renamed]
+    others = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p.name not in words]
+    return [parameters, others + renamed]
+
+
+def member(name: str) -> Any:
+    """A method or property of tensors: as the base class has it, whose signature the eager tensor's faster ones share."""
+    for owner in (Operators, PublicTensor, Symbol):
+        for kind in owner.__mro__[:-1]:
+            if name in vars(kind):
+                return vars(kind)[name]
+    raise AttributeError(name)
+
+
+def tensor_class() -> Iterator[str]:
+    public = {name for name in dir(PublicTensor) if not name.startswith("_")} | set(GRAPH_ONLY)
+    writer = Writer("Tensor", "A tensor of any mode: eager, traced by `@sg.compile`, or of a graph.", public, static=False)
+    for name in (*DUNDERS, *sorted(public)):
+        if name in ATTRIBUTES:
+            writer.lines += [f"    {name}: {ATTRIBUTES[name]}", ""]
+            continue
+        found = member(name)
+        if name == "__hash__":
+            writer.function(name, ["(self) -> builtins.int"], None)
+        elif isinstance(found, property):
+            assert found.fget is not None
+            kind = RETURNS.get(name, inspect.signature(found.fget).return_annotation)
+            writer.function(name, [writer.signature([], kind)], found.__doc__, "property")
+            if found.fset is not None:
+                parameters = list(inspect.signature(found.fset).parameters.values())[1:]
+                writer.lines.pop()
+                writer.function(name, [writer.signature(parameters, "None")], None, f"{name}.setter")
+        else:
+            signature = inspect.signature(found)
+            parameters = list(signature.parameters.values())[1:]
+            several = with_torch_words(parameters) if worded(found) else [parameters]
+            returns = "None" if name == "__init__" else signature.return_annotation
+            writer.function(name, [writer.signature(ps, returns) for ps in several], found.__doc__)
+    return iter(writer.lines)
+
+
+def functions_class() -> Iterator[str]:
+    functions = dict(sorted(vars(F).items()))
+    writer = Writer("Functions", "The public functions of tensors: `F` inside the package.", set(functions), static=True)
+    for name, function in functions.items():
+        signatures = [inspect.signature(variant) for variant in get_overloads(function) or [function]]
+        texts = [writer.signature(list(s.parameters.values()), s.return_annotation) for s in signatures]
+        writer.function(name, texts, function.__doc__)
+    return iter(writer.lines)
+
+
+def stub() -> str:
+    """The whole file."""
+    text = "\n".join([HEADER, *tensor_class(), "", *functions_class()])
+    return text.rstrip("\n").replace("\n\n\n\n", "\n\n\n") + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    text = stub()
+    if "--check" in arguments:
+        if TARGET.read_text(encoding="utf-8") != text:
+            print(f"{TARGET} is out of date: run python -m tools.stubs", file=sys.stderr)
+            return 1
+        return 0
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
