@@ -95,21 +95,27 @@ def seeds_of(mode: Mode[T], roots: Sequence[T], given: Any) -> list[Any]:
 
     Raises GradientError for another number of seeds and for a missing one, ShapeError, and DTypeError for an integer tensor.
     """
-    seeds = [None] * len(roots) if given is None else listed(given)
+    if given is None:
+        return [_implicit_seed(mode, root) for root in roots]
+    seeds = listed(given)
     if len(seeds) != len(roots):
         raise messages.other_number(len(roots), len(seeds))
     checked: list[Any] = []
     for i, (root, value) in enumerate(zip(roots, seeds, strict=True)):
         if value is None:
-            shape = root.shape
-            if shape and mode.scalar_roots and any(extent != 1 for extent in shape):
-                raise messages.not_scalar(shape)
-            checked.append(mode.ones(root))
+            checked.append(_implicit_seed(mode, root))
         else:
             seed = mode.seed(value, root)
             check_seed(i, root, seed)
             checked.append(seed if seed.dtype == root.dtype else mode.cast(seed, root.dtype))
     return checked
+
+
+def _implicit_seed(mode: Mode[T], root: T) -> T | None:
+    shape = root.shape
+    if shape and mode.scalar_roots and any(extent != 1 for extent in shape):
+        raise messages.not_scalar(shape)
+    return mode.ones(root)
 
 
 def check_seed(i: int, root: Differentiable, seed: Differentiable) -> None:

@@ -1,4 +1,4 @@
-"""Define-by-run: tensors with values now, a tape behind them, and the backward pass."""
+"""Define-by-run: tensors that have values, the tape of their operations, and the backward pass."""
 
 from typing import TYPE_CHECKING
 

@@ -81,9 +81,12 @@ def grad(
     assert targets is not None
     engine = BackwardEngine(roots, seeds, create_graph, targets)
     engine.run(retain)
-    found = [engine.found.get(id(target)) for target in targets]
-    check_used(targets, found, allow_unused)
-    return tuple([None if pair is None else engine.own(pair[1]) for pair in found])
+    result = []
+    for target in targets:
+        found = engine.found.get(id(target))
+        result.append(None if found is None else engine.own(found[1]))
+    check_used(targets, result, allow_unused)
+    return tuple(result)
 
 
 class EagerMode:

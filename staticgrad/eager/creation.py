@@ -16,14 +16,14 @@ from .tensor import Tensor
 def tensor(data: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
     """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor).
 
-    Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for what has no supported
-    dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad.
+    Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for data without a
+    supported dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad.
     """
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
         copied: AnyTensor = state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
         return copied
     if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
-        as_array(data)  # refuses what has no supported dtype; the values go straight to the dtype asked for
+        as_array(data)  # refuses unsupported dtypes; the values are converted to the requested dtype in one step
         kind = as_dtype(dtype)
         try:
             return _made(np.array(data, dtype=kind), requires_grad)

@@ -3,9 +3,9 @@
 Each random op takes the next draw. Eager programs, sessions and compiled steps count draws in program order, so the
 same program draws the same numbers in every mode.
 
-Outside of `with graph.as_default():` a draw is eager, as every tensor is that is not made of a graph's. A graph that took
-such a tensor in would have one constant, the same in every run: `static/capture.py` refuses it. So eager draws are marked,
-and so is what is computed from them while the default graph is being built.
+Outside of `with graph.as_default():` a draw is eager, like every tensor that is not computed from a graph's tensors. A graph
+that captured such a tensor would have one constant, the same in every run: `static/capture.py` refuses it. Eager draws are
+therefore marked, and so are results computed from them while the default graph is being built.
 """
 
 from __future__ import annotations

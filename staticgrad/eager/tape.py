@@ -203,16 +203,16 @@ class FreedTensor:
 
 
 class Overwritten(FreedTensor):
-    """A saved value that was changed in place since. what: its description in the error."""
+    """A saved value that was changed in place since. description: its text in the error."""
 
-    __slots__ = ("what",)
+    __slots__ = ("description",)
 
-    def __init__(self, what: str, data: Any, record: Record | None = None, leaf: Any = None):
+    def __init__(self, description: str, data: Any, record: Record | None = None, leaf: Any = None):
         super().__init__(data.shape, data.dtype, record, leaf)
-        self.what = what
+        self.description = description
 
     def refuse(self) -> NoReturn:
-        raise messages.modified(self.what)
+        raise messages.modified(self.description)
 
 
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:

@@ -402,7 +402,7 @@ class Tensor(Operators):
         return F.astype(self, dtype)
 
     def type_as(self, other: Array) -> AnyTensor:
-        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+        """This tensor in the dtype of another. Raises DTypeError where the other is no tensor."""
         if not hasattr(other, "dtype"):
             raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
         return F.astype(self, other.dtype)

@@ -76,7 +76,7 @@ def listed(tensors: Any) -> list[Any]:
     """Several tensors, in any iterable, or one, as a list."""
     if tensors.__class__ is list or tensors.__class__ is tuple:
         return list(tensors)
-    several = isinstance(tensors, Iterable) and not hasattr(tensors, "__array__") and not hasattr(tensors, "shape")
+    several = not hasattr(tensors, "shape") and not hasattr(tensors, "__array__") and isinstance(tensors, Iterable)
     return list(tensors) if several else [tensors]
 
 

@@ -54,7 +54,7 @@ def _variable(graph: Any, ref: Any, *, required: bool) -> Any:
 
 def apply_gradients(optimizer: Optimizer, pairs: list[tuple[Any, Any]]) -> Any:
     """One operation that assigns what the rule gives for each pair (gradient, variable), and the running statistics of
-    the layers behind the gradients."""
+    the layers that the gradients depend on."""
     graph = pairs[0][1].graph
     position = _positions(optimizer, graph)
     by_group: dict[int, list[tuple[Any, Any]]] = {}
@@ -73,7 +73,7 @@ def apply_gradients(optimizer: Optimizer, pairs: list[tuple[Any, Any]]) -> Any:
             members = [Member(v, g, _slots(optimizer, group, v)) for g, v in given]
             step = _step(optimizer, graph, place) if optimizer.counts(group) else None
             assigns += [static.assign(at, value) for at, value in optimizer.updates(group, step, members, graph)]
-        updates = graph.updates_behind(g for g, _ in pairs)
+        updates = graph.updates_needed_by(g for g, _ in pairs)
         return static.group(*assigns, *updates, name=type(optimizer).__name__)
 
 

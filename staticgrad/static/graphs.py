@@ -60,7 +60,7 @@ class Graph(ir.Graph):
         """All variables in the order of their creation, captured eager tensors included."""
         return list(self.variable_of.values())
 
-    def updates_behind(self, results: Iterable[Any]) -> list[Symbol]:
+    def updates_needed_by(self, results: Iterable[Any]) -> list[Symbol]:
         """The changes of state that belong to the computation of `results`."""
         ancestors = set(self.reaching([r.node for r in results]))
         return [update for node, update in self.updates if node in ancestors]

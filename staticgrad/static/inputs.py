@@ -20,7 +20,7 @@ from .graphs import get_default_graph
 def placeholder(dtype: DTypeLike, shape: int | Sequence[int | None] | None = None, name: str | None = None) -> Symbol:
     """A tensor that is fed at every run.
 
-    dtype: what NumPy takes for one; shape: its extents, None for one that may differ from run to run. Raises
+    dtype: of this library or NumPy, or its name; shape: its extents, None for one that may differ from run to run. Raises
     ArgumentError when the shape is left out: the number of axes has to be known.
     """
     if dtype is None or isinstance(dtype, (tuple, list)):
@@ -43,7 +43,7 @@ def constant(
     """A tensor whose value is known now: a copy of `value` (array, number, nested lists, eager tensor).
 
     With `shape`, one element fills it, and as many as it has are reshaped to it. Raises ShapeError for other sizes,
-    DTypeError for what has no supported dtype, or would lose more than precision in `dtype`.
+    DTypeError for a value without a supported dtype, or one that would lose more than precision in `dtype`.
     """
     if isinstance(value, Symbol):
         raise DTypeError(f"constant needs a value, got the symbolic {value.describe()}", "use sg.identity(tensor)")

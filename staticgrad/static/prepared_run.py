@@ -88,7 +88,7 @@ class Runner:
         """The fast path of the latest call's plan."""
 
     def run(self, values: Iterable[Any]) -> list[Any]:
-        """The results for any values, one per feed. Raises what `Session.run` does."""
+        """The results for any values, one per feed. Raises the errors of `Session.run`."""
         arrays = [feed.accept(value) for value, feed in zip(values, self.feeds, strict=True)]
         state = self.values
         with state.lock:

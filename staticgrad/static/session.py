@@ -64,7 +64,7 @@ class Session:
         tuples, named tuples and dicts of these, nested: the result has the same structure.
 
         Tensors give NumPy arrays (fresh ones; NumPy scalars for no axes), assigns the new value, operations None.
-        feed_dict: values for tensors of the graph, any of them: what is fed is not computed. A contiguous ndarray of
+        feed_dict: values for any tensors of the graph: a fed tensor is not computed. A contiguous ndarray of
         the right dtype is used as it is; numbers, lists, eager tensors and other arrays are converted where nothing
         but precision is lost.
 
@@ -75,14 +75,14 @@ class Session:
         keys = tuple(feed_dict) if feed_dict else ()
         try:
             step = self._steps.get((kind, tuple(fetches) if kind is list else fetches, keys))
-        except TypeError:  # not hashable: a nested structure, which is known by its parts, or no tensor
+        except TypeError:  # not hashable: a nested structure, whose key is made of its parts, or no tensor
             step = None
         if step is None:
             step = self._step(fetches, keys, feed_dict)
         return step(feed_dict.values() if feed_dict else ())
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
-        """A function of one value per entry of `feed_list` that does what `run` does, with the least overhead.
+        """A function of one value per entry of `feed_list` that is equivalent to `run`, with the least overhead.
 
         Raises as `run` does: for the fetches and the feeds now, for the values when it is called.
         """
@@ -111,15 +111,15 @@ class Session:
         Runs with the same feeds and shapes are done in one native call; eager hyper-parameters are read at the start of it,
         and batches are taken from an iterable some 256 ahead. Random numbers are those of single runs.
 
-        Raises FeedError for stacked values of different leading extents, and what `run` raises, with the number of the step;
-        the steps before are done then, as after Ctrl-C.
+        Raises FeedError for stacked values of different leading extents, and the errors of `run`, with the number of the step;
+        the steps before it are done then, as after Ctrl-C.
         """
         return run_steps(lambda feed_dict: self._step(fetches, tuple(_mapping(feed_dict)), feed_dict), batches)
 
     def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Plan:
         """The native plan that `run` of the same arguments uses; made, but not run, when there is none yet.
 
-        It tells about itself: `explain()`, `source()`, and, after a run, `profile()`. Raises what `run` raises for the fetches
+        It is inspected by `explain()`, `source()`, and, after a run, `profile()`. Raises the errors of `run` for the fetches
         and the feeds.
         """
         feeds = {} if feed_dict is None else _mapping(feed_dict)

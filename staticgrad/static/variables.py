@@ -39,7 +39,7 @@ class Variable(Symbol):
 
     __slots__ = ("initializer",)
 
-    _is_tensor = False  # as `isinstance(variable, tf.Tensor)`: tensors are what is read from it
+    _is_tensor = False  # as for `isinstance(variable, tf.Tensor)`: reading it gives a tensor
 
     initializer: Operation
     """Gives the variable its initial value."""

@@ -347,7 +347,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         it, and batches are taken from an iterable some 256 ahead: where something is to happen between two steps, call the
         function. Random numbers are those of single calls.
 
-        Raises ArgumentError for arrays of different leading extents, and what a call raises, with the number of the step;
+        Raises ArgumentError for arrays of different leading extents, and the errors of a call, with the number of the step;
         the steps before are done then, as after Ctrl-C.
         """
         return loop(self, batches)

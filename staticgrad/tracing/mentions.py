@@ -25,7 +25,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype
 MANY = 64
 """Members of a container that is searched; longer ones are data."""
 FOREIGN = (PACKAGE_DIR, sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("purelib") + os.sep)
-"""Code in these folders does not depend on what a user changes."""
+"""Code in these folders does not depend on state that a user changes."""
 
 
 class Mentions:

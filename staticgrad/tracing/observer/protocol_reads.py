@@ -87,7 +87,7 @@ def result_of(log: AccessLog, *operands: Any, getter: bool = False) -> Any:
 
 
 def iterate(log: AccessLog, x: Any) -> Any:
-    """Read what `iter(x)` does. Returns a callback for the result, or None."""
+    """Read the state that `iter(x)` depends on. Returns a callback for the result, or None."""
     if isinstance(x, np.ndarray):
         read_array(log, x)
     elif is_iterator(x):

@@ -115,7 +115,7 @@ class TraceObserver:
         return Guards([read for read in reads if id(read) not in known], counted, structured, skipped)
 
     def rewind(self) -> None:
-        """Undo what the trace wrote to objects that existed before it."""
+        """Undo the writes of the trace to objects that existed before it."""
         self.log.rewind()
 
     def _changed_settings(self, structured: list[tuple[str, Any]]) -> frozenset[str]:
@@ -230,7 +230,7 @@ class TraceObserver:
 
 
 def _is_counted(read: Read) -> bool:
-    """Whether `Structure` counts changes of what was read: of tensors and modules that are members of a module."""
+    """Whether `Structure` counts changes of the value read: a tensor or module that is a member of a module."""
     return (
         read.kind == "attribute"
         and hasattr(type(read.holder), "named_modules")
