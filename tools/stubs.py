@@ -159,6 +159,11 @@ def with_torch_words(parameters: list[inspect.Parameter]) -> list[list[inspect.P
     return [parameters, others + renamed]
 
 
+def signatures(function: Callable[..., Any]) -> list[inspect.Signature]:
+    """Those of a function's overloads, or its own."""
+    return [inspect.signature(variant) for variant in get_overloads(function) or [function]]
+
+
 def member(name: str) -> Any:
     """A method or property of tensors: as the base class has it, whose signature the eager tensor's faster ones share."""
     for owner in (Operators, PublicTensor, Symbol):
@@ -187,11 +192,13 @@ def tensor_class() -> Iterator[str]:
                 writer.lines.pop()
                 writer.function(name, [writer.signature(parameters, "None")], None, f"{name}.setter")
         else:
-            signature = inspect.signature(found)
-            parameters = list(signature.parameters.values())[1:]
-            several = with_torch_words(parameters) if worded(found) else [parameters]
-            returns = "None" if name == "__init__" else signature.return_annotation
-            writer.function(name, [writer.signature(ps, returns) for ps in several], found.__doc__)
+            texts = []
+            for signature in signatures(found):
+                parameters = list(signature.parameters.values())[1:]
+                returns = "None" if name == "__init__" else signature.return_annotation
+                several = with_torch_words(parameters) if worded(found) else [parameters]
+                texts += [writer.signature(ps, returns) for ps in several]
+            writer.function(name, texts, found.__doc__)
     return iter(writer.lines)
 
 
@@ -199,8 +206,7 @@ def functions_class() -> Iterator[str]:
     functions = dict(sorted(vars(F).items()))
     writer = Writer("Functions", "The public functions of tensors: `F` inside the package.", set(functions), static=True)
     for name, function in functions.items():
-        signatures = [inspect.signature(variant) for variant in get_overloads(function) or [function]]
-        texts = [writer.signature(list(s.parameters.values()), s.return_annotation) for s in signatures]
+        texts = [writer.signature(list(s.parameters.values()), s.return_annotation) for s in signatures(function)]
         writer.function(name, texts, function.__doc__)
     return iter(writer.lines)
 
