@@ -9,7 +9,7 @@ new one at these places", and its other views are read from it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -358,8 +358,8 @@ Tensor.normal_ = _fill_random("normal_", _normal)  # type: ignore[method-assign]
 Tensor.uniform_ = _fill_random("uniform_", _uniform)  # type: ignore[method-assign]
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> NoReturn:
         call = "x[index] = value" if name == "__setitem__" else f"x.{name}()"
         raise GraphError(
             f"{call}: {self.describe()} belongs to a graph, whose tensors are not changed in place",
