@@ -31,7 +31,7 @@ from .eager import (
     set_grad_enabled,
     zeros,
 )
-from .eager.creation import tensor  # `eager.tensor` is a module, too: checkers find that one
+from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .errors import (
     AnomalyError,
     ArgumentError,

@@ -21,7 +21,6 @@ from typing import Any, get_overloads
 
 from staticgrad.eager import PublicTensor
 from staticgrad.operators import F, Operators, Symbol
-from staticgrad.operators.methods import TORCH_WORDS
 
 TARGET = Path(__file__).resolve().parent.parent / "staticgrad" / "operators" / "interface.pyi"
 WIDTH = 127
@@ -52,6 +51,8 @@ DUNDERS = (
     "__pow__", "__rpow__", "__matmul__", "__rmatmul__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__",
     "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__hash__",
 )  # fmt: skip
+WORDS = ("axis", "dim", "keepdim", "keepdims")
+"""Names of arguments that stand in signatures beside a function's own; other synonyms are for callers without a checker."""
 RETURNS = {"grad_fn": "Record | GradFn | None"}
 """What differs from mode to mode."""
 GRAPH_ONLY = ("eval", "graph", "node", "op")
@@ -142,21 +143,21 @@ class Writer:
         return "\n".join([f"{head}(", *(f"        {part.strip()}," for part in parts), f"    ) ->{tail}"])
 
 
-def worded(function: Callable[..., Any]) -> bool:
-    """Whether a method takes PyTorch's names of arguments beside those of the function that it wraps."""
-    return function.__code__.co_name == "method" and function.__module__ != "staticgrad.eager.inplace" and hasattr(
-        function, "__wrapped__"
-    )
+def spellings(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> list[list[inspect.Parameter]]:
+    """The signatures of a function that takes other names of its arguments (`function.synonyms`: other name -> its own):
+    PyTorch's `dim` for NumPy's `axis`, as one more keyword or, where the argument has to be given, instead of it."""
+    own = {p.name: p for p in parameters}
+    synonyms: dict[str, str] = getattr(function, "synonyms", {})
+    others = {other: own[name] for other, name in synonyms.items() if other in WORDS and name in own}
+    if all(p.default is not p.empty for p in others.values()):
+        return [parameters + [p.replace(name=other, kind=p.KEYWORD_ONLY) for other, p in others.items()]]
+    renamed = {p.name: other for other, p in others.items()}
+    return [parameters, [p.replace(name=renamed.get(p.name, p.name), kind=p.KEYWORD_ONLY) for p in parameters]]
 
 
-def with_torch_words(parameters: list[inspect.Parameter]) -> list[list[inspect.Parameter]]:
-    """The signatures of such a method: `dim` where a function has `axis`, as one more keyword or instead of it."""
-    words = {ours: theirs for theirs, ours in TORCH_WORDS.items()}
-    renamed = [p.replace(name=words[p.name], kind=p.KEYWORD_ONLY) for p in parameters if p.name in words]
-    if all(p.default is not p.empty for p in renamed):
-        return [parameters + renamed]
-    others = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p.name not in words]
-    return [parameters, others + renamed]
+def signatures(function: Callable[..., Any]) -> list[inspect.Signature]:
+    """Those of a function's overloads, or its own."""
+    return [inspect.signature(variant) for variant in get_overloads(function) or [function]]
 
 
 def member(name: str) -> Any:
@@ -187,11 +188,12 @@ def tensor_class() -> Iterator[str]:
                 writer.lines.pop()
                 writer.function(name, [writer.signature(parameters, "None")], None, f"{name}.setter")
         else:
-            signature = inspect.signature(found)
-            parameters = list(signature.parameters.values())[1:]
-            several = with_torch_words(parameters) if worded(found) else [parameters]
-            returns = "None" if name == "__init__" else signature.return_annotation
-            writer.function(name, [writer.signature(ps, returns) for ps in several], found.__doc__)
+            texts = []
+            for signature in signatures(found):
+                parameters = list(signature.parameters.values())[1:]
+                returns = "None" if name == "__init__" else signature.return_annotation
+                texts += [writer.signature(ps, returns) for ps in spellings(found, parameters)]
+            writer.function(name, texts, found.__doc__)
     return iter(writer.lines)
 
 
@@ -199,8 +201,11 @@ def functions_class() -> Iterator[str]:
     functions = dict(sorted(vars(F).items()))
     writer = Writer("Functions", "The public functions of tensors: `F` inside the package.", set(functions), static=True)
     for name, function in functions.items():
-        signatures = [inspect.signature(variant) for variant in get_overloads(function) or [function]]
-        texts = [writer.signature(list(s.parameters.values()), s.return_annotation) for s in signatures]
+        texts = [
+            writer.signature(parameters, signature.return_annotation)
+            for signature in signatures(function)
+            for parameters in spellings(function, list(signature.parameters.values()))
+        ]
         writer.function(name, texts, function.__doc__)
     return iter(writer.lines)
 

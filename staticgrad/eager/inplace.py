@@ -9,13 +9,13 @@ change at the positions of the view, and its other views are read from it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Operators, Symbol, apply, as_array, frontends, misuse, state
+from ..operators import F, Index, Operators, Symbol, TensorLike, apply, as_array, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
 from ..types import category, check_unmasked, shape_text
@@ -228,7 +228,7 @@ for _dunder, _name in (
     setattr(Tensor, _dunder, getattr(Tensor, _name + "_"))
 
 
-def copy_(self: Tensor, value: Any) -> Tensor:
+def copy_(self: Tensor, value: TensorLike) -> Tensor:
     """Take over the values of `value` (broadcast, cast to this dtype)."""
     check_change(self)
     if not hasattr(value, "shape"):
@@ -243,7 +243,7 @@ def copy_(self: Tensor, value: Any) -> Tensor:
     return replace(self, F.clone(value) if getattr(value, "requires_grad", False) else value, "copy_")
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: TensorLike) -> Tensor:
     """Set every element to a number."""
     check_change(self)
     check_unmasked(value)
@@ -286,7 +286,7 @@ def _uniform(x: Tensor, low: float, high: float) -> Any:
     return rand(x.shape, dtype=x.dtype) * (high - low) + low
 
 
-def __setitem__(self: Tensor, key: Any, value: Any) -> None:
+def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     """self[key] = value, with gradients to both."""
     check_change(self)
     if tracer() is not None:
@@ -358,8 +358,8 @@ Tensor.normal_ = _fill_random("normal_", _normal)  # type: ignore[method-assign]
 Tensor.uniform_ = _fill_random("uniform_", _uniform)  # type: ignore[method-assign]
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> NoReturn:
         call = "x[index] = value" if name == "__setitem__" else f"x.{name}()"
         raise GraphError(
             f"{call}: {self.describe()} belongs to a graph, whose tensors are not changed in place",

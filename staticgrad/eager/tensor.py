@@ -6,7 +6,7 @@ import builtins
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -103,6 +103,10 @@ class Tensor(Operators):
         """Bytes of an element."""
         return self.dtype.itemsize
 
+    @overload
+    def stride(self, axis: None = None) -> tuple[builtins.int, ...]: ...
+    @overload
+    def stride(self, axis: builtins.int) -> builtins.int: ...
     def stride(self, axis: builtins.int | None = None) -> Any:
         """Elements from one place along each axis, or along `axis`, to the next."""
         strides = tuple([step // self._data.itemsize for step in self._data.strides])
@@ -117,7 +121,7 @@ class Tensor(Operators):
         return self.detach()
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: TensorLike) -> None:
         if frontends.tracing and state.tracer is not None:
             state.tracer.set_data(self, value)
             return
@@ -381,7 +385,7 @@ class Tensor(Operators):
     def retains_grad(self) -> builtins.bool:
         return self._retained is not None
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+    def register_hook(self, hook: Callable[[AnyTensor], AnyTensor | None]) -> Handle:
         """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient."""
         misuse.check_hooked(self._tracked)
         if self._record is not None:

@@ -20,7 +20,7 @@ class Tensor:
 
     def __getitem__(self, index: Index) -> Tensor: ...
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Index, value: TensorLike) -> None:
         """self[key] = value, with gradients to both."""
 
     def __len__(self) -> builtins.int: ...
@@ -229,7 +229,7 @@ class Tensor:
     def contiguous(self) -> Tensor:
         """This tensor when its elements lie in row-major order, else a copy in that order."""
 
-    def copy_(self, value: Any) -> Tensor:
+    def copy_(self, value: TensorLike) -> Tensor:
         """Take over the values of `value` (broadcast, cast to this dtype)."""
 
     def cos(self) -> Tensor:
@@ -245,7 +245,7 @@ class Tensor:
     def data(self) -> Tensor:
         """The same memory without the tape."""
     @data.setter
-    def data(self, value: Any) -> None: ...
+    def data(self, value: TensorLike) -> None: ...
 
     def detach(self) -> Tensor:
         """The same memory without the tape."""
@@ -299,7 +299,7 @@ class Tensor:
     def expm1(self) -> Tensor:
         """exp(x) - 1, accurate for small x."""
 
-    def fill_(self, value: Any) -> Tensor:
+    def fill_(self, value: TensorLike) -> Tensor:
         """Set every element to a number."""
 
     def flatten(self, start: builtins.int = 0) -> Tensor:
@@ -512,7 +512,7 @@ class Tensor:
     def reciprocal_(self) -> Tensor:
         """`reciprocal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Handle:
         """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient."""
 
     def relu(self) -> Tensor:
@@ -596,7 +596,10 @@ class Tensor:
     def std(self, axis: Axis = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Tensor:
         """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
 
-    def stride(self, axis: builtins.int | None = None) -> Any:
+    @overload
+    def stride(self, axis: None = None) -> tuple[builtins.int, ...]: ...
+    @overload
+    def stride(self, axis: builtins.int) -> builtins.int:
         """Elements from one place along each axis, or along `axis`, to the next."""
 
     def sub(self, y: TensorLike) -> Tensor:

@@ -264,4 +264,5 @@ def with_torch_words(function: Callable[..., Any]) -> Callable[..., Any]:
             named = meant(function.__name__, words, args, named)
         return function(self, *args, **named)
 
+    method.synonyms = {theirs: ours for theirs, ours in TORCH_WORDS.items() if ours in words}  # type: ignore[attr-defined]
     return method

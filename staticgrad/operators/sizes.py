@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, cast, overload
 
 from ..errors import ShapeError
 from ..types import Shape, normalize_axis, shape_text
@@ -13,6 +13,10 @@ class Size(int):
 
     extents: Shape
 
+    @overload
+    def __call__(self, axis: None = None) -> Shape: ...
+    @overload
+    def __call__(self, axis: int) -> int: ...
     def __call__(self, axis: int | None = None) -> Any:
         return self.extents if axis is None else self.extents[normalize_axis(axis, len(self.extents))]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .methods import Operators
 from .sizes import Size, size_of
 
 if TYPE_CHECKING:
+    from .annotations import TensorLike
     from .interface import Tensor
 
 CHANGE = (
@@ -170,7 +171,7 @@ class Symbol(Operators):
         raise self._refusal("grad", *NO_GRADIENT)
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: Tensor | None) -> None:
         raise self._refusal("grad", *NO_GRADIENT)
 
     @property
@@ -179,7 +180,7 @@ class Symbol(Operators):
         return self.detach()
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: TensorLike) -> None:
         raise self._refusal("data", "can't be set: tensors of a graph don't change", CHANGE)
 
     def detach(self) -> Tensor:
@@ -196,7 +197,7 @@ class Symbol(Operators):
     def retain_grad(self) -> None:
         raise self._refusal("retain_grad()", *NO_GRADIENT)
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         raise self._refusal("register_hook()", *NO_GRADIENT)
 
     @property
@@ -227,6 +228,10 @@ class Symbol(Operators):
         """This tensor when its elements lie in row-major order in eager mode, else a copy in that order."""
         return self if self.is_contiguous() else F.clone(self)
 
+    @overload
+    def stride(self, axis: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, axis: int) -> int: ...
     def stride(self, axis: int | None = None) -> Any:
         """Elements from one place along each axis, or along `axis`, to the next, in eager mode."""
         layout = self._layout()

@@ -145,8 +145,8 @@ class Optimizer:
         return {}
 
     def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
         """(new p, new slots) from a parameter, its gradient and its slots.
 
         hyper(name): a hyper-parameter or one of `scalars`, in p's dtype. `group` is for flags that Python decides on.

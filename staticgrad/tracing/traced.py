@@ -12,7 +12,7 @@ from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..ir import Graph, Layout, Node, View
-from ..operators import F, GradFn, Symbol, misuse
+from ..operators import F, GradFn, Symbol, TensorLike, misuse
 from ..operators import Tensor as AnyTensor
 from ..ops.pointwise import stop_gradient_op
 
@@ -70,7 +70,7 @@ class Traced(Symbol):
         return grad
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: AnyTensor | None) -> None:
         self.tracer.set_grad(self, value)
 
     @property
@@ -78,7 +78,7 @@ class Traced(Symbol):
         return self.detach()
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: TensorLike) -> None:
         self.tracer.set_data(self, value)
 
     @property
@@ -90,7 +90,7 @@ class Traced(Symbol):
         if not self.is_leaf:
             self.tracer.retained[self.node] = self
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+    def register_hook(self, hook: Callable[[AnyTensor], AnyTensor | None]) -> Handle:
         """Call `hook` with the symbolic gradient while `backward` is traced; a returned tensor replaces the gradient."""
         misuse.check_hooked(self.requires_grad)
         return Handle(self.tracer.hooks.setdefault(self.node, {}), hook)

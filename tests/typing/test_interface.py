@@ -19,8 +19,6 @@ UNTYPED = {
     "tolist": "a number, or nested lists",
     "__dlpack__": "a capsule",
     "__dlpack_device__": "a pair that the array-API standard defines",
-    "stride": "a tuple, or a number",
-    "register_hook": "whatever the mode's hooks are removed by",
 }
 """Members of a tensor whose result has no useful type."""
 
