@@ -655,7 +655,7 @@ class Tensor:
         """This tensor in another dtype."""
 
     def type_as(self, other: Array) -> Tensor:
-        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+        """This tensor in the dtype of another. Raises DTypeError where the other is no tensor."""
 
     def uniform_(self, a: builtins.float = 0.0, b: builtins.float = 1.0) -> Tensor: ...
 
