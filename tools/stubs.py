@@ -15,7 +15,7 @@ import builtins
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_overloads
 
@@ -25,22 +25,18 @@ from staticgrad.operators import F, Operators, Symbol
 TARGET = Path(__file__).resolve().parent.parent / "staticgrad" / "operators" / "interface.pyi"
 WIDTH = 127
 
-HEADER = '''\
-"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
-
-import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
-
-import numpy as np
-
-from ..eager.tape import Handle, Record
-from ..ir import Graph, Node
-from ..types import Axis, DTypeLike, ShapeLike
-from .annotations import Array, Carry, Index, Output, TensorLike
-from .sizes import Size
-from .symbols import GradFn
-'''
+HEADER = '"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""'
+MODULES = {
+    "collections.abc": ("Callable", "Iterable", "Iterator", "Mapping", "Sequence"),
+    "typing": ("Any", "Literal", "overload"),
+    "..eager.tape": ("Handle", "Record"),
+    "..ir": ("Graph", "Node"),
+    "..types": ("Axis", "DTypeLike", "ShapeLike"),
+    ".annotations": ("Array", "Carry", "Index", "Output", "TensorLike", "Tensors"),
+    ".sizes": ("Size",),
+    ".symbols": ("GradFn",),
+}
+"""Where the stub imports the names of annotations from; classes that a signature's own module knows need no entry."""
 OTHER_NAMES = {"AnyTensor": "Tensor", "PublicTensor": "Tensor"}
 """What the package calls the tensor of any mode where `Tensor` is the eager one."""
 
@@ -66,12 +62,27 @@ class Names(ast.NodeTransformer):
 
     def __init__(self, hidden: set[str]):
         self.hidden = hidden
+        self.scope: Mapping[str, Any] = {}
+        """The names of the module whose annotations are read."""
+        self.origins: dict[str, str] = {"overload": "typing"}
+        """Where names come from that the stub has to import."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         name = OTHER_NAMES.get(node.id, node.id)
-        if name in self.hidden and hasattr(builtins, name):
-            return ast.Attribute(ast.Name("builtins"), name)
+        if hasattr(builtins, name):
+            return ast.Attribute(ast.Name("builtins"), name) if name in self.hidden else ast.Name(name)
+        if name not in ("Tensor", "builtins", "np"):
+            self.origins[name] = self.origin(name)
         return ast.Name(name)
+
+    def origin(self, name: str) -> str:
+        for module, names in MODULES.items():
+            if name in names:
+                return module
+        found = getattr(self.scope.get(name), "__module__", "")
+        if not found.startswith("staticgrad."):
+            raise LookupError(f"the stub can't import {name}, of an annotation: add it to MODULES")
+        return "." + found.removeprefix("staticgrad")
 
 
 class Writer:
@@ -169,14 +180,16 @@ def member(name: str) -> Any:
     raise AttributeError(name)
 
 
-def tensor_class() -> Iterator[str]:
+def tensor_class() -> Writer:
     public = {name for name in dir(PublicTensor) if not name.startswith("_")} | set(GRAPH_ONLY)
     writer = Writer("Tensor", "A tensor of any mode: eager, traced by `@sg.compile`, or of a graph.", public, static=False)
     for name in (*DUNDERS, *sorted(public)):
         if name in ATTRIBUTES:
-            writer.lines += [f"    {name}: {ATTRIBUTES[name]}", ""]
+            writer.lines += [f"    {name}: {writer.annotation(ATTRIBUTES[name])}", ""]
             continue
         found = member(name)
+        function = found.fget if isinstance(found, property) else inspect.unwrap(found)
+        writer.names.scope = getattr(function, "__globals__", {})
         if name == "__hash__":
             writer.function(name, ["(self) -> builtins.int"], None)
         elif isinstance(found, property):
@@ -194,25 +207,42 @@ def tensor_class() -> Iterator[str]:
                 returns = "None" if name == "__init__" else signature.return_annotation
                 texts += [writer.signature(ps, returns) for ps in spellings(found, parameters)]
             writer.function(name, texts, found.__doc__)
-    return iter(writer.lines)
+    return writer
 
 
-def functions_class() -> Iterator[str]:
+def functions_class() -> Writer:
     functions = dict(sorted(vars(F).items()))
     writer = Writer("Functions", "The public functions of tensors: `F` inside the package.", set(functions), static=True)
     for name, function in functions.items():
+        writer.names.scope = inspect.unwrap(function).__globals__
         texts = [
             writer.signature(parameters, signature.return_annotation)
             for signature in signatures(function)
             for parameters in spellings(function, list(signature.parameters.values()))
         ]
         writer.function(name, texts, function.__doc__)
-    return iter(writer.lines)
+    return writer
+
+
+def imports(origins: Iterable[tuple[str, str]]) -> list[str]:
+    """Import statements for (name, module), in the order of ruff: libraries, then the package from the outside in."""
+    names: dict[str, set[str]] = {}
+    for name, module in origins:
+        names.setdefault(module, set()).add(name)
+    lines = {
+        module: f"from {module} import {', '.join(sorted(found, key=lambda name: (name[0].islower(), name)))}"
+        for module, found in names.items()
+    }
+    own = sorted((m for m in lines if m.startswith(".")), key=lambda m: (not m.startswith(".."), m))
+    libraries = [lines[m] for m in sorted(lines) if not m.startswith(".")]
+    return ["import builtins", *libraries, "", "import numpy as np", "", *(lines[m] for m in own), ""]
 
 
 def stub() -> str:
     """The whole file."""
-    text = "\n".join([HEADER, *tensor_class(), "", *functions_class()])
+    writers = tensor_class(), functions_class()
+    origins = {pair for writer in writers for pair in writer.names.origins.items()}
+    text = "\n".join([HEADER, "", *imports(origins), *writers[0].lines, "", *writers[1].lines])
     return text.rstrip("\n").replace("\n\n\n\n", "\n\n\n") + "\n"
 
 

@@ -1126,6 +1126,24 @@ class Functions:
     def while_loop(
         cond: Callable[..., TensorLike],
         body: Callable[..., Any],
+        loop_vars: list[Tensor],
+        max_steps: int | None = None,
+        checkpoint_every: int | None = None,
+    ) -> list[Tensor]: ...
+    @overload
+    @staticmethod
+    def while_loop(
+        cond: Callable[..., TensorLike],
+        body: Callable[..., Any],
+        loop_vars: tuple[Tensor, ...],
+        max_steps: int | None = None,
+        checkpoint_every: int | None = None,
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    @staticmethod
+    def while_loop(
+        cond: Callable[..., TensorLike],
+        body: Callable[..., Any],
         loop_vars: list[Any],
         max_steps: int | None = None,
         checkpoint_every: int | None = None,

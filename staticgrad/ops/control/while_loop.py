@@ -31,28 +31,29 @@ from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
 
 @overload
 def while_loop(
-    cond: Callable[..., TensorLike],
-    body: Callable[..., Any],
-    loop_vars: list[Any],
-    max_steps: int | None = None,
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: list[Tensor], max_steps: int | None = None,
     checkpoint_every: int | None = None,
-) -> list[Any]: ...
+) -> list[Tensor]: ...  # fmt: skip
 @overload
 def while_loop(
-    cond: Callable[..., TensorLike],
-    body: Callable[..., Any],
-    loop_vars: tuple[Any, ...],
-    max_steps: int | None = None,
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: tuple[Tensor, ...], max_steps: int | None = None,
     checkpoint_every: int | None = None,
-) -> tuple[Any, ...]: ...
+) -> tuple[Tensor, ...]: ...  # fmt: skip
 @overload
 def while_loop(
-    cond: Callable[..., TensorLike],
-    body: Callable[..., Any],
-    loop_vars: Array | float,
-    max_steps: int | None = None,
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: list[Any], max_steps: int | None = None,
     checkpoint_every: int | None = None,
-) -> Tensor: ...
+) -> list[Any]: ...  # fmt: skip
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: tuple[Any, ...], max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> tuple[Any, ...]: ...  # fmt: skip
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: Array | float, max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> Tensor: ...  # fmt: skip
 @public
 def while_loop(
     cond: Callable[..., Any],

@@ -59,3 +59,6 @@ def add(total: sg.Tensor, item: sg.Tensor) -> tuple[sg.Tensor, sg.Tensor]:
 assert_type(sg.scan(add, sg.zeros(()), sg.ones(5)), tuple[sg.Tensor, sg.Tensor])
 assert_type(sg.cond(sg.sum(x) > 0, lambda: x + 1, lambda: x - 1), sg.Tensor)
 assert_type(sg.while_loop(lambda i: i < 5, lambda i: i + 1, sg.tensor(0)), sg.Tensor)
+assert_type(sg.while_loop(lambda i, y: i < 5, lambda i, y: [i + 1, y * y], [sg.tensor(0), y]), list[sg.Tensor])
+count, _ = sg.while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, y * y), (sg.tensor(0), y))
+assert_type(count, sg.Tensor)
