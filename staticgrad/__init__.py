@@ -29,9 +29,9 @@ from .eager import (
     randn,
     randperm,
     set_grad_enabled,
-    tensor,
     zeros,
 )
+from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .errors import (
     AnomalyError,
     ArgumentError,

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .errors import ArgumentError, ShapeError
-from .operators import F
+from .operators import F, Tensor, TensorLike
 from .ops.attention import attention_softmax
 from .ops.settings import operand, size_text
 from .types import Shape, broadcast_shapes, is_number
@@ -33,7 +33,7 @@ def _check(query: Shape, key: Shape, value: Shape) -> None:
         )
 
 
-def masked(scores: Any, mask: Any) -> Any:
+def masked(scores: Any, mask: Any) -> Tensor:
     """Scores with -inf where a query may not look. mask: True where it may, or numbers to add."""
     try:
         fits = broadcast_shapes(mask.shape, scores.shape)
@@ -47,7 +47,7 @@ def masked(scores: Any, mask: Any) -> Any:
     return F.where(mask, scores, -math.inf) if mask.dtype.kind == "b" else scores + F.astype(mask, scores.dtype)
 
 
-def attention_weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: Any) -> Any:
+def attention_weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: Any) -> Tensor:
     """softmax(query key' * scale), masked; a query that may look nowhere has weights 0."""
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = F.matmul(query, key.mT)
@@ -59,9 +59,9 @@ def attention_weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, sca
 
 
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: Any = None, enable_gqa: bool = False,
-) -> Any:  # fmt: skip
+    query: TensorLike, key: TensorLike, value: TensorLike, attn_mask: TensorLike | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
     """softmax(query key' * scale + mask) value.
 
     Shapes: query (..., l, e), key (..., s, e), value (..., s, v) -> (..., l, v). scale: 1 / sqrt(e) when left out.
@@ -89,7 +89,7 @@ def scaled_dot_product_attention(
     return F.matmul(F.dropout(weights, dropout_p), value)
 
 
-def _repeated(x: Any, query: Any) -> Any:
+def _repeated(x: Tensor, query: Tensor) -> Tensor:
     """x with each head as often as query has heads for it."""
     heads, held = query.shape[-3] if len(query.shape) > 2 else 1, x.shape[-3] if len(x.shape) > 2 else 1
     if heads is None or held is None or heads % held:

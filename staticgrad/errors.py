@@ -13,7 +13,7 @@ import stat
 import sys
 import threading
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
 INTERNAL = (PACKAGE_DIR, "<frozen importlib", copy.__file__)
@@ -103,7 +103,7 @@ class StaticgradError(Exception):
         lines.extend(f"  {line}" for line in self.details)
         return "\n".join(lines)
 
-    def __reduce__(self):  # details and where are not in args: pickling would drop them
+    def __reduce__(self) -> tuple[Any, ...]:  # details and where are not in args: pickling would drop them
         return _rebuild, (type(self), self.summary, self.details, self.where)
 
 

@@ -6,11 +6,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any
+from typing import IO
 
 
 @contextmanager
-def replacing(path: Any) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary stream for the new content of a file, which replaces the former one when the context ends without an error.
 
     Whatever happens meanwhile - an error, a full disk, the end of the process or of the machine's power - the file has its

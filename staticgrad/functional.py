@@ -14,7 +14,7 @@ import numpy as np
 from .attention import scaled_dot_product_attention
 from .errors import ArgumentError, DTypeError, ShapeError
 from .normalization import batch_norm, check_eps, group_norm, rms_norm
-from .operators import F, Operators, apply, as_array
+from .operators import F, Tensor, TensorLike, apply
 from .ops.convolution import conv1d, conv2d, conv_transpose2d
 from .ops.gathering import along_op, bounded, gather_op
 from .ops.indexing import one_hot
@@ -22,9 +22,10 @@ from .ops.logistic import logistic_loss, softplus
 from .ops.padding import pad
 from .ops.pointwise import saving_op
 from .ops.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from .ops.settings import operand
 from .ops.shaping import flatten
 from .ops.softmax import log_softmax, softmax
-from .types import Shape, as_shape, is_number, shape_text
+from .types import Shape, ShapeLike, as_shape, is_number, shape_text
 
 erf, exp, log, relu, sigmoid, tanh = F.erf, F.exp, F.log, F.relu, F.sigmoid, F.tanh
 logsumexp = F.logsumexp
@@ -32,7 +33,7 @@ logsumexp = F.logsumexp
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
+def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 
     Any shape, floating. Raises ArgumentError unless 0 <= p <= 1.
@@ -49,10 +50,6 @@ def check_reduction(reduction: str) -> None:
         raise ArgumentError(f"{reduction!r} is not a valid value for reduction", f"use one of {', '.join(REDUCTIONS)}")
 
 
-def _operand(x: Any) -> Any:
-    return x if isinstance(x, Operators) else as_array(x)
-
-
 def _fits(a: Shape, b: Shape) -> bool:
     """Equal as far as the extents are known."""
     return len(a) == len(b) and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True))
@@ -63,10 +60,10 @@ def _floating(name: str, role: str, x: Any) -> None:
         raise DTypeError(f"{name}: the {role} must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
 
 
-def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Any, Any]:
+def _pair(name: str, input: TensorLike, target: TensorLike, reduction: str) -> tuple[Tensor, Tensor]:
     """The operands of an elementwise regression loss, of one shape: broadcasting here is nearly always a mistake."""
     check_reduction(reduction)
-    input, target = _operand(input), _operand(target)
+    input, target = operand(input), operand(target)
     _floating(name, "input", input)
     if not _fits(input.shape, target.shape):
         raise ShapeError(
@@ -77,19 +74,19 @@ def _pair(name: str, input: Any, target: Any, reduction: str) -> tuple[Any, Any]
     return input, target
 
 
-def _reduced(loss: Any, reduction: str) -> Any:
+def _reduced(loss: Any, reduction: str) -> Tensor:
     return F.mean(loss) if reduction == "mean" else F.sum(loss) if reduction == "sum" else loss
 
 
 # layers ---------------------------------------------------------------------------------------------------------------
 
 
-def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
     """x @ weight.T + bias, in PyTorch's layout.
 
     Shapes: x (..., in), weight (out, in), bias (out,) -> (..., out). Raises ShapeError.
     """
-    x, weight = _operand(x), _operand(weight)
+    x, weight = operand(x), operand(weight)
     if len(weight.shape) != 2 or not x.shape:
         raise ShapeError(
             f"linear: need x (..., in) and weight (out, in), got {shape_text(x.shape)} and {shape_text(weight.shape)}"
@@ -103,7 +100,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
         )
     if bias is None:
         return F.matmul(x, weight.T)
-    bias = _operand(bias)
+    bias = operand(bias)
     if not _fits(bias.shape, weight.shape[:1]):
         raise ShapeError(
             f"linear: bias {shape_text(bias.shape)} must be (out,) for weight (out, in) {shape_text(weight.shape)}"
@@ -114,7 +111,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 # regression -----------------------------------------------------------------------------------------------------------
 
 
-def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+def mse_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
     """(input - target)**2, reduced over all elements.
 
     input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
@@ -127,7 +124,7 @@ def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
     return _reduced(F.square(F.sub(input, target)), reduction)
 
 
-def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+def l1_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
     """|input - target|, reduced over all elements; the derivative at 0 is 0.
 
     input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
@@ -145,7 +142,7 @@ def _class_axis(name: str, scores: Any) -> int:
     return 0 if len(scores.shape) == 1 else 1
 
 
-def _picked(name: str, scores: Any, target: Any, axis: int) -> Any:
+def _picked(name: str, scores: Any, target: Any, axis: int) -> Tensor:
     """The score of each sample's class, with extent 1 along `axis`. Raises before anything is computed."""
     samples = scores.shape[:axis] + scores.shape[axis + 1 :]
     if target.dtype.kind not in "iu":
@@ -169,21 +166,21 @@ def _picked(name: str, scores: Any, target: Any, axis: int) -> Any:
     return apply(along_op, scores, F.expand_dims(index, axis), axis=axis)
 
 
-def nll_loss(log_probabilities: Any, target: Any, reduction: str = "mean") -> Any:
+def nll_loss(log_probabilities: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
     """Minus the log-probability of each sample's class.
 
     Shapes: (N, C), or (C,), or (N, C, d1, ...); target: integers of that shape without C. Raises ShapeError,
     DTypeError, IndexRangeError for a target outside [0, C), ArgumentError.
     """
     check_reduction(reduction)
-    scores, target = _operand(log_probabilities), _operand(target)
+    scores, target = operand(log_probabilities), operand(target)
     axis = _class_axis("nll_loss", scores)
     _floating("nll_loss", "input", scores)
     picked = apply(saving_op, _picked("nll_loss", scores, target, axis))
     return _reduced(F.neg(F.squeeze(picked, axis)), reduction)
 
 
-def cross_entropy(logits: Any, target: Any, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
+def cross_entropy(logits: TensorLike, target: TensorLike, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """The cross entropy between softmax(logits) and the target, reduced over samples.
 
     Shapes: logits (N, C), or (C,), or (N, C, d1, ...), floating. target: class indices, integers of that shape without
@@ -202,7 +199,7 @@ def cross_entropy(logits: Any, target: Any, reduction: str = "mean", label_smoot
     check_reduction(reduction)
     if not is_number(label_smoothing) or not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    logits, target = _operand(logits), _operand(target)
+    logits, target = operand(logits), operand(target)
     axis = _class_axis("cross_entropy", logits)
     _floating("cross_entropy", "logits", logits)
     if target.dtype.kind == "f" and _fits(logits.shape, target.shape):
@@ -221,13 +218,13 @@ def cross_entropy(logits: Any, target: Any, reduction: str = "mean", label_smoot
     return F.squeeze(loss, axis) if reduction == "none" else _reduced(loss, reduction)
 
 
-def _against_probabilities(logits: Any, target: Any, axis: int, smoothing: float) -> Any:
+def _against_probabilities(logits: Any, target: Any, axis: int, smoothing: float) -> Tensor:
     scores = F.log_softmax(logits, axis)
     loss = F.neg(F.sum(F.mul(target, scores), axis))
     return loss * (1 - smoothing) - F.mean(scores, axis) * smoothing if smoothing else loss
 
 
-def binary_cross_entropy_with_logits(input: Any, target: Any, reduction: str = "mean") -> Any:
+def binary_cross_entropy_with_logits(input: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
     """-(t log(s) + (1 - t) log(1 - s)) for s = sigmoid(input), reduced over all elements.
 
     Computed as max(x, 0) - x t + log1p(exp(-|x|)), in which nothing overflows; the gradient is s - t, the second s (1 - s).
@@ -235,7 +232,7 @@ def binary_cross_entropy_with_logits(input: Any, target: Any, reduction: str = "
     """
     name = "binary_cross_entropy_with_logits"
     check_reduction(reduction)
-    x, t = _operand(input), _operand(target)
+    x, t = operand(input), operand(target)
     _floating(name, "input", x)
     _floating(name, "target", t)
     if not _fits(x.shape, t.shape):
@@ -289,14 +286,18 @@ __all__ = [
 # layers ---------------------------------------------------------------------------------------------------------------
 
 
-def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def layer_norm(
+    x: TensorLike, normalized_shape: ShapeLike, weight: TensorLike | None = None, bias: TensorLike | None = None,
+    eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(var + eps) * weight + bias over the last axes, whose extents are `normalized_shape`.
 
     weight, bias: of that shape, or None. The variance is the biased one. Raises ShapeError when the axes don't fit.
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016; eps as in PyTorch.
     """
-    x, extents = _operand(x), as_shape(normalized_shape)
-    weight, bias = (None if given is None else _operand(given) for given in (weight, bias))
+    x, extents = operand(x), as_shape(normalized_shape)
+    weight = None if weight is None else operand(weight)
+    bias = None if bias is None else operand(bias)
     n = len(extents)
     if not n or n > len(x.shape) or not _fits(x.shape[len(x.shape) - n :], extents):
         raise ShapeError(
@@ -315,13 +316,13 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     return out if bias is None else out + bias
 
 
-def gelu(x: Any, approximate: str = "none") -> Any:
+def gelu(x: TensorLike, approximate: str = "none") -> Tensor:
     """x Phi(x), with Phi the normal distribution function by erf, or by tanh with approximate="tanh".
 
     Any shape, floating. Raises ArgumentError for another `approximate`.
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
     """
-    x = _operand(x)
+    x = operand(x)
     if approximate == "none":
         return x * 0.5 * (1 + F.erf(x * math.sqrt(0.5)))
     if approximate == "tanh":
@@ -329,12 +330,13 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
 
 
-def silu(x: Any) -> Any:
+def silu(x: TensorLike) -> Tensor:
     """x * sigmoid(x). Any shape, floating."""
+    x = operand(x)
     return x * F.sigmoid(x)
 
 
-def embedding(index: Any, weight: Any, padding_idx: int | None = None) -> Any:
+def embedding(index: TensorLike, weight: TensorLike, padding_idx: int | None = None) -> Tensor:
     """Rows of `weight` (entries, features) by integer index of any shape: (*index.shape, features).
 
     padding_idx: the entry that gets no gradient, counted from the end if negative. Raises DTypeError for an index that is
@@ -345,7 +347,7 @@ def embedding(index: Any, weight: Any, padding_idx: int | None = None) -> Any:
         tensor([[3.],
                 [1.]])
     """
-    index, weight = _operand(index), _operand(weight)
+    index, weight = operand(index), operand(weight)
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: the weight needs two axes, got {shape_text(weight.shape)}")
     rows = apply(gather_op, weight, bounded(index, weight, 0, negative=False), axis=0)
@@ -365,8 +367,9 @@ def padding_entry(padding_idx: Any, entries: int | None) -> int:
 
 
 def embedding_bag(
-    index: Any, weight: Any, offsets: Any = None, mode: str = "mean", per_sample_weights: Any = None
-) -> Any:
+    index: TensorLike, weight: TensorLike, offsets: TensorLike | None = None, mode: str = "mean",
+    per_sample_weights: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
     """The sum, mean or maximum of the rows of `weight` (entries, features) in each bag: (bags, features).
 
     index: integers (bags, n), or (n,) with `offsets` (bags,), where each bag begins, ascending from 0; an empty bag gives
@@ -374,7 +377,7 @@ def embedding_bag(
     compiled, the rows are added up as they are read. Raises DTypeError, IndexRangeError, ShapeError, and ArgumentError for
     another mode, or "max" with offsets. Source: PyTorch's function of this name.
     """
-    index = _operand(index)
+    index = operand(index)
     if mode not in ("sum", "mean", "max"):
         raise ArgumentError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
     if len(index.shape) != (2 if offsets is None else 1):
@@ -389,16 +392,17 @@ def embedding_bag(
         )
     rows = embedding(index, weight)
     if per_sample_weights is not None:
-        rows = rows * F.expand_dims(_operand(per_sample_weights), len(index.shape))
+        rows = rows * F.expand_dims(operand(per_sample_weights), len(index.shape))
     if offsets is None:
-        return getattr(F, mode)(rows, 1)
+        bags: Tensor = getattr(F, mode)(rows, 1)
+        return bags
     if mode == "max":
         raise ArgumentError("embedding_bag: mode 'max' takes no offsets here", "make the bags rows of a 2D index")
-    starts = F.expand_dims(_operand(offsets), 0)
+    starts = F.expand_dims(operand(offsets), 0)
     inside = F.astype(F.expand_dims(F.index_along(index, 0), 1) >= starts, np.int64)
     bag = F.sum(inside, 1) - 1
-    total = F.index_add(F.zeros_like(F.take(weight, F.zeros_like(_operand(offsets)), 0)), 0, bag, rows)
+    total = F.index_add(F.zeros_like(F.take(weight, F.zeros_like(operand(offsets)), 0)), 0, bag, rows)
     if mode == "sum":
         return total
-    number = F.sum(F.eq(F.expand_dims(bag, 1), F.index_along(F.expand_dims(_operand(offsets), 0), 1)), 0)
+    number = F.sum(F.eq(F.expand_dims(bag, 1), F.index_along(F.expand_dims(operand(offsets), 0), 1)), 0)
     return total / F.astype(F.expand_dims(F.maximum(number, 1), 1), total.dtype)

@@ -6,13 +6,14 @@ makes (`F.add`) are bound here. All of them take eager tensors, symbols, arrays 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TypeGuard
 
 import numpy as np
 
 from .eager import Tensor, dropout
 from .errors import DTypeError
-from .operators import F, Symbol, frontends, state
+from .operators import F, Symbol, TensorLike, frontends, state
+from .operators import Tensor as AnyTensor
 from .ops.control.cond import cond
 from .ops.control.scan import scan
 from .ops.control.while_loop import while_loop
@@ -45,80 +46,61 @@ from .ops.shaping import (
     zeros_like,
 )
 from .ops.softmax import log_softmax, softmax
-from .types import as_dtype
+from .types import DTypeLike, as_dtype
+
+abs = F.abs
+atan = F.atan
+ceil = F.ceil
+cos = F.cos
+cosh = F.cosh
+erf = F.erf
+exp = F.exp
+exp2 = F.exp2
+expm1 = F.expm1
+floor = F.floor
+log = F.log
+log1p = F.log1p
+log2 = F.log2
+logical_not = F.logical_not
+neg = F.neg
+relu = F.relu
+round = F.round
+sigmoid = F.sigmoid
+sign = F.sign
+sin = F.sin
+sinh = F.sinh
+sqrt = F.sqrt
+square = F.square
+tanh = F.tanh
+
+add = F.add
+div = F.div
+eq = F.eq
+floor_divide = F.floor_divide
+ge = F.ge
+gt = F.gt
+le = F.le
+logical_and = F.logical_and
+logical_or = F.logical_or
+logical_xor = F.logical_xor
+lt = F.lt
+maximum = F.maximum
+minimum = F.minimum
+mul = F.mul
+ne = F.ne
+remainder = F.remainder
+sub = F.sub
+
+argmax = F.argmax
+argmin = F.argmin
+logsumexp = F.logsumexp
+max = F.max
+mean = F.mean
+min = F.min
+sum = F.sum
 
 
-class Unary(Protocol):
-    """A function of one operand, elementwise."""
-
-    def __call__(self, x: Any) -> Any: ...
-
-
-class Binary(Protocol):
-    """A function of two operands, broadcast against each other."""
-
-    def __call__(self, x: Any, y: Any) -> Any: ...
-
-
-class Reducer(Protocol):
-    """A reduction over `axis`: an int, several, or None for all axes."""
-
-    def __call__(self, x: Any, axis: Any = None, keepdims: bool = False) -> Any: ...
-
-
-abs: Unary = F.abs
-atan: Unary = F.atan
-ceil: Unary = F.ceil
-cos: Unary = F.cos
-cosh: Unary = F.cosh
-erf: Unary = F.erf
-exp: Unary = F.exp
-exp2: Unary = F.exp2
-expm1: Unary = F.expm1
-floor: Unary = F.floor
-log: Unary = F.log
-log1p: Unary = F.log1p
-log2: Unary = F.log2
-logical_not: Unary = F.logical_not
-neg: Unary = F.neg
-relu: Unary = F.relu
-round: Unary = F.round
-sigmoid: Unary = F.sigmoid
-sign: Unary = F.sign
-sin: Unary = F.sin
-sinh: Unary = F.sinh
-sqrt: Unary = F.sqrt
-square: Unary = F.square
-tanh: Unary = F.tanh
-
-add: Binary = F.add
-div: Binary = F.div
-eq: Binary = F.eq
-floor_divide: Binary = F.floor_divide
-ge: Binary = F.ge
-gt: Binary = F.gt
-le: Binary = F.le
-logical_and: Binary = F.logical_and
-logical_or: Binary = F.logical_or
-logical_xor: Binary = F.logical_xor
-lt: Binary = F.lt
-maximum: Binary = F.maximum
-minimum: Binary = F.minimum
-mul: Binary = F.mul
-ne: Binary = F.ne
-remainder: Binary = F.remainder
-sub: Binary = F.sub
-
-argmax: Reducer = F.argmax
-argmin: Reducer = F.argmin
-logsumexp: Reducer = F.logsumexp
-max: Reducer = F.max
-mean: Reducer = F.mean
-min: Reducer = F.min
-sum: Reducer = F.sum
-
-
-def as_tensor(data: Any, dtype: Any = None) -> Any:
+def as_tensor(data: TensorLike, dtype: DTypeLike | None = None) -> AnyTensor:
     """`data` as a tensor, without a copy where one is not needed: an array of the right dtype shares its memory.
 
     Tensors and symbols of the right dtype are returned as they are. Raises DTypeError for data of no supported dtype.
@@ -131,7 +113,7 @@ def as_tensor(data: Any, dtype: Any = None) -> Any:
     return x if dtype is None else astype(x, as_dtype(dtype))
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> TypeGuard[AnyTensor]:
     """Whether x is a tensor of any mode: eager, traced by `@sg.compile`, or of a graph, variables among them.
 
     `isinstance(x, sg.Tensor)` says the same but for a `Variable`, which is no Tensor, as in TensorFlow 1.
@@ -139,7 +121,7 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, (Tensor, Symbol))
 
 
-def from_numpy(array: np.ndarray) -> Tensor:
+def from_numpy(array: np.ndarray) -> AnyTensor:
     """A tensor that shares the array's memory: a change of one is seen in the other.
 
     Raises DTypeError for anything but an ndarray, and for a dtype or byte order that would need a copy.

@@ -11,11 +11,11 @@ import numpy as np
 from .eager import no_grad
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
-from .operators import F, Operators, Symbol, apply, frontends, state
+from .operators import Array, F, Operators, Symbol, Tensor, TensorLike, apply, frontends, state
 from .ops.leaves import fits
 from .ops.settings import operand, size_text
 from .ops.shaping import reshape_like
-from .types import as_shape, is_number
+from .types import ShapeLike, as_shape, is_number
 
 
 def _floating(name: str, x: Any) -> None:
@@ -30,7 +30,7 @@ def check_eps(name: str, eps: Any) -> Any:
     return eps
 
 
-def _per_channel(values: Any, axes: int) -> Any:
+def _per_channel(values: Tensor, axes: int) -> Tensor:
     """(c,) shaped to broadcast against (n, c, ...) of `axes` axes."""
     return values if axes == 2 else F.expand_dims(values, tuple(range(1, axes - 1)))
 
@@ -58,16 +58,17 @@ def renew(tensor: Any, value: Any, x: Any) -> None:
         tensor.copy_(F.stop_gradient(value))
 
 
-def kept(tensor: Any, x: Any) -> Any:
+def kept(tensor: Any, x: Any) -> Tensor:
     """The value of a tensor that a module keeps, or of a plain array, where `x` is computed."""
     state_of_graph = _in_a_graph(x) and isinstance(tensor, frontends.tensor_class)
-    return frontends.kept(x.graph, tensor) if state_of_graph else tensor
+    value: Tensor = frontends.kept(x.graph, tensor) if state_of_graph else tensor
+    return value
 
 
 def batch_norm(
-    x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-    training: bool = False, momentum: Any = 0.1, eps: float = 1e-5,
-) -> Any:  # fmt: skip
+    x: TensorLike, running_mean: Array | None = None, running_var: Array | None = None, weight: TensorLike | None = None,
+    bias: TensorLike | None = None, training: bool = False, momentum: float | None = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel.
 
     x: (n, c, ...), floating; all others (c,). Training: mean and (biased) variance of the batch, and the running ones
@@ -82,7 +83,9 @@ def batch_norm(
     if n < 2:
         raise ShapeError(f"batch_norm: expected at least 2D input (got {n}D input)")
     channels = x.shape[1]
-    weight, bias = (None if given is None else operand(given) for given in (weight, bias))
+    weight = None if weight is None else operand(weight)
+    bias = None if bias is None else operand(bias)
+    given: Any
     for role, given in (("running_mean", running_mean), ("running_var", running_var)):
         if training and given is not None and not isinstance(given, Operators):
             raise ArgumentError(f"batch_norm: {role} changes in training: it has to be a tensor, got {type(given).__name__}")
@@ -91,7 +94,8 @@ def batch_norm(
                 f"batch_norm: {role} changes in training, and {given.describe()} can't be changed",
                 "pass a Variable (trainable=False), or an eager tensor",
             )
-    running_mean, running_var = (None if given is None else operand(given) for given in (running_mean, running_var))
+    running_mean = None if running_mean is None else operand(running_mean)
+    running_var = None if running_var is None else operand(running_var)
     for role, given in (
         ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)
     ):  # fmt: skip
@@ -109,7 +113,7 @@ def batch_norm(
     scale = F.rsqrt(var + eps)
     if weight is not None:
         scale = scale * _per_channel(weight, n)
-    out = (x - mean) * scale
+    out: Tensor = (x - mean) * scale
     return out if bias is None else out + _per_channel(bias, n)
 
 
@@ -139,7 +143,9 @@ def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tup
     return mean, var
 
 
-def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def group_norm(
+    x: TensorLike, num_groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5
+) -> Tensor:
     """Normalise each sample over groups of channels and all further axes; then scale and shift each channel.
 
     x: (n, c, ...), floating; weight, bias: (c,) or None. Raises ShapeError, ArgumentError.
@@ -158,7 +164,8 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{size_text(x.shape)} and num_groups={num_groups}"
         )
-    weight, bias = (None if given is None else operand(given) for given in (weight, bias))
+    weight = None if weight is None else operand(weight)
+    bias = None if bias is None else operand(bias)
     _check_channels("weight", weight, channels)
     _check_channels("bias", bias, channels)
     rest = None if None in x.shape[1:] else math.prod(x.shape[1:]) // num_groups
@@ -171,7 +178,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     return out if bias is None else out + _per_channel(bias, len(x.shape))
 
 
-def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+def rms_norm(x: TensorLike, normalized_shape: ShapeLike, weight: TensorLike | None = None, eps: float | None = None) -> Tensor:
     """x / sqrt(mean(x * x) + eps) * weight over the last axes, whose extents are `normalized_shape`.
 
     eps: the dtype's epsilon when left out. Raises ShapeError when the axes don't fit.

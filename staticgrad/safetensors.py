@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +38,7 @@ class SafetensorsError(StaticgradError, ValueError):
     """
 
 
-def load_file(path: Any) -> dict[str, Tensor]:
+def load_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     """The tensors of a file by name; float16 and bfloat16 become float32. Raises SafetensorsError for a damaged file."""
     file = Path(path)
     data = file.read_bytes()
@@ -62,7 +63,7 @@ def metadata(path: Any) -> dict[str, str]:
     """The texts by name that `save_file` wrote beside the tensors. Raises SafetensorsError for a damaged file."""
     file = Path(path)
     header, _ = _header(file, file.read_bytes())
-    found = header.get("__metadata__", {})
+    found: dict[str, str] = header.get("__metadata__", {})
     if not _texts(found):
         raise SafetensorsError("Error while deserializing header: invalid metadata", f"{file}: texts by name are expected")
     return found
@@ -140,7 +141,7 @@ def _texts(metadata: Any) -> bool:
     return isinstance(metadata, Mapping) and all(isinstance(text, str) for pair in metadata.items() for text in pair)
 
 
-def save_file(tensors: Mapping[str, Any], path: Any, metadata: Mapping[str, str] | None = None) -> None:
+def save_file(tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
     """Write tensors by name, such as a `state_dict()`; a former file is replaced at once, or not at all.
 
     Raises SafetensorsError for a dtype that the format lacks, and for names or metadata that it can't have.

@@ -58,6 +58,7 @@ def uninterrupted(work: Callable[[], Result]) -> Result:
         except BaseException as error:
             raised = error
     try:
+        result: Result
         result, failed = ended.pop()
         if raised is not None:
             raise raised

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,13 @@ from .errors import ArgumentError, DTypeError, ShapeError
 
 Shape = tuple[Any, ...]
 """Extents: integers >= 0, or None for one that is known only at run time."""
+
+DTypeLike: TypeAlias = "np.dtype[Any] | type | str"
+"""What `as_dtype` takes: `sg.float32`, `np.float32`, `float`, "float32"."""
+Axis: TypeAlias = "int | Sequence[int] | None"
+"""One axis, several, or all."""
+ShapeLike: TypeAlias = "int | Sequence[int]"
+"""One extent, or several."""
 
 bool_ = np.dtype(np.bool_)
 uint8 = np.dtype(np.uint8)
@@ -41,7 +48,7 @@ def get_default_dtype() -> np.dtype:
     return _default_float
 
 
-def set_default_dtype(dtype: Any) -> None:
+def set_default_dtype(dtype: DTypeLike) -> None:
     """Set the default floating dtype: float32 or float64. Raises DTypeError for any other."""
     global _default_float
     dtype = as_dtype(dtype)
@@ -55,7 +62,7 @@ def as_dtype(dtype: Any) -> np.dtype:
     if dtype is float:
         return _default_float
     try:
-        result = np.dtype(dtype)
+        result: np.dtype = np.dtype(dtype)
     except TypeError:
         raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, DTYPES))}") from None
     result = result if result.isnative else result.newbyteorder("=")

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
-from ..errors import Where
-from ..ir import REGISTRY, Cell, Graph, Layout, Node, Region
+from ..ir import Cell, Graph, Layout, Node, Region
 from ..types import TensorType
 from .codegen.parameters import KernelSource
 from .fusion.broadcast_rank import IterationDomain

@@ -1,5 +1,7 @@
 """Define-by-run: tensors that have values, the tape of their operations, and the backward pass."""
 
+from typing import TYPE_CHECKING
+
 from .. import ops  # noqa: F401 - fills the op table that the front end reads
 from . import execution, fast_ops, inplace, replay  # noqa: F401 - fill the front end's tables
 from .backward import backward, grad
@@ -8,7 +10,12 @@ from .generator import dropout, generator, manual_seed, rand, randint, randn, ra
 from .grad_mode import detect_anomaly, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .tape import Record
 from .tape_graph import graph_of
-from .tensor import PublicTensor, Tensor
+from .tensor import Tensor
+
+if TYPE_CHECKING:  # functions return tensors of any mode, so that is what `sg.Tensor` means to type checkers
+    from ..operators import Tensor as PublicTensor
+else:
+    from .tensor import PublicTensor
 
 __all__ = [
     "PublicTensor",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import Any, cast
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from ..autodiff import messages
 from ..autodiff.accumulation import adds_in_place, hooked
 from ..autodiff.requests import check_used, request
 from ..errors import AnomalyError
-from ..operators import F, as_array, frontends, state
+from ..operators import F, TensorLike, Tensors, as_array, frontends, state
+from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
@@ -19,11 +21,11 @@ from .tensor import Tensor, wrap
 
 
 def backward(
-    tensors: Any,
-    gradients: Any = None,
+    tensors: Tensors,
+    gradients: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Any = None,
+    inputs: Tensors | None = None,
 ) -> None:
     """`Tensor.backward` for one or several roots at once. Raises GradientError; no `grad` is changed when it does."""
     if frontends.tracing and state.tracer is not None:
@@ -38,10 +40,28 @@ def backward(
             _accumulate(tensor, g, engine)
 
 
+@overload
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: Literal[False] = False,
+) -> tuple[AnyTensor, ...]: ...
+@overload
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[AnyTensor | None, ...]: ...
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
@@ -61,9 +81,9 @@ def grad(
     if frontends.tracing and state.tracer is not None:
         traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
         return traced
-    inputs = [None] if inputs is None else inputs
+    targets_given: Any = [None] if inputs is None else inputs
     roots, seeds, targets, retain = request(
-        EAGER, "grad", outputs, grad_outputs, inputs, retain_graph, create_graph
+        EAGER, "grad", outputs, grad_outputs, targets_given, retain_graph, create_graph
     )
     assert targets is not None
     engine = BackwardEngine(roots, seeds, create_graph, targets)
@@ -287,7 +307,7 @@ class BackwardEngine:
                 if isinstance(hook, Retain):
                     retained.append(hook.tensor())
                     continue
-                tensor = g if self.create else wrap(np.asarray(g))
+                tensor: Any = g if self.create else wrap(np.asarray(g))
                 self.taken.add(id(tensor._data))
                 tensor = hooked(EAGER, hook, tensor)
                 self.taken.add(id(tensor._data))
@@ -300,7 +320,7 @@ class BackwardEngine:
     def own(self, g: Any) -> Tensor:
         """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
         if self.create:
-            return g
+            return cast("Tensor", g)
         data = np.asarray(g)
         if data.base is not None or not data.flags.writeable or id(data) in self.taken:
             data = carry(data.copy(), data)
@@ -354,7 +374,7 @@ def _accumulate(leaf: Tensor, g: Any, engine: BackwardEngine) -> None:
         carry(data, data, np.asarray(g))
         touch(known)
     else:
-        leaf._grad = known + (g if engine.create else wrap(np.asarray(g)))
+        leaf._grad = cast("Tensor", known + (g if engine.create else wrap(np.asarray(g))))
 
 
 frontends.backward = backward

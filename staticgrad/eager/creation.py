@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError
-from ..operators import Symbol, as_array, frontends, state
-from ..types import as_dtype, as_shape, check_unmasked, get_default_dtype, is_number
+from ..operators import Symbol, TensorLike, as_array, frontends, state
+from ..operators import Tensor as AnyTensor
+from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, check_unmasked, get_default_dtype, is_number
 from .tensor import Tensor
 
 
-def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
     """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor).
 
     Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for data without a
@@ -26,7 +27,8 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
         tensor([1, 2, 3])
     """
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
-        return state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
+        copied: AnyTensor = state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
+        return copied
     if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
         as_array(data)  # refuses unsupported dtypes; the values are converted to the requested dtype in one step
         kind = as_dtype(dtype)
@@ -38,14 +40,15 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     return _made(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
 
 
-def _made(array: np.ndarray, requires_grad: bool) -> Any:
+def _made(array: np.ndarray, requires_grad: bool) -> AnyTensor:
     """The tensor around a fresh array; while tracing, one that each run makes anew."""
     if frontends.tracing and state.tracer is not None:
-        return state.tracer.constant(array, requires_grad)
+        made: AnyTensor = state.tracer.constant(array, requires_grad)
+        return made
     return Tensor(array, requires_grad)
 
 
-def _dtype(dtype: Any) -> np.dtype:
+def _dtype(dtype: DTypeLike | None) -> np.dtype:
     return get_default_dtype() if dtype is None else as_dtype(dtype)
 
 
@@ -53,17 +56,17 @@ def _extents(shape: tuple[Any, ...]) -> tuple[int, ...]:
     return as_shape(shape[0] if len(shape) == 1 else shape)
 
 
-def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(*shape: ShapeLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
     """Zeros; default float unless `dtype` is given."""
     return _made(np.zeros(_extents(shape), _dtype(dtype)), requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(*shape: ShapeLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
     """Ones; default float unless `dtype` is given."""
     return _made(np.ones(_extents(shape), _dtype(dtype)), requires_grad)
 
 
-def full(shape: Any, value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full(shape: ShapeLike, value: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
     """`value` everywhere; its own dtype unless `dtype` is given."""
     check_unmasked(value)
     kind = as_array(value).dtype if dtype is None else as_dtype(dtype)
@@ -73,13 +76,15 @@ def full(shape: Any, value: Any, dtype: Any = None, requires_grad: bool = False)
         raise DTypeError(f"full: {error}") from None
 
 
-def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
     """Ones on the diagonal of an n x m matrix (m = n unless given)."""
     n, m = as_shape((n, n if m is None else m))
     return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def arange(
+    start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None, requires_grad: bool = False
+) -> AnyTensor:
     """start, start + step, ... before stop; int64 for integers, else the default float."""
     start, stop = (0, start) if stop is None else (start, stop)
     for name, value in (("start", start), ("stop", stop), ("step", step)):
@@ -96,7 +101,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requi
     return _made(values.astype(kind), requires_grad)
 
 
-def linspace(start: float, stop: float, num: int = 50, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: float, stop: float, num: int = 50, dtype: DTypeLike | None = None, requires_grad: bool = False
+) -> AnyTensor:
     """`num` evenly spaced values from start to stop, both included."""
     for name, value in (("start", start), ("stop", stop)):
         if not is_number(value):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..ir import NO_ATTRS, REGISTRY, Reduction
 from ..operators import WITH_TORCH_WORDS, F, Operators, frontends
+from ..operators import Tensor as AnyTensor
 from ..ops.indexing import bounds
 from ..types import ALL_AXES, normalize_axes
 from .execution import result
@@ -138,7 +139,7 @@ def transposed(self: Tensor) -> Any:
     return result(PERMUTE, (self,), data.T, modes.now if self._tracked else None, {"axes": REVERSED[data.ndim]})
 
 
-def reshape(self: Tensor, *shape: Any) -> Any:
+def reshape(self: Tensor, *shape: Any) -> AnyTensor:
     """This tensor in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
     if frontends.tracing or shape == (None,):  # NumPy would accept it
         return F.reshape(self, *shape)
@@ -179,5 +180,5 @@ for _name in ("sum", "max", "min"):
 for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))
 Tensor.T = property(transposed)  # type: ignore[assignment]
-Tensor.reshape = reshape  # type: ignore[attr-defined]
+Tensor.reshape = reshape  # type: ignore[method-assign, assignment]
 Tensor.__getitem__ = getitem  # type: ignore[method-assign, assignment]

@@ -19,8 +19,10 @@ from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
 from ..locks import lock
 from ..operators import F, Symbol, default_graph, frontends, public, state
-from ..ops.random import Generator, Place, current, dropout_mask, generator, next_place, normal_op, uniform_op
-from ..types import as_dtype, as_shape, get_default_dtype, is_number
+from ..operators import Tensor as AnyTensor
+from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
+from ..ops.random import generator as generator
+from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
 from .execution import run
 from .tensor import Tensor
 
@@ -101,11 +103,11 @@ def _draw(op: Any, shape: tuple[Any, ...], dtype: Any) -> Any:
     return marks.mark(_place().draw(op, shape=extents, dtype=kind))
 
 
-def _with_grad(x: Any, requires_grad: bool) -> Any:
+def _with_grad(x: AnyTensor, requires_grad: bool) -> AnyTensor:
     return x.requires_grad_(True) if requires_grad else x
 
 
-def rand(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+def rand(*shape: ShapeLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
     """Uniform in [0, 1), the same numbers in every mode; 24 random bits in float32, 53 in float64.
 
     Inside `with graph.as_default():`, and in `sg.compile`, drawn anew in each run; elsewhere now, an eager tensor, which a
@@ -114,12 +116,12 @@ def rand(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
     return _with_grad(_draw(uniform_op, shape, dtype), requires_grad)
 
 
-def randn(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+def randn(*shape: ShapeLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
     """Standard normal (Box-Muller), the same numbers in every mode; drawn when `rand` is."""
     return _with_grad(_draw(normal_op, shape, dtype), requires_grad)
 
 
-def randint(low: int, high: int | None = None, shape: Any = (), dtype: Any = np.int64) -> Any:
+def randint(low: int, high: int | None = None, shape: ShapeLike = (), dtype: DTypeLike = np.int64) -> AnyTensor:
     """Integers in [low, high), or [0, low) when `high` is left out; drawn when `rand` is."""
     low, high = (0, low) if high is None else (low, high)
     if high <= low:
@@ -128,16 +130,17 @@ def randint(low: int, high: int | None = None, shape: Any = (), dtype: Any = np.
     return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, dtype)  # low is added exactly
 
 
-def randperm(n: int) -> Tensor:
+def randperm(n: int) -> AnyTensor:
     """A random order of 0 ... n-1, int64; drawn now in graphs, too, which refuse to take it for a constant."""
     _refuse_tracing("randperm")
     (n,) = as_shape((n,))
     keys = Place(Tensor(current().take()), None, 0).draw(uniform_op, shape=(n,), dtype=np.dtype(np.float64))
-    return marks.mark(Tensor(np.argsort(keys._data, kind="stable").astype(np.int64)))
+    order: AnyTensor = marks.mark(Tensor(np.argsort(keys._data, kind="stable").astype(np.int64)))
+    return order
 
 
 @public
-def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
+def dropout(x: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor:
     """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
 
     Raises ArgumentError unless 0 <= p <= 1.
@@ -150,4 +153,5 @@ def dropout(x: Any, p: float = 0.5, training: bool = True) -> Any:
         raise DTypeError(f"dropout: x has to be floating, got {x.dtype}")
     if p == 1:
         return F.where(False, x, 0)
-    return dropout_mask(x, marks.mark(_place(x).draw(uniform_op, x, shape=None, dtype=x.dtype)), p)
+    masked: AnyTensor = dropout_mask(x, marks.mark(_place(x).draw(uniform_op, x, shape=None, dtype=x.dtype)), p)
+    return masked

@@ -8,11 +8,13 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Self, TypeVar, cast, overload
 
 import numpy as np
 
 from ..errors import ArgumentError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Mode:
@@ -62,8 +64,8 @@ class _Decorator:
     waits there has its own mode.
     """
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        make = self.again
+    def __call__(self, fn: Function) -> Function:
+        make: Callable[[], Any] = self.again
         if not callable(fn):
             raise ArgumentError(f"{type(self).__name__} decorates functions, got {fn!r}")
         if inspect.isclass(fn):
@@ -109,9 +111,10 @@ class _Decorator:
                 with make():
                     return fn(*args, **kwargs)
 
-        return functools.wraps(fn, updated=() if inspect.isclass(fn) else functools.WRAPPER_UPDATES)(switched)
+        functools.update_wrapper(switched, fn, updated=() if inspect.isclass(fn) else functools.WRAPPER_UPDATES)
+        return cast("Function", switched)
 
-    def again(self) -> Any:
+    def again(self) -> Self:
         """Another context manager of this kind, for one call."""
         return type(self)()
 
@@ -153,11 +156,11 @@ class set_grad_enabled(_Decorator):
         self.saved = modes.now.grad
         self.mode = modes.now.grad = bool(mode)
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, fn: Function) -> Function:
         modes.now.grad = self.saved  # not used as a statement
         return super().__call__(fn)
 
-    def again(self) -> Any:
+    def again(self) -> set_grad_enabled:
         return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
@@ -175,6 +178,10 @@ class _Switch(_Decorator):
 
     enabled: bool
 
+    @overload
+    def __new__(cls, fn: None = None, /) -> Self: ...
+    @overload
+    def __new__(cls, fn: Function, /) -> Function: ...  # type: ignore[misc]
     def __new__(cls, fn: Callable[..., Any] | None = None, /) -> Any:
         return super().__new__(cls) if fn is None else cls()(fn)
 

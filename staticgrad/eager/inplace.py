@@ -9,13 +9,13 @@ change at the positions of the view, and its other views are read from it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Operators, Symbol, apply, as_array, frontends, misuse, state
+from ..operators import F, Index, Operators, Symbol, TensorLike, apply, as_array, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
 from ..types import category, check_unmasked, shape_text
@@ -106,7 +106,7 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
     else:
         part = wrap(value._data, new)
         mask, flat = _written(owner, places_of(x, owner), part)
-        whole = F.where(mask, flat, owner)
+        whole = cast("Tensor", F.where(mask, flat, owner))
         _forget(whole._record, owner)
         updates = [(owner, whole._record), (x, _read_again(x, owner, whole))]
     if owner._views is UNLISTED:
@@ -133,7 +133,8 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
 def _read_again(view: Tensor, owner: Tensor, whole: Tensor) -> Record:
     """The record of a view as read from the present value of the tensor that owns its memory."""
     again = apply(gather_op, F.reshape(whole, (-1,)), wrap(places_of(view, owner)), axis=0)
-    return F.reshape(again, view.shape)._record
+    record: Record = cast("Any", F.reshape(again, view.shape))._record
+    return record
 
 
 def _without_flow(x: Tensor, value: Tensor) -> Record:
@@ -178,7 +179,8 @@ def places_of(view: Tensor, owner: Tensor) -> np.ndarray:
     """The positions of a view's elements among those of its owner, found by their addresses."""
     inside = addresses(view._data)
     if owner._data.flags.c_contiguous:
-        return (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
+        result: np.ndarray = (inside - owner._data.__array_interface__["data"][0]) // owner._data.itemsize
+        return result
     whole = addresses(owner._data).reshape(-1)
     order = np.argsort(whole, kind="stable")
     return order[np.searchsorted(whole, inside, sorter=order)]
@@ -207,6 +209,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
             self._drawn = True
         return replace(self, fresh, name + "_")
 
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # it takes the same arguments
     method.__name__ = name + "_"
     method.__doc__ = f"`{name}` in place. Raises GradientError for a leaf that requires grad while recording."
     return method
@@ -225,7 +228,7 @@ for _dunder, _name in (
     setattr(Tensor, _dunder, getattr(Tensor, _name + "_"))
 
 
-def copy_(self: Tensor, value: Any) -> Tensor:
+def copy_(self: Tensor, value: TensorLike) -> Tensor:
     """Take over the values of `value` (broadcast, cast to this dtype)."""
     check_change(self)
     if not hasattr(value, "shape"):
@@ -240,7 +243,7 @@ def copy_(self: Tensor, value: Any) -> Tensor:
     return replace(self, F.clone(value) if getattr(value, "requires_grad", False) else value, "copy_")
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
+def fill_(self: Tensor, value: TensorLike) -> Tensor:
     """Set every element to a number."""
     check_change(self)
     check_unmasked(value)
@@ -283,7 +286,7 @@ def _uniform(x: Tensor, low: float, high: float) -> Any:
     return rand(x.shape, dtype=x.dtype) * (high - low) + low
 
 
-def __setitem__(self: Tensor, key: Any, value: Any) -> None:
+def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     """self[key] = value, with gradients to both."""
     check_change(self)
     if tracer() is not None:
@@ -319,7 +322,7 @@ def __setitem__(self: Tensor, key: Any, value: Any) -> None:
         raise GradientError(
             "setitem: an index is named twice, so the gradient is not defined", "make the indices unique"
         )
-    mask, flat = _written(self, places, spread)
+    mask, flat = _written(self, places, cast("Tensor", spread))
     replace(self, F.where(mask, flat, self), "setitem")
 
 
@@ -351,12 +354,12 @@ def _misfit(value: Any, places: Any) -> ShapeError:
 
 for _function in (copy_, fill_, zero_, __setitem__):
     setattr(Tensor, _function.__name__, _function)
-Tensor.normal_ = _fill_random("normal_", _normal)  # type: ignore[attr-defined]
-Tensor.uniform_ = _fill_random("uniform_", _uniform)  # type: ignore[attr-defined]
+Tensor.normal_ = _fill_random("normal_", _normal)  # type: ignore[method-assign]
+Tensor.uniform_ = _fill_random("uniform_", _uniform)  # type: ignore[method-assign]
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> NoReturn:
         call = "x[index] = value" if name == "__setitem__" else f"x.{name}()"
         raise GraphError(
             f"{call}: {self.describe()} belongs to a graph, whose tensors are not changed in place",

@@ -127,6 +127,7 @@ def _loop(node: Node, operands: Sequence[Any]) -> Sequence[Any]:
         carries = found[:n]
         made.append(found[n:])
     done = [wrap(np.asarray(len(made)))] if loop.cond is not None else []
+    stacks: list[Any]
     if not made:  # stacks of no items
         stacks = [wrap(x) for x in node.op.eval(*(x._data for x in operands), **node.attrs)[n : n + len(loop.items)]]
     else:

@@ -233,7 +233,8 @@ def memory_of(tensor: Any) -> Memory:
         owner._memory = Memory()
         if owner._record is not None:
             owner._record.memory = owner._memory
-    return owner._memory
+    memory: Memory = owner._memory
+    return memory
 
 
 def touch(tensor: Any) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import GraphError
 from ..ir import REGISTRY, Cell, Graph, Node, literal
 from ..operators import Symbol
+from ..operators import Tensor as AnyTensor
 from ..types import shape_text, type_of
 from .tape import FreedTensor, Record, changed, edge
 from .tensor import Tensor
@@ -14,7 +15,7 @@ from .tensor import Tensor
 Edge = tuple[Record | None, Any]
 
 
-def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
+def graph_of(*tensors: AnyTensor, backward: bool | None = None) -> Graph:
     """The graph that computes tensors or symbols.
 
     For eager tensors: the tape; leaves that require grad become variables, other values constants. With `backward`
@@ -42,7 +43,7 @@ def graph_of(*tensors: Any, backward: bool | None = None) -> Graph:
     nodes = [_node(graph, t, edge(t, _NOW), known, leaves) for t in tensors]
     outputs = {"output" if len(nodes) == 1 else f"output{i}": node for i, node in enumerate(nodes)}
     if backward is None:
-        backward = len(tensors) == 1 and tensors[0]._tracked
+        backward = len(tensors) == 1 and tensors[0].requires_grad
     if backward:
         from ..autodiff.reverse import gradients
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import builtins
 import inspect
 import weakref
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
-from ..operators import WRITERS, F, Operators, Size, Symbol, as_array, frontends, misuse, state
-from ..types import SUPPORTED, normalize_axis, shape_text
+from ..operators import WRITERS, Array, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, state
+from ..operators import Tensor as AnyTensor
+from ..types import SUPPORTED, DTypeLike, ShapeLike, normalize_axis, shape_text
 from .grad_mode import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
@@ -102,6 +103,10 @@ class Tensor(Operators):
         """Bytes of an element."""
         return self.dtype.itemsize
 
+    @overload
+    def stride(self, axis: None = None) -> tuple[builtins.int, ...]: ...
+    @overload
+    def stride(self, axis: builtins.int) -> builtins.int: ...
     def stride(self, axis: builtins.int | None = None) -> Any:
         """Elements from one place along each axis, or along `axis`, to the next."""
         strides = tuple([step // self._data.itemsize for step in self._data.strides])
@@ -111,12 +116,12 @@ class Tensor(Operators):
         return self._data.size
 
     @property
-    def data(self) -> Tensor:
+    def data(self) -> AnyTensor:
         """The same memory without the tape."""
         return self.detach()
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: TensorLike) -> None:
         if frontends.tracing and state.tracer is not None:
             state.tracer.set_data(self, value)
             return
@@ -137,13 +142,14 @@ class Tensor(Operators):
             state.tracer.no_value(self, "an array")
         return self._data
 
-    def item(self) -> Any:
+    def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
         if self._data.size != 1:
             misuse.check_item(self._data.size)
         if frontends.tracing and state.tracer is not None:
             state.tracer.no_value(self, "a number")
-        return self._data.item()
+        number: builtins.float | builtins.int | builtins.bool = self._data.item()
+        return number
 
     def tolist(self) -> Any:
         if frontends.tracing and state.tracer is not None:
@@ -171,7 +177,7 @@ class Tensor(Operators):
         misuse.check_length(self._data.ndim)
         return len(self._data)
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[AnyTensor]:
         misuse.check_iterated(self._data.ndim)
         return (self[i] for i in range(len(self._data)))
 
@@ -275,7 +281,8 @@ class Tensor(Operators):
                 self._history = (*self._history, (now, self._record, self._tracked))[-16:]
             else:
                 self._since = now
-            self._tracked = value = value is True or value is np.True_ or value == 1
+            given: Any = value  # flags of NumPy too
+            self._tracked = value = given is True or given is np.True_ or given == 1
             Structure.changes += 1
         return self
 
@@ -289,22 +296,23 @@ class Tensor(Operators):
         return self._record
 
     @property
-    def grad(self) -> Any:
-        """The accumulated gradient, a Tensor of the same shape, or None."""
+    def grad(self) -> AnyTensor | None:
+        """The accumulated gradient, of the same shape, or None."""
         if frontends.tracing and state.tracer is not None:
-            return state.tracer.get_grad(self)
+            traced: AnyTensor | None = state.tracer.get_grad(self)
+            return traced
         g = self._grad
         if g is not None:
             Structure.reads += 1
         return g
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: AnyTensor | None) -> None:
         if frontends.tracing and state.tracer is not None:
             state.tracer.set_grad(self, value)
             return
         misuse.check_grad(self, value, isinstance(value, Tensor))
-        self._grad = value
+        self._grad = value  # type: ignore[assignment]  # an eager one: it was checked
 
     @property
     def _version(self) -> builtins.int:
@@ -316,10 +324,10 @@ class Tensor(Operators):
 
     def backward(
         self,
-        gradient: Any = None,
+        gradient: TensorLike | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Any = None,
+        inputs: AnyTensor | Iterable[AnyTensor] | None = None,
     ) -> None:
         """Add d(sum(gradient * self)) / d(leaf) to `leaf.grad` for all leaves (or for `inputs` only).
 
@@ -338,7 +346,8 @@ class Tensor(Operators):
     def detach(self) -> Tensor:
         """The same memory without the tape."""
         if frontends.tracing and state.tracer is not None:
-            return state.tracer.detach(self)
+            traced: Tensor = state.tracer.detach(self)
+            return traced
         out = wrap(self._data)
         out._memory = memory_of(self)  # not the tensor itself, which would keep its tape alive
         if self._drawn:
@@ -361,11 +370,11 @@ class Tensor(Operators):
         """Shares memory with another tensor of the same tape (what PyTorch calls `_is_view`)."""
         return self._base is not None
 
-    def clone(self) -> Any:
+    def clone(self) -> AnyTensor:
         """A copy in memory of its own, row-major; gradients flow through."""
         return F.clone(self)
 
-    def contiguous(self) -> Any:
+    def contiguous(self) -> AnyTensor:
         """This tensor when its elements lie in row-major order, else a copy in that order."""
         return self if self._data.flags.c_contiguous else F.clone(self)
 
@@ -382,7 +391,7 @@ class Tensor(Operators):
     def retains_grad(self) -> builtins.bool:
         return self._retained is not None
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+    def register_hook(self, hook: Callable[[AnyTensor], AnyTensor | None]) -> Handle:
         """Call `hook(grad)` whenever a gradient of this tensor is computed; a returned tensor replaces the gradient.
 
         Examples:
@@ -402,45 +411,45 @@ class Tensor(Operators):
 
     # dtype -------------------------------------------------------------------------------------------------------
 
-    def to(self, dtype: Any) -> Any:
+    def to(self, dtype: DTypeLike | AnyTensor) -> AnyTensor:
         """This tensor in another dtype, or that of another tensor."""
-        return F.astype(self, dtype.dtype if isinstance(dtype, Operators) else dtype)
+        return F.astype(self, dtype.dtype if isinstance(dtype, AnyTensor) else dtype)
 
-    def type(self, dtype: Any) -> Any:
+    def type(self, dtype: DTypeLike) -> AnyTensor:
         """This tensor in another dtype."""
         return F.astype(self, dtype)
 
-    def type_as(self, other: Any) -> Any:
+    def type_as(self, other: Array) -> AnyTensor:
         """This tensor in the dtype of another. Raises DTypeError where the other is no tensor."""
         if not hasattr(other, "dtype"):
             raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
         return F.astype(self, other.dtype)
 
-    def float(self) -> Any:
+    def float(self) -> AnyTensor:
         return F.astype(self, np.float32)
 
-    def double(self) -> Any:
+    def double(self) -> AnyTensor:
         return F.astype(self, np.float64)
 
-    def long(self) -> Any:
+    def long(self) -> AnyTensor:
         return F.astype(self, np.int64)
 
-    def int(self) -> Any:
+    def int(self) -> AnyTensor:
         return F.astype(self, np.int32)
 
-    def bool(self) -> Any:
+    def bool(self) -> AnyTensor:
         return F.astype(self, np.bool_)
 
     def is_floating_point(self) -> builtins.bool:
         return self.dtype.kind == "f"
 
-    def cpu(self) -> Any:
+    def cpu(self) -> AnyTensor:
         """This tensor: all tensors are in the CPU's memory."""
         return self
 
     # shape -------------------------------------------------------------------------------------------------------
 
-    def view(self, *shape: Any) -> Any:
+    def view(self, *shape: ShapeLike) -> AnyTensor:
         """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
         out = F.reshape(self, *shape)
         if isinstance(out, Tensor) and out is not self and out._base is None:

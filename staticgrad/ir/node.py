@@ -91,7 +91,7 @@ class Node(_Fields):
         raise AttributeError(f"nodes are frozen: can't delete {name!r}")
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[Any, ...]:
         return self.type.shape
 
     @property

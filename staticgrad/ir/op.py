@@ -349,9 +349,8 @@ class OpDef:
         """The cotangent function of input `i`, or None when no gradient flows there."""
         if self.vjp is None:
             return None
-        if callable(self.vjp):
-            return self.vjp(i)
-        return self.vjp[i]
+        rule: Callable[..., Any] | None = self.vjp(i) if callable(self.vjp) else self.vjp[i]
+        return rule
 
     def typed(self, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         """The result's type, after a check of all that `eval` and kernels rely on: the number of operands, their dtypes,

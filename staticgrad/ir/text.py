@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -270,7 +271,7 @@ FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 can't hold, escaped or not."""
 
 
-def to_graphml(graph: Graph, path: Any = None) -> str:
+def to_graphml(graph: Graph, path: str | os.PathLike[str] | None = None) -> str:
     """The graph of `to_networkx` in GraphML (for yEd, Gephi, Cytoscape); also written to `path` when one is given."""
     import networkx as nx
 

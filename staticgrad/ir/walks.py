@@ -73,7 +73,8 @@ def descendants(dag: nx.DiGraph[V], nodes: Iterable[V]) -> set[V]:
 def has_path(dag: nx.DiGraph[V], source: V, target: V) -> bool:
     """Whether a path of at least no edges leads from source to target."""
     nx = module("networkx")
-    return nx.has_path(dag, source, target)
+    result: bool = nx.has_path(dag, source, target)
+    return result
 
 
 # orders ---------------------------------------------------------------------------------------------------------------
@@ -125,7 +126,8 @@ def critical_path(dag: nx.DiGraph[V], weight: Callable[[V], float]) -> list[V]:
     weighted.add_edges_from((a, b, {"weight": weight(b)}) for a, b in dag.edges)
     source = object()
     weighted.add_edges_from((source, n, {"weight": weight(n)}) for n in dag if not dag.pred[n])
-    return nx.dag_longest_path(weighted, weight="weight")[1:]
+    result: list[V] = nx.dag_longest_path(weighted, weight="weight")[1:]
+    return result
 
 
 # groups ---------------------------------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from .. import functional
 from ..attention import attention_weights
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..operators import F
-from ..types import as_dtype, get_default_dtype
+from ..operators import Array, F
+from ..operators import Tensor as AnyTensor
+from ..types import DTypeLike, as_dtype, get_default_dtype
 from . import init
 from .layers import Dropout, LayerNorm, Linear, _extent
 from .module import Module
@@ -43,7 +44,7 @@ class MultiheadAttention(Module):
 
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, kdim: int | None = None,
-        vdim: int | None = None, batch_first: bool = False, dtype: Any = None,
+        vdim: int | None = None, batch_first: bool = False, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         e = self.embed_dim = _extent("MultiheadAttention", "embed_dim", embed_dim)
@@ -78,9 +79,9 @@ class MultiheadAttention(Module):
             init.zeros_(self.out_proj.bias)
 
     def forward(
-        self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
-        attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
-    ) -> tuple[Any, Any]:  # fmt: skip
+        self, query: AnyTensor, key: AnyTensor, value: AnyTensor, key_padding_mask: Array | None = None,
+        need_weights: bool = True, attn_mask: Array | None = None, average_attn_weights: bool = True, is_causal: bool = False,
+    ) -> tuple[AnyTensor, AnyTensor | None]:  # fmt: skip
         """(result, weights or None).
 
         Shapes: query (l, n, embed_dim), key (s, n, kdim), value (s, n, vdim) - with batch_first (n, l, ...) and so on,
@@ -126,7 +127,7 @@ class MultiheadAttention(Module):
             raise ShapeError(f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}")
         return n == 3
 
-    def _batch_first(self, x: Any, batched: bool) -> Any:
+    def _batch_first(self, x: AnyTensor, batched: bool) -> AnyTensor:
         if not batched:
             return F.expand_dims(x, 0)
         return x if self.batch_first else F.swapaxes(x, 0, 1)
@@ -136,7 +137,7 @@ class MultiheadAttention(Module):
         e = self.embed_dim
         weight, bias = self.in_proj_weight, self.in_proj_bias
         if weight is None:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+            weights: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)  # given where there is no joined weight
             biases = [None] * 3 if bias is None else F.split(bias, 3)
             parts = [functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
         elif same:
@@ -176,7 +177,7 @@ def _parted(x: Any, heads: int, size: int) -> Any:
     return F.reshape(x, (-1 if n is None else n, -1 if length is None else length, heads, size))
 
 
-def _merged(x: Any, size: int) -> Any:
+def _merged(x: AnyTensor, size: int) -> AnyTensor:
     """(n, l, heads, head) as (n, l, size)."""
     n, length = x.shape[:2]
     return F.reshape(x, (-1 if n is None else n, -1 if length is None else length, size))
@@ -205,9 +206,10 @@ class TransformerEncoderLayer(Module):
     """
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: str | Callable[[AnyTensor], AnyTensor] = "relu",
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         if isinstance(activation, str) and activation not in ACTIVATIONS:
@@ -223,15 +225,16 @@ class TransformerEncoderLayer(Module):
         self.activation = ACTIVATIONS[activation] if isinstance(activation, str) else activation
 
     def forward(
-        self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False
-    ) -> Any:
+        self, src: AnyTensor, src_mask: Array | None = None, src_key_padding_mask: Array | None = None,
+        is_causal: bool = False,
+    ) -> AnyTensor:  # fmt: skip
         """Shapes and masks as for `MultiheadAttention`: (l, n, d_model), with batch_first (n, l, d_model)."""
 
-        def attended(x: Any) -> Any:
+        def attended(x: AnyTensor) -> AnyTensor:
             found = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)
             return self.dropout1(found[0])
 
-        def fed(x: Any) -> Any:
+        def fed(x: AnyTensor) -> AnyTensor:
             return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
         if self.norm_first:

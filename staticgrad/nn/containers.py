@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self, cast, overload
 
 import numpy as np
 
 from ..errors import ArgumentError, IndexRangeError
+from ..operators import Tensor, TensorLike
 from .module import MODULE, Module
 
 
@@ -28,7 +29,11 @@ class _Chain(Module):
             raise IndexRangeError(f"index {index} is out of range", f"{type(self).__name__} has {len(names)} modules")
         return names[index]
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Module:
         """The module at a position; for a slice, the same kind of container over the same modules."""
         if isinstance(index, slice):
             chosen = type(self).__new__(type(self))
@@ -36,12 +41,13 @@ class _Chain(Module):
             for name, module in list(self._own(MODULE))[index]:
                 chosen.add_module(name, module)
             return chosen
-        return self.__dict__[self._name_at(index)]
+        found: Module = self.__dict__[self._name_at(index)]
+        return found
 
     def __setitem__(self, index: int, module: Module) -> None:
         self.add_module(self._name_at(index), module)
 
-    def append(self, module: Module) -> Any:
+    def append(self, module: Module) -> Self:
         """Add at the end, under the first free number."""
         place = len(self)
         while str(place) in self._roles:
@@ -61,18 +67,20 @@ class Sequential(_Chain):
         (3, (2, 3))
     """
 
-    def __init__(self, *modules: Any):
+    def __init__(self, *modules: Module | Mapping[str, Module]):
         super().__init__()
+        named: Iterable[tuple[Any, Any]]
         named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], Mapping) else enumerate(modules)
         for name, module in named:
             if not isinstance(module, Module):
                 raise ArgumentError(f"{type(module).__name__} is not a Module subclass", f"it is argument {name}")
             self.add_module(str(name), module)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> Tensor:
+        out: Any = x
         for module in self:
-            x = module(x)
-        return x
+            out = module(out)
+        return cast("Tensor", out)
 
 
 class ModuleList(_Chain):
@@ -99,7 +107,8 @@ class ModuleDict(Module):
             self[name] = module
 
     def __getitem__(self, name: str) -> Module:
-        return self.__dict__[self._present(name)]
+        module: Module = self.__dict__[self._present(name)]
+        return module
 
     def __setitem__(self, name: str, module: Module) -> None:
         self.add_module(name, module)

@@ -11,8 +11,9 @@ from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..normalization import check_eps
-from ..operators import F
-from ..types import as_dtype, get_default_dtype, is_number, normalize_axis, shape_text
+from ..operators import F, TensorLike
+from ..operators import Tensor as AnyTensor
+from ..types import DTypeLike, ShapeLike, as_dtype, get_default_dtype, is_number, normalize_axis, shape_text
 from . import init
 from .module import Module
 from .parameter import Parameter
@@ -45,7 +46,7 @@ class Linear(Module):
     weight: Tensor
     bias: Tensor | None
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: DTypeLike | None = None):
         super().__init__()
         self.in_features = _extent("Linear", "in_features", in_features)
         self.out_features = _extent("Linear", "out_features", out_features)
@@ -61,7 +62,7 @@ class Linear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.linear(x, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -71,21 +72,21 @@ class Linear(Module):
 class ReLU(Module):
     """max(x, 0)."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.relu(x)
 
 
 class Tanh(Module):
     """Hyperbolic tangent."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.tanh(x)
 
 
 class Sigmoid(Module):
     """1 / (1 + exp(-x))."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.sigmoid(x)
 
 
@@ -96,7 +97,7 @@ class Softmax(Module):
         super().__init__()
         self.dim = dim
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.softmax(x, self.dim)
 
     def extra_repr(self) -> str:
@@ -112,7 +113,7 @@ class Dropout(Module):
             raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: AnyTensor) -> AnyTensor:
         return functional.dropout(x, self.p, self.training)
 
     def extra_repr(self) -> str:
@@ -125,7 +126,7 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: AnyTensor) -> AnyTensor:
         return x
 
 
@@ -137,7 +138,7 @@ class Flatten(Module):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: AnyTensor) -> AnyTensor:
         if self.end_dim in (-1, len(x.shape) - 1):
             return functional.flatten(x, self.start_dim) if len(x.shape) > self.start_dim else x
         first, last = (normalize_axis(d, len(x.shape)) for d in (self.start_dim, self.end_dim))
@@ -160,8 +161,8 @@ class LayerNorm(Module):
     bias: Tensor | None
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
-        dtype: Any = None,
+        self, normalized_shape: ShapeLike, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         self.normalized_shape = _extents("LayerNorm", "normalized_shape", normalized_shape)
@@ -171,7 +172,7 @@ class LayerNorm(Module):
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)
         self.register_parameter("bias", Parameter(zeros) if elementwise_affine and bias else None)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -191,7 +192,7 @@ class Embedding(Module):
 
     weight: Tensor
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = None):
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: DTypeLike | None = None):
         super().__init__()
         self.num_embeddings = _extent("Embedding", "num_embeddings", num_embeddings)
         self.embedding_dim = _extent("Embedding", "embedding_dim", embedding_dim)
@@ -202,7 +203,7 @@ class Embedding(Module):
         if self.padding_idx is not None:
             init.zeros_(self.weight.detach()[self.padding_idx])
 
-    def forward(self, index: Any) -> Any:
+    def forward(self, index: TensorLike) -> AnyTensor:
         return functional.embedding(index, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
@@ -215,7 +216,7 @@ class EmbeddingBag(Module):
 
     weight: Tensor
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, mode: str = "mean", dtype: Any = None):
+    def __init__(self, num_embeddings: int, embedding_dim: int, mode: str = "mean", dtype: DTypeLike | None = None):
         super().__init__()
         self.num_embeddings = _extent("EmbeddingBag", "num_embeddings", num_embeddings)
         self.embedding_dim = _extent("EmbeddingBag", "embedding_dim", embedding_dim)
@@ -226,7 +227,9 @@ class EmbeddingBag(Module):
         self.weight = Parameter(np.empty((self.num_embeddings, self.embedding_dim), kind))
         init.normal_(self.weight)
 
-    def forward(self, index: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+    def forward(
+        self, index: TensorLike, offsets: TensorLike | None = None, per_sample_weights: TensorLike | None = None
+    ) -> AnyTensor:
         return functional.embedding_bag(index, self.weight, offsets, self.mode, per_sample_weights)
 
     def extra_repr(self) -> str:
@@ -240,12 +243,12 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.gelu(x, self.approximate)
 
 
 class SiLU(Module):
     """x * sigmoid(x)."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.silu(x)

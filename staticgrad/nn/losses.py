@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import functional
+from ..operators import Tensor as AnyTensor
+from ..operators import TensorLike
 from .module import Module
 
 
@@ -20,21 +20,21 @@ class _Loss(Module):
 class MSELoss(_Loss):
     """See `functional.mse_loss`."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:
         return functional.mse_loss(input, target, self.reduction)
 
 
 class L1Loss(_Loss):
     """See `functional.l1_loss`."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:
         return functional.l1_loss(input, target, self.reduction)
 
 
 class NLLLoss(_Loss):
     """See `functional.nll_loss`."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:
         return functional.nll_loss(input, target, self.reduction)
 
 
@@ -45,12 +45,12 @@ class CrossEntropyLoss(_Loss):
         super().__init__(reduction)
         self.label_smoothing = label_smoothing
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:
         return functional.cross_entropy(input, target, self.reduction, self.label_smoothing)
 
 
 class BCEWithLogitsLoss(_Loss):
     """See `functional.binary_cross_entropy_with_logits`."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: TensorLike, target: TensorLike) -> AnyTensor:
         return functional.binary_cross_entropy_with_logits(input, target, self.reduction)

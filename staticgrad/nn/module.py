@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 from ..eager import Tensor
 from ..eager.tape import Handle
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol
-from ..types import as_dtype
+from ..types import DTypeLike, as_dtype
 from .parameter import Parameter, clear_gradients, mark
 from .state_dict import IncompatibleKeys, load, snapshot
 
@@ -30,6 +30,19 @@ class HookHandle(Handle):
         if self.key in self.hooks:
             Structure.changes += 1
         super().remove()
+
+
+Arguments = ParamSpec("Arguments")
+Output = TypeVar("Output", covariant=True)
+
+
+class Forward(Protocol[Arguments, Output]):
+    """A module as its call sees it: a call takes and gives what `forward` does, in the subclass that defines it."""
+
+    _forward_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+
+    def forward(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output: ...
 
 
 class Module:
@@ -67,16 +80,17 @@ class Module:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: Forward[Arguments, Output], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
         if not self._forward_pre_hooks and not self._forward_hooks:
             return self.forward(*args, **kwargs)
+        given: Any = args
         for hook in tuple(self._forward_pre_hooks.values()):
-            replaced = hook(self, args)
+            replaced = hook(self, given)
             if replaced is not None:
-                args = replaced if isinstance(replaced, tuple) else (replaced,)
-        output = self.forward(*args, **kwargs)
+                given = replaced if isinstance(replaced, tuple) else (replaced,)
+        output = self.forward(*given, **kwargs)
         for hook in tuple(self._forward_hooks.values()):
-            replaced = hook(self, args, output)
+            replaced = hook(self, given, output)
             if replaced is not None:
                 output = replaced
         return output
@@ -241,14 +255,14 @@ class Module:
 
     # changing all of it -----------------------------------------------------------------------------------------------
 
-    def apply(self, fn: Callable[[Module], Any]) -> Module:
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn(module)` on the children first, then on this module."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Set `training` here and below (Dropout reads it). Raises ArgumentError for a mode that is not a bool."""
         if not isinstance(mode, bool):
             raise ArgumentError("training mode is expected to be boolean")
@@ -256,11 +270,11 @@ class Module:
             module.training = mode
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """`train(False)`."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Freeze (False) or unfreeze all parameters."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
@@ -270,7 +284,7 @@ class Module:
         """Drop the gradients of all parameters (or fill them with zeros)."""
         clear_gradients(self.parameters(), set_to_none)
 
-    def to(self, dtype: Any) -> Module:
+    def to(self, dtype: DTypeLike) -> Self:
         """Cast floating parameters and buffers in place; integer buffers stay. Raises DTypeError for a dtype that isn't
         floating."""
         dtype = as_dtype(dtype)
@@ -278,17 +292,17 @@ class Module:
             raise DTypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
         for tensor in [*self.parameters(), *self.buffers()]:
             if tensor.dtype.kind == "f" and tensor.dtype != dtype:
-                g = tensor.grad
+                g: Any = tensor.grad
                 tensor.grad = None
                 tensor.data = tensor._data.astype(dtype)
                 tensor.grad = None if g is None else Tensor(g._data.astype(dtype))
         return self
 
-    def float(self) -> Module:
+    def float(self) -> Self:
         """`to(float32)`."""
         return self.to("float32")
 
-    def double(self) -> Module:
+    def double(self) -> Self:
         """`to(float64)`."""
         return self.to("float64")
 

@@ -10,7 +10,9 @@ from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..normalization import check_eps, kept, renew
-from ..types import as_dtype, get_default_dtype
+from ..operators import Tensor as AnyTensor
+from ..operators import TensorLike
+from ..types import DTypeLike, ShapeLike, as_dtype, get_default_dtype
 from . import init
 from .layers import _extent, _extents
 from .module import Module
@@ -33,7 +35,7 @@ class _BatchNorm(Module):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, dtype: Any = None,
+        track_running_stats: bool = True, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         n = self.num_features = _extent(type(self).__name__, "num_features", num_features)
@@ -63,10 +65,10 @@ class _BatchNorm(Module):
             init.ones_(self.weight)
             init.zeros_(self.bias)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: AnyTensor) -> AnyTensor:
         if len(x.shape) not in self.dims:
             raise ShapeError(f"expected {' or '.join(f'{d}D' for d in self.dims)} input (got {len(x.shape)}D input)")
-        momentum = 0.0 if self.momentum is None else self.momentum
+        momentum: Any = 0.0 if self.momentum is None else self.momentum
         counts = self.training and self.num_batches_tracked is not None
         count = kept(self.num_batches_tracked, x) + 1 if counts else None
         if count is not None and self.momentum is None:  # the plain average of all batches
@@ -104,7 +106,9 @@ class GroupNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None):
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: DTypeLike | None = None
+    ):
         super().__init__()
         self.num_groups = _extent("GroupNorm", "num_groups", num_groups)
         self.num_channels = _extent("GroupNorm", "num_channels", num_channels)
@@ -116,7 +120,7 @@ class GroupNorm(Module):
         self.register_parameter("weight", Parameter(np.ones(self.num_channels, kind)) if affine else None)
         self.register_parameter("bias", Parameter(np.zeros(self.num_channels, kind)) if affine else None)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -129,8 +133,9 @@ class RMSNorm(Module):
     weight: Tensor | None
 
     def __init__(
-        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, dtype: Any = None
-    ):
+        self, normalized_shape: ShapeLike, eps: float | None = None, elementwise_affine: bool = True,
+        dtype: DTypeLike | None = None,
+    ):  # fmt: skip
         super().__init__()
         self.normalized_shape = _extents("RMSNorm", "normalized_shape", normalized_shape)
         self.eps = None if eps is None else check_eps("RMSNorm", eps)
@@ -139,7 +144,7 @@ class RMSNorm(Module):
         ones = Parameter(np.ones(self.normalized_shape, kind)) if elementwise_affine else None
         self.register_parameter("weight", ones)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:

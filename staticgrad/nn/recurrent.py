@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
-from ..operators import F
+from ..operators import Array, F
+from ..operators import Tensor as AnyTensor
 from ..ops.control.scan import scan
 from ..ops.settings import operand, size_text
-from ..types import as_dtype, get_default_dtype
+from ..types import DTypeLike, as_dtype, get_default_dtype
 from . import init
 from .layers import Dropout, _extent
 from .module import Module
@@ -31,7 +32,7 @@ class _Recurrent(Module):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None, proj_size: int = 0,
+        dropout: float = 0.0, bidirectional: bool = False, dtype: DTypeLike | None = None, proj_size: int = 0,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -78,11 +79,13 @@ class _Recurrent(Module):
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+    def cell(
+        self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
+    ) -> tuple[AnyTensor, ...]:
         """The next state from projected inputs (n, gates * hidden); its first part is the output."""
         raise NotImplementedError
 
-    def forward(self, x: Any, hx: Any = None) -> tuple[Any, Any]:
+    def forward(self, x: AnyTensor, hx: Any = None) -> tuple[AnyTensor, Any]:
         """(outputs, last state).
 
         Shapes: x (l, n, input_size), with batch_first (n, l, input_size), unbatched (l, input_size) -> outputs like x with
@@ -120,7 +123,7 @@ class _Recurrent(Module):
             x = F.swapaxes(x, 0, 1)
         return x, parts if self.states > 1 else parts[0]
 
-    def _layer(self, x: Any, begin: tuple[Any, ...], end: str, reverse: bool) -> tuple[Any, Any]:
+    def _layer(self, x: AnyTensor, begin: tuple[Any, ...], end: str, reverse: bool) -> tuple[Any, Any]:
         own = self.__dict__
         weight, bias = own["weight_hh" + end].T, own.get("bias_hh" + end)
         project = own["weight_hr" + end].T if self.proj_size else None
@@ -168,7 +171,7 @@ class _Recurrent(Module):
         return text
 
 
-def _recurred(state: Any, weight: Any, bias: Any) -> Any:
+def _recurred(state: AnyTensor, weight: AnyTensor, bias: AnyTensor | None) -> AnyTensor:
     out = F.matmul(state, weight)
     return out if bias is None else out + bias
 
@@ -178,14 +181,20 @@ class RNN(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         if nonlinearity not in ("tanh", "relu"):
             raise ArgumentError(f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
         self.nonlinearity = nonlinearity
 
-    def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+    if TYPE_CHECKING:
+
+        def forward(self, x: AnyTensor, hx: Array | None = None) -> tuple[AnyTensor, AnyTensor]: ...
+
+    def cell(
+        self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
+    ) -> tuple[AnyTensor, ...]:
         fold: Callable[[Any], Any] = F.tanh if self.nonlinearity == "tanh" else F.relu
         return (fold(x + _recurred(state[0], weight, bias)),)
 
@@ -208,7 +217,7 @@ class LSTM(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, dtype: Any = None,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype, proj_size
@@ -217,7 +226,13 @@ class LSTM(_Recurrent):
     def _sizes(self) -> tuple[int, ...]:
         return self.proj_size if self.proj_size else self.hidden_size, self.hidden_size
 
-    def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+    if TYPE_CHECKING:
+
+        def forward(self, x: AnyTensor, hx: Sequence[Array] | None = None) -> tuple[AnyTensor, tuple[AnyTensor, AnyTensor]]: ...
+
+    def cell(
+        self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
+    ) -> tuple[AnyTensor, ...]:
         h, c = state
         i, f, g, o = F.split(x + _recurred(h, weight, bias), 4, -1)
         c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
@@ -232,7 +247,13 @@ class GRU(_Recurrent):
 
     gates = 3
 
-    def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
+    if TYPE_CHECKING:
+
+        def forward(self, x: AnyTensor, hx: Array | None = None) -> tuple[AnyTensor, AnyTensor]: ...
+
+    def cell(
+        self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
+    ) -> tuple[AnyTensor, ...]:
         (h,), size = state, self.hidden_size
         again = _recurred(h, weight, bias)
         both = F.sigmoid(x[:, : 2 * size] + again[:, : 2 * size])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError
+from ..operators import Tensor as AnyTensor
+from ..operators import TensorLike
 from ..ops.settings import padding_of, positive_numbers, whole_numbers
-from ..types import as_dtype, get_default_dtype
+from ..types import DTypeLike, ShapeLike, as_dtype, get_default_dtype
 from . import init
 from .layers import _extent
 from .module import Module
@@ -30,8 +33,9 @@ class _Conv(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
+        dilation: ShapeLike = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -79,7 +83,7 @@ class _Conv(Module):
         text += ", bias=False" if self.bias is None else ""
         return text + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
 
-    def _padded(self, x: Any) -> tuple[Any, Any]:
+    def _padded(self, x: TensorLike) -> tuple[TensorLike, Any]:
         """x, and how many zeros a convolution still has to put around it."""
         if self.padding_mode == "zeros":
             return x, self.padding
@@ -96,7 +100,7 @@ class Conv1d(_Conv):
 
     axes = 1
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         x, padding = self._padded(x)
         return functional.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
@@ -111,7 +115,7 @@ class Conv2d(_Conv):
         (2, 8, 28, 28)
     """
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         x, padding = self._padded(x)
         return functional.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
@@ -125,16 +129,16 @@ class ConvTranspose2d(_Conv):
     transposed = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
-        dtype: Any = None,
+        self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
+        output_padding: ShapeLike = 0, groups: int = 1, bias: bool = True, dilation: ShapeLike = 1, padding_mode: str = "zeros",
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
         )
         self.output_padding = whole_numbers("output_padding", output_padding, 2)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.conv_transpose2d(
             x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )
@@ -143,7 +147,7 @@ class ConvTranspose2d(_Conv):
 class _Pool(Module):
     """Holds the settings of a pooling function."""
 
-    def __init__(self, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool):
+    def __init__(self, kernel_size: ShapeLike, stride: ShapeLike | None, padding: ShapeLike, ceil_mode: bool):
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = kernel_size if stride is None else stride
@@ -157,8 +161,9 @@ class _Pool(Module):
 
 class _MaxPool(_Pool):
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *, ceil_mode: bool = False
-    ):
+        self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
+        *, ceil_mode: bool = False,
+    ):  # fmt: skip
         super().__init__(kernel_size, stride, padding, ceil_mode)
         self.dilation = dilation
 
@@ -166,21 +171,22 @@ class _MaxPool(_Pool):
 class MaxPool1d(_MaxPool):
     """`functional.max_pool1d`."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
 class MaxPool2d(_MaxPool):
     """`functional.max_pool2d`."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
 class _AvgPool(_Pool):
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-    ):
+        self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):  # fmt: skip
         super().__init__(kernel_size, stride, padding, ceil_mode)
         self.count_include_pad = count_include_pad
 
@@ -188,7 +194,7 @@ class _AvgPool(_Pool):
 class AvgPool1d(_AvgPool):
     """`functional.avg_pool1d`."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.avg_pool1d(
             x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         )
@@ -197,7 +203,7 @@ class AvgPool1d(_AvgPool):
 class AvgPool2d(_AvgPool):
     """`functional.avg_pool2d`."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.avg_pool2d(
             x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         )
@@ -206,11 +212,11 @@ class AvgPool2d(_AvgPool):
 class AdaptiveAvgPool2d(Module):
     """`functional.adaptive_avg_pool2d`."""
 
-    def __init__(self, output_size: Any):
+    def __init__(self, output_size: int | Sequence[int | None]):
         super().__init__()
         self.output_size = tuple(output_size) if isinstance(output_size, list) else output_size
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.adaptive_avg_pool2d(x, self.output_size)
 
     def extra_repr(self) -> str:

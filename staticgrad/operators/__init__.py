@@ -1,6 +1,7 @@
 """Operations before there is a mode: dispatch between the modes, symbols, and the operators that every tensor has."""
 
 from . import misuse
+from .annotations import Array, Carry, Index, Output, Tensor, TensorLike, Tensors
 from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .memory import layout_of
 from .methods import WITH_TORCH_WORDS, WRITERS, Operators, bind_methods
@@ -12,11 +13,18 @@ __all__ = [
     "NUMPY",
     "WITH_TORCH_WORDS",
     "WRITERS",
+    "Array",
+    "Carry",
     "F",
     "GradFn",
+    "Index",
     "Operators",
+    "Output",
     "Size",
     "Symbol",
+    "Tensor",
+    "TensorLike",
+    "Tensors",
     "append",
     "apply",
     "as_array",

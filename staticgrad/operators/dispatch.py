@@ -9,28 +9,33 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..errors import Where
 from ..ir import Graph, Node, OpDef
 
-F = SimpleNamespace()
+if TYPE_CHECKING:
+    from .interface import Functions, Tensor
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+F: Functions = cast("Functions", SimpleNamespace())
 """The public functions by name (`F.sum`, `F.matmul`), filled by `ops/`; the methods below call them."""
 
 NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """NumPy function -> ours, for `np.exp(tensor)`; filled by `ops/`."""
 
 
-def public(fn: Callable[..., Any]) -> Callable[..., Any]:
+def public(fn: Function) -> Function:
     """Enter a function in `F`."""
     setattr(F, fn.__name__.rstrip("_"), fn)
     return fn
 
 
-def numpy_twin(*twins: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def numpy_twin(*twins: Callable[..., Any]) -> Callable[[Function], Function]:
     """Let NumPy's functions called on tensors reach this one."""
 
-    def enter(fn: Callable[..., Any]) -> Callable[..., Any]:
+    def enter(fn: Function) -> Function:
         for twin in twins:
             NUMPY[twin] = fn
         return fn
@@ -58,7 +63,7 @@ state = State()
 class Frontends:
     """Filled by the layers below this one in the import order."""
 
-    eager: Callable[..., Any]
+    eager: Callable[..., Tensor]
     """eager(op, args, attrs): run an op now; hand it to the tracer, or to the graph of a symbol among `args`."""
     capture: Callable[[Graph, Any], Node]
     """capture(graph, tensor): the node of `graph` that stands for an eager tensor."""
@@ -82,7 +87,7 @@ class Frontends:
 frontends = Frontends()
 
 
-def apply(op: OpDef, *args: Any, **attrs: Any) -> Any:
+def apply(op: OpDef, *args: Any, **attrs: Any) -> Tensor:
     """Apply an op in the mode of its arguments: tensors, symbols, arrays and numbers."""
     return frontends.eager(op, args, attrs)
 

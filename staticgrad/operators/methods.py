@@ -5,15 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from .dispatch import NUMPY, F
 
+if TYPE_CHECKING:
+    from .annotations import Index, TensorLike
+    from .interface import Tensor
+else:
+    Tensor = object
 
-class Operators:
+
+class Operators(Tensor):
     """Python's operators and the methods of tensors. Subclasses have `shape` and `dtype`."""
 
     __slots__ = ()
@@ -27,16 +33,16 @@ class Operators:
         return len(self.shape)
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Tensor:
         """Axes reversed."""
         return F.permute(self)
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> Tensor:
         """The last two axes swapped."""
         return F.swapaxes(self, -1, -2)
 
-    def t(self) -> Any:
+    def t(self) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
         if self.ndim > 2:
             raise ShapeError(
@@ -44,7 +50,7 @@ class Operators:
             )
         return self.T
 
-    def where(self, condition: Any, other: Any) -> Any:
+    def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
         """self where the condition holds, else `other`."""
         return F.where(condition, self, other)
 
@@ -52,45 +58,45 @@ class Operators:
         return self.ndim
 
     # arithmetic
-    def __add__(self, other): return F.add(self, other)
-    def __radd__(self, other): return F.add(other, self)
-    def __sub__(self, other): return F.sub(self, other)
-    def __rsub__(self, other): return F.sub(other, self)
-    def __mul__(self, other): return F.mul(self, other)
-    def __rmul__(self, other): return F.mul(other, self)
-    def __truediv__(self, other): return F.div(self, other)
-    def __rtruediv__(self, other): return F.div(other, self)
-    def __floordiv__(self, other): return F.floor_divide(self, other)
-    def __rfloordiv__(self, other): return F.floor_divide(other, self)
-    def __mod__(self, other): return F.remainder(self, other)
-    def __rmod__(self, other): return F.remainder(other, self)
-    def __pow__(self, other): return F.pow(self, other)
-    def __rpow__(self, other): return F.pow(other, self)
-    def __matmul__(self, other): return F.matmul(self, other)
-    def __rmatmul__(self, other): return F.matmul(other, self)
-    def __neg__(self): return F.neg(self)
-    def __pos__(self): return self
-    def __abs__(self): return F.abs(self)
+    def __add__(self, other: TensorLike) -> Tensor: return F.add(self, other)
+    def __radd__(self, other: TensorLike) -> Tensor: return F.add(other, self)
+    def __sub__(self, other: TensorLike) -> Tensor: return F.sub(self, other)
+    def __rsub__(self, other: TensorLike) -> Tensor: return F.sub(other, self)
+    def __mul__(self, other: TensorLike) -> Tensor: return F.mul(self, other)
+    def __rmul__(self, other: TensorLike) -> Tensor: return F.mul(other, self)
+    def __truediv__(self, other: TensorLike) -> Tensor: return F.div(self, other)
+    def __rtruediv__(self, other: TensorLike) -> Tensor: return F.div(other, self)
+    def __floordiv__(self, other: TensorLike) -> Tensor: return F.floor_divide(self, other)
+    def __rfloordiv__(self, other: TensorLike) -> Tensor: return F.floor_divide(other, self)
+    def __mod__(self, other: TensorLike) -> Tensor: return F.remainder(self, other)
+    def __rmod__(self, other: TensorLike) -> Tensor: return F.remainder(other, self)
+    def __pow__(self, other: TensorLike) -> Tensor: return F.pow(self, other)
+    def __rpow__(self, other: TensorLike) -> Tensor: return F.pow(other, self)
+    def __matmul__(self, other: TensorLike) -> Tensor: return F.matmul(self, other)
+    def __rmatmul__(self, other: TensorLike) -> Tensor: return F.matmul(other, self)
+    def __neg__(self) -> Tensor: return F.neg(self)
+    def __pos__(self) -> Tensor: return self
+    def __abs__(self) -> Tensor: return F.abs(self)
 
     # comparisons; elementwise, as in NumPy and PyTorch
-    def __eq__(self, other): return F.eq(self, other)
-    def __ne__(self, other): return F.ne(self, other)
-    def __lt__(self, other): return F.lt(self, other)
-    def __le__(self, other): return F.le(self, other)
-    def __gt__(self, other): return F.gt(self, other)
-    def __ge__(self, other): return F.ge(self, other)
+    def __eq__(self, other: Any) -> Tensor: return F.eq(self, other)  # type: ignore[override]
+    def __ne__(self, other: Any) -> Tensor: return F.ne(self, other)  # type: ignore[override]
+    def __lt__(self, other: TensorLike) -> Tensor: return F.lt(self, other)
+    def __le__(self, other: TensorLike) -> Tensor: return F.le(self, other)
+    def __gt__(self, other: TensorLike) -> Tensor: return F.gt(self, other)
+    def __ge__(self, other: TensorLike) -> Tensor: return F.ge(self, other)
     __hash__ = object.__hash__
 
     # logic, on booleans
-    def __and__(self, other): return F.logical_and(_boolean(self, "&"), _boolean(other, "&"))
-    def __rand__(self, other): return F.logical_and(_boolean(other, "&"), _boolean(self, "&"))
-    def __or__(self, other): return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))
-    def __ror__(self, other): return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))
-    def __xor__(self, other): return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))
-    def __rxor__(self, other): return F.logical_xor(_boolean(other, "^"), _boolean(self, "^"))
-    def __invert__(self): return F.logical_not(_boolean(self, "~"))
+    def __and__(self, other: TensorLike) -> Tensor: return F.logical_and(_boolean(self, "&"), _boolean(other, "&"))
+    def __rand__(self, other: TensorLike) -> Tensor: return F.logical_and(_boolean(other, "&"), _boolean(self, "&"))
+    def __or__(self, other: TensorLike) -> Tensor: return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))
+    def __ror__(self, other: TensorLike) -> Tensor: return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))
+    def __xor__(self, other: TensorLike) -> Tensor: return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))
+    def __rxor__(self, other: TensorLike) -> Tensor: return F.logical_xor(_boolean(other, "^"), _boolean(self, "^"))
+    def __invert__(self) -> Tensor: return F.logical_not(_boolean(self, "~"))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> Tensor:
         return F.getitem(self, index)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -259,4 +265,5 @@ def with_torch_words(function: Callable[..., Any]) -> Callable[..., Any]:
             named = meant(function.__name__, words, args, named)
         return function(self, *args, **named)
 
+    method.synonyms = {theirs: ours for theirs, ours in TORCH_WORDS.items() if ours in words}  # type: ignore[attr-defined]
     return method

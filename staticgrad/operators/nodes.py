@@ -14,7 +14,7 @@ from .dispatch import frontends, state
 from .symbols import Symbol
 
 
-def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], *, name: str = "") -> Any:
+def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], *, name: str = "") -> Symbol:
     """Append `op(*args)` to a graph and return its symbol. Nothing is appended when a check fails."""
     where = state.where if state.where is not None else user_line()
     operands = [operand_of(graph, arg, where) for arg in args]

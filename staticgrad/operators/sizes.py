@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast, overload
 
 from ..errors import ShapeError
 from ..types import Shape, normalize_axis, shape_text
@@ -13,6 +13,10 @@ class Size(int):
 
     extents: Shape
 
+    @overload
+    def __call__(self, axis: None = None) -> Shape: ...
+    @overload
+    def __call__(self, axis: int) -> int: ...
     def __call__(self, axis: int | None = None) -> Any:
         return self.extents if axis is None else self.extents[normalize_axis(axis, len(self.extents))]
 
@@ -51,10 +55,10 @@ class UnknownSize:
         return f"<size of {shape_text(self.extents)}>"
 
 
-def size_of(extents: Shape) -> Any:
+def size_of(extents: Shape) -> Size:
     """`x.size` of a tensor of this shape."""
     if None in extents:
-        return UnknownSize(extents)
+        return cast("Size", UnknownSize(extents))  # which refuses to be computed with
     count = 1
     for extent in extents:
         count *= extent

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
 
 from ..errors import GraphError, TraceError
 from ..ir import Graph, Layout, Node, View
-from ..types import normalize_axis
+from ..types import ShapeLike, normalize_axis
 from . import misuse
 from .dispatch import F, frontends
 from .memory import layout_of, reshaped
 from .methods import Operators
-from .sizes import size_of
+from .sizes import Size, size_of
+
+if TYPE_CHECKING:
+    from .annotations import TensorLike
+    from .interface import Tensor
 
 CHANGE = (
     "write y = f(x) for a new tensor; a Variable is changed by w.assign(value), w.assign_add(delta) or w.assign_sub(delta), "
@@ -114,7 +118,7 @@ class Symbol(Operators):
         return self.node.type.dtype
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]  # found by it, so fixed
         """Unique in its graph, which finds it by that: `session.run(t.name)`."""
         return self.graph.name_of(self.node)
 
@@ -124,7 +128,7 @@ class Symbol(Operators):
         return self.node.op.name
 
     @property
-    def size(self) -> Any:
+    def size(self) -> Size:
         """The number of elements; `x.size()` and `x.size(axis)` are extents. Raises ShapeError where one is unknown."""
         return size_of(self.node.type.shape)
 
@@ -145,7 +149,7 @@ class Symbol(Operators):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def requires_grad_(self, value: bool = True) -> Any:
+    def requires_grad_(self, value: bool = True) -> Tensor:
         if bool(value) != self.requires_grad:
             raise self._refusal(
                 "requires_grad",
@@ -164,27 +168,27 @@ class Symbol(Operators):
         return None if self.is_leaf else GradFn(self.node, trains)
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Tensor | None:
         raise self._refusal("grad", *NO_GRADIENT)
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: Tensor | None) -> None:
         raise self._refusal("grad", *NO_GRADIENT)
 
     @property
-    def data(self) -> Any:
+    def data(self) -> Tensor:
         """The same value; no gradient flows through."""
         return self.detach()
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: TensorLike) -> None:
         raise self._refusal("data", "can't be set: tensors of a graph don't change", CHANGE)
 
-    def detach(self) -> Any:
+    def detach(self) -> Tensor:
         """The same values; no gradient flows through."""
         return F.stop_gradient(self)
 
-    def detach_(self) -> Any:
+    def detach_(self) -> Tensor:
         raise self._refusal("detach_()", "would change it: tensors of a graph don't change", "write x = x.detach()")
 
     @property
@@ -194,7 +198,7 @@ class Symbol(Operators):
     def retain_grad(self) -> None:
         raise self._refusal("retain_grad()", *NO_GRADIENT)
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         raise self._refusal("register_hook()", *NO_GRADIENT)
 
     @property
@@ -221,10 +225,14 @@ class Symbol(Operators):
         layout = self._layout()
         return layout is None or layout.is_contiguous
 
-    def contiguous(self) -> Any:
+    def contiguous(self) -> Tensor:
         """This tensor when its elements lie in row-major order in eager mode, else a copy in that order."""
         return self if self.is_contiguous() else F.clone(self)
 
+    @overload
+    def stride(self, axis: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, axis: int) -> int: ...
     def stride(self, axis: int | None = None) -> Any:
         """Elements from one place along each axis, or along `axis`, to the next, in eager mode."""
         layout = self._layout()
@@ -233,7 +241,7 @@ class Symbol(Operators):
         assert layout is not None
         return layout.strides if axis is None else layout.strides[normalize_axis(axis, len(layout.strides))]
 
-    def view(self, *shape: Any) -> Any:
+    def view(self, *shape: ShapeLike) -> Tensor:
         """The same elements in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
         out = F.reshape(self, *shape)
         layout = self._layout()
@@ -245,9 +253,10 @@ class Symbol(Operators):
         """The node that an op applied now takes as its input."""
         return self.node
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> np.ndarray:
         """Its value in `session`, the default one when left out; see `Session.run`."""
-        return frontends.evaluate(self, feed_dict, session)
+        value: np.ndarray = frontends.evaluate(self, feed_dict, session)
+        return value
 
     def describe(self) -> str:
         return f'"{self.name}" {self.node.type}'
@@ -258,59 +267,59 @@ class Symbol(Operators):
         misuse.check_length(self.ndim)
         if self.shape[0] is None:
             self._no_value("its length (the extent is unknown)", "give the placeholder a known extent")
-        return self.shape[0]
+        return int(self.shape[0])
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tensor]:
         misuse.check_iterated(self.ndim)
         return (self[i] for i in range(len(self)))
 
-    def _no_value(self, what: str, *advice: str) -> Any:
+    def _no_value(self, what: str, *advice: str) -> NoReturn:
         raise TraceError(f"{self.describe()} is symbolic: Python can't have {what} before the graph runs", *advice)
 
     def __contains__(self, value: Any) -> bool:
-        return self._no_value("its members", "use sg.any(x == value)")
+        self._no_value("its members", "use sg.any(x == value)")
 
     def __bool__(self) -> bool:
         misuse.check_truth(self._count())
-        return self._no_value(
+        self._no_value(
             "its truth value",
             "use sg.where(condition, a, b) for values, sg.cond to choose what runs, sg.while_loop to repeat, or decide on "
             "plain Python values",
         )
 
-    def item(self) -> Any:
+    def item(self) -> NoReturn:
         misuse.check_item(self._count())
-        return self._no_value("a number", "fetch it with Session.run, or return it from the compiled function")
+        self._no_value("a number", "fetch it with Session.run, or return it from the compiled function")
 
     __float__ = __int__ = __complex__ = item
 
     def __index__(self) -> int:
         misuse.check_index(self.dtype)
-        return self.item()
+        self.item()
 
-    def tolist(self) -> Any:
-        return self._no_value("a list", "fetch it with Session.run, or return it from the compiled function")
+    def tolist(self) -> NoReturn:
+        self._no_value("a list", "fetch it with Session.run, or return it from the compiled function")
 
-    def numpy(self) -> Any:
+    def numpy(self) -> np.ndarray:
         misuse.check_array(self.requires_grad)
         return self.__array__()
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        return self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")
+        self._no_value("an array", "fetch it with Session.run, or return it from the compiled function")
 
     __dlpack__ = __dlpack_device__ = __array__
 
     def __format__(self, spec: str) -> str:
         return self._no_value("a number to format", "fetch it with Session.run, and format that") if spec else repr(self)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Symbol:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self._no_value("a copy of its own", "use x.clone() for a tensor of the same value")
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        self._no_value("a copy of its own", "use x.clone() for a tensor of the same value")
 
-    def __getstate__(self) -> Any:
-        return self._no_value("what could be saved", "save what Session.run, or the compiled function, gives")
+    def __getstate__(self) -> NoReturn:
+        self._no_value("what could be saved", "save what Session.run, or the compiled function, gives")
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise TraceError(

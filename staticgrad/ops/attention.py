@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
-from ..operators import F, apply
+from ..operators import F, Tensor, apply
 from ..types import SHORT, TensorType
 from . import attributes as at
 from .reductions import sum_op
@@ -25,7 +24,7 @@ def _infer(x: TensorType, scale: float, causal: bool) -> TensorType:
 
 
 def _eval(x: np.ndarray, scale: float, causal: bool) -> np.ndarray:
-    scores = x * x.dtype.type(scale)
+    scores: np.ndarray = x * x.dtype.type(scale)
     if causal:
         scores[..., np.tri(*x.shape[-2:]) == 0] = -math.inf
     if not x.size:
@@ -65,7 +64,7 @@ attention_softmax_op = define(
 )
 
 
-def attention_softmax(scores: Any, scale: float, causal: bool) -> Any:
+def attention_softmax(scores: Tensor, scale: float, causal: bool) -> Tensor:
     """softmax(scale * scores) over the last axis (..., queries, keys); with `causal`, query i sees keys 0 to i."""
     if scale > 0:
         return apply(attention_softmax_op, scores, scale=float(scale), causal=bool(causal))

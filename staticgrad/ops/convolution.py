@@ -14,8 +14,8 @@ import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Call, Clear, Native, Node, OpDef, Routine, define
-from ..operators import F, apply
-from ..types import ADDRESSES, Shape, TensorType
+from ..operators import F, Tensor, TensorLike, apply
+from ..types import ADDRESSES, Shape, ShapeLike, TensorType
 from . import attributes as at
 from . import convolution_tables, depthwise_tables
 from .leaves import fits
@@ -142,7 +142,8 @@ def _conv_eval(x: np.ndarray, w: np.ndarray, stride: Pair, padding: Any, dilatio
     kind = _conv_infer(_type(x), _type(w), stride, padding, dilation, groups)
     kind.check_size()
     columns = _columns(x, w.shape[2:], stride, padding, dilation, groups)
-    return np.matmul(w.reshape(groups, w.shape[0] // groups, columns.shape[2]), columns).reshape(kind.shape)
+    result: np.ndarray = np.matmul(w.reshape(groups, w.shape[0] // groups, columns.shape[2]), columns).reshape(kind.shape)
+    return result
 
 
 def _type(x: np.ndarray) -> TensorType:
@@ -313,7 +314,7 @@ conv_weight_op = define(
 
 def _conv(
     name: str, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
-) -> Any:
+) -> Tensor:
     x, weight = operand(x), operand(weight)
     if len(weight.shape) != axes + 2:
         raise ShapeError(
@@ -332,7 +333,7 @@ def _conv(
     return _finished(out, bias, axes, lacked)
 
 
-def check_bias(weight: Shape, channels: Any, bias: Any) -> Any:
+def check_bias(weight: Shape, channels: Any, bias: TensorLike | None) -> Tensor | None:
     """The bias as an operand, or None. Raises ShapeError."""
     bias = None if bias is None else operand(bias)
     if bias is not None and (len(bias.shape) != 1 or (None not in (channels, *bias.shape) and bias.shape[0] != channels)):
@@ -343,7 +344,7 @@ def check_bias(weight: Shape, channels: Any, bias: Any) -> Any:
     return bias
 
 
-def _finished(out: Any, bias: Any, axes: int, lacked: bool) -> Any:
+def _finished(out: Any, bias: Any, axes: int, lacked: bool) -> Tensor:
     """Bias added per channel, helper axes dropped."""
     if axes == 1:
         out = F.squeeze(out, 2)
@@ -353,8 +354,9 @@ def _finished(out: Any, bias: Any, axes: int, lacked: bool) -> Any:
 
 
 def conv1d(
-    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
+    dilation: ShapeLike = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
     """Cross-correlation along one axis; as `conv2d`.
 
     Shapes: x (n, c, l) or (c, l), weight (o, c / groups, k), bias (o,) -> (n, o, l') or (o, l').
@@ -363,8 +365,9 @@ def conv1d(
 
 
 def conv2d(
-    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
-) -> Any:
+    x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
+    dilation: ShapeLike = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
     """Cross-correlation over two axes, in PyTorch's layout.
 
     Shapes: x (n, c, h, w) or (c, h, w), weight (o, c / groups, kh, kw), bias (o,) -> (n, o, h', w') with
@@ -374,7 +377,7 @@ def conv2d(
     return _conv("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
 
 
-def _with_zeros(x: Any, axis: int, count: int) -> Any:
+def _with_zeros(x: Tensor, axis: int, count: int) -> Tensor:
     """x with `count` zeros after its last element along an axis."""
     if not count:
         return x
@@ -383,9 +386,9 @@ def _with_zeros(x: Any, axis: int, count: int) -> Any:
 
 
 def conv_transpose2d(
-    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-    dilation: Any = 1,
-) -> Any:  # fmt: skip
+    x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
+    output_padding: ShapeLike = 0, groups: int = 1, dilation: ShapeLike = 1,
+) -> Tensor:  # fmt: skip
     """The gradient of `conv2d` by its input, as a layer of its own ("deconvolution").
 
     Shapes: x (n, c, h, w) or (c, h, w), weight (c, o / groups, kh, kw), bias (o,) -> (n, o, h', w') with

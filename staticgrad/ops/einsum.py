@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, numpy_twin, public
+from ..operators import F, Tensor, TensorLike, numpy_twin, public
 from ..signals import module
 from .settings import operand
 
@@ -17,7 +17,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 @public
 @numpy_twin(np.einsum)
-def einsum(equation: str, *operands: Any) -> Any:
+def einsum(equation: str, *operands: TensorLike) -> Tensor:
     """The sum over repeated subscripts, `einsum("bij,bjk->bik", x, y)`; "..." stands for axes that broadcast.
 
     A subscript that the result lacks is summed over; without "->" the result has those that occur once, in alphabetical

@@ -27,7 +27,7 @@ from ..ir import (
     Scratch,
     define,
 )
-from ..operators import F, append, apply, public
+from ..operators import Array, F, Tensor, append, apply, public
 from ..types import MOST_AXES, SHORT, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
@@ -62,7 +62,7 @@ index_along_op = define(
 
 
 @public
-def index_along(x: Any, axis: int) -> Any:
+def index_along(x: Array, axis: int) -> Tensor:
     """The positions along `axis` of x, shaped to broadcast against x; int64. Raises ArgumentError for a bad axis."""
     return apply(index_along_op, x, axis=normalize_axis(axis, len(x.shape)))
 
@@ -131,7 +131,7 @@ bounded_op = define(
 )
 
 
-def bounded(index: Any, like: Any, axis: int, *, negative: bool, loss: str = "") -> Any:
+def bounded(index: Any, like: Any, axis: int, *, negative: bool, loss: str = "") -> Tensor:
     """Checked indices, of classes where a loss is named. Raises IndexRangeError (in a plan: before any state changes)."""
     if getattr(index, "dtype", None) is not None and index.dtype.kind not in "iu":
         raise DTypeError(f"indices must be integers, got {index.dtype}")

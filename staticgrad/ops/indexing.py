@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import F, Operators, Symbol, apply, numpy_twin, public
-from ..types import as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
+from ..operators import Array, F, Index, Operators, Symbol, Tensor, TensorLike, apply, numpy_twin, public
+from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .reductions import ndim_of
 from .slicing import WHOLE, slice_op
@@ -25,7 +25,7 @@ def _numpy_take(a: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 @public
-def take(x: Any, index: Any, axis: int = 0) -> Any:
+def take(x: TensorLike, index: TensorLike, axis: int = 0) -> Tensor:
     """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
 
     Raises IndexRangeError for one out of range, DTypeError for a floating index.
@@ -37,7 +37,7 @@ def take(x: Any, index: Any, axis: int = 0) -> Any:
 
 @public
 @numpy_twin(np.take_along_axis)
-def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
+def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
     """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).
 
     `index` has x's number of axes. Negative positions count from the end. Raises IndexRangeError.
@@ -53,7 +53,7 @@ def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
 
 
 @public
-def index_add(x: Any, axis: int, index: Any, source: Any) -> Any:
+def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike) -> Tensor:
     """x with `source` added at `index` along `axis`, once for every time that a position occurs; PyTorch's `index_add`.
 
     index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
@@ -78,7 +78,7 @@ def index_add(x: Any, axis: int, index: Any, source: Any) -> Any:
 
 
 @public
-def one_hot(index: Any, classes: int, dtype: Any = None) -> Any:
+def one_hot(index: TensorLike, classes: int, dtype: DTypeLike | None = None) -> Tensor:
     """1 at the index along a new last axis of extent `classes`, else 0; default float unless `dtype` is given.
 
     Raises IndexRangeError for an index outside [0, classes).
@@ -91,7 +91,7 @@ def one_hot(index: Any, classes: int, dtype: Any = None) -> Any:
     return F.astype(F.eq(F.expand_dims(index, ndim_of(index)), rail), dtype)
 
 
-def _as_index(index: Any) -> Any:
+def _as_index(index: Any) -> Array:
     if isinstance(index, Operators):
         return index
     check_unmasked(index)
@@ -102,7 +102,7 @@ def _as_index(index: Any) -> Any:
 
 
 @public
-def getitem(x: Any, key: Any) -> Any:
+def getitem(x: Array, key: Index) -> Tensor:
     """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
     masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ."""
     if key.__class__ is int and x.shape:
@@ -119,7 +119,7 @@ def getitem(x: Any, key: Any) -> Any:
 PLAIN = frozenset({int, slice})
 
 
-def _general(x: Any, key: Any) -> Any:
+def _general(x: Any, key: Any) -> Tensor:
     keys = [_as_mask(k) for k in (key if isinstance(key, tuple) else (key,))]
     if sum(k is Ellipsis for k in keys) > 1:
         raise ArgumentError("an index can have only one Ellipsis")
@@ -202,7 +202,7 @@ class Along(NamedTuple):
     positions: np.ndarray
 
 
-def _subscript(x: Any, keys: list[Any]) -> Any:
+def _subscript(x: Any, keys: list[Any]) -> Tensor:
     slices: list[Any] = []
     insert: list[int] = []  # axes of extent 1 that are new
     arrays: list[tuple[int, Any]] = []  # axis of the remaining x, index
@@ -233,7 +233,7 @@ def _subscript(x: Any, keys: list[Any]) -> Any:
     return _pick(x, arrays) if arrays else x
 
 
-def _pick(x: Any, arrays: list[tuple[int, Any]]) -> Any:
+def _pick(x: Any, arrays: list[tuple[int, Any]]) -> Tensor:
     axes = [a for a, _ in arrays]
     if axes != list(range(axes[0], axes[0] + len(axes))):  # NumPy: the picked axes come first
         rest = [i for i in range(ndim_of(x)) if i not in axes]

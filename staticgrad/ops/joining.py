@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Copy, Expand, Layout, Native, Node, OpDef, Window, define
-from ..operators import F, apply, numpy_twin, public
+from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import TensorType, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
@@ -154,7 +154,7 @@ def _several(name: str, xs: Any) -> list[Any]:
 
 @public
 @numpy_twin(np.concatenate)
-def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
+def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
     xs = _several("concatenate", xs)
     if not xs:
@@ -164,7 +164,7 @@ def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
 
 @public
 @numpy_twin(np.stack)
-def stack(xs: Sequence[Any], axis: int = 0) -> Any:
+def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
     xs = _several("stack", xs)
     if not xs:
@@ -174,7 +174,7 @@ def stack(xs: Sequence[Any], axis: int = 0) -> Any:
 
 @public
 @numpy_twin(np.split)
-def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
+def split(x: Array, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
     axis = normalize_axis(axis, ndim_of(x))
     extent = x.shape[axis]

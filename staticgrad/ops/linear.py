@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
-from ..operators import F, apply, numpy_twin, public
+from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import TensorType, broadcast_shapes, shape_text
 from .reductions import ndim_of
 from .rules import numeric, unbroadcast
@@ -72,7 +72,7 @@ matmul_op = define(
 
 @public
 @numpy_twin(np.matmul)
-def matmul(x: Any, y: Any) -> Any:
+def matmul(x: TensorLike, y: TensorLike) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
     Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
@@ -95,7 +95,7 @@ def matmul(x: Any, y: Any) -> Any:
 
 @public
 @numpy_twin(np.dot)
-def dot(x: Any, y: Any) -> Any:
+def dot(x: TensorLike, y: TensorLike) -> Tensor:
     """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
     if ndim_of(x) > 2 or ndim_of(y) > 2:
         raise ShapeError("dot: operands have at most two axes", "use matmul for batches")
@@ -104,7 +104,7 @@ def dot(x: Any, y: Any) -> Any:
 
 @public
 @numpy_twin(np.outer)
-def outer(x: Any, y: Any) -> Any:
+def outer(x: TensorLike, y: TensorLike) -> Tensor:
     """x[i] * y[j] for 1-D operands."""
     if ndim_of(x) != 1 or ndim_of(y) != 1:
         raise ShapeError("outer: operands have one axis")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Expand, OpDef, define
-from ..operators import F, apply, public
+from ..operators import F, Tensor, TensorLike, apply, public
 from .pointwise import ZERO
 from .rules import elementwise, floating, unbroadcast
 
@@ -30,7 +30,7 @@ softplus_op = define(
 
 
 @public
-def softplus(x: Any) -> Any:
+def softplus(x: TensorLike) -> Tensor:
     """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
     return apply(softplus_op, x)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..operators import F, apply
+from ..operators import F, Tensor, TensorLike, apply
 from ..types import TensorType, is_number
 from .pointwise import saving_op
 from .settings import operand, size_text, whole_numbers
@@ -16,7 +16,7 @@ from .settings import operand, size_text, whole_numbers
 MODES = ("constant", "reflect", "replicate", "circular")
 
 
-def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Any:
+def pad(x: TensorLike, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """x with more elements at its ends, as PyTorch's `functional.pad`.
 
     pad: (before, after) of the last axis, then of the one before it, and so on. mode: "constant" puts `value` there (0 when
@@ -27,7 +27,8 @@ def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float | None 
         raise ArgumentError(f"pad: expected numbers of elements (before, after) of axes, got {pad!r}")
     if value is not None and not is_number(value):
         raise ArgumentError(f"pad: value has to be a number, got {value!r}")
-    x, ends = operand(x), whole_numbers("pad", tuple(pad), len(tuple(pad)))
+    x = operand(x)
+    ends = whole_numbers("pad", tuple(pad), len(tuple(pad)))
     if len(ends) % 2:
         raise ArgumentError(f"Padding length must be divisible by 2, got {len(ends)}")
     if len(ends) > 2 * len(x.shape):
@@ -48,11 +49,11 @@ def pad(x: Any, pad: Sequence[int], mode: str = "constant", value: float | None 
     return x
 
 
-def _cut(x: Any, axis: int, begin: int | None, end: int | None, step: int = 1) -> Any:
+def _cut(x: Tensor, axis: int, begin: int | None, end: int | None, step: int = 1) -> Tensor:
     return F.getitem(x, (*((slice(None),) * axis), slice(begin, end, step)))
 
 
-def _constant(x: Any, axis: int, before: int, after: int, value: float) -> Any:
+def _constant(x: Tensor, axis: int, before: int, after: int, value: float) -> Tensor:
     if before < 0 or after < 0:
         extent = x.shape[axis]
         if extent is not None and extent + before + after < 0:
@@ -79,7 +80,7 @@ def _filled(x: Any, axis: int, count: int, value: float) -> Any:
     return F.zeros_like(_cut(x, axis, 0, 1)) + column
 
 
-def _own(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
+def _own(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
     extent = x.shape[axis]
     if before < 0 or after < 0:
         raise ArgumentError(f"negative padding needs mode 'constant', got ({before}, {after}) with mode {mode!r}")

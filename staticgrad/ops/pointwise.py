@@ -12,11 +12,12 @@ import numpy as np
 
 from ..errors import DivisionError, DTypeError
 from ..ir import Call, Expand, Layout, Native, Node, OpDef, Pointwise, Range, Routine, define
-from ..operators import F, Operators, Symbol, apply, frontends, numpy_twin, public
+from ..operators import F, Operators, Symbol, Tensor, TensorLike, apply, frontends, numpy_twin, public
 from ..signals import module
 from ..types import (
     DTYPES,
     SHORT,
+    DTypeLike,
     TensorType,
     as_dtype,
     bool_,
@@ -175,11 +176,13 @@ def _sigmoid_eval(x: np.ndarray) -> np.ndarray:
     e = np.asarray(np.negative(x))
     np.exp(e, e)
     np.add(e, ONE[x.dtype], e)
-    return np.reciprocal(e, e)
+    result: np.ndarray = np.reciprocal(e, e)
+    return result
 
 
 def _erf_eval(x: np.ndarray) -> np.ndarray:
-    return module("scipy.special").erf(x)
+    result: np.ndarray = module("scipy.special").erf(x)
+    return result
 
 
 sigmoid = _unary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
@@ -326,12 +329,12 @@ divisor_op = define(
 )
 
 
-def _checked(op: OpDef) -> Callable[[Any, Any], Any]:
+def _checked(op: OpDef) -> Callable[[TensorLike, TensorLike], Tensor]:
     """The public function of a division, which checks integer divisors first."""
-    plain = getattr(F, op.name)
+    plain: Callable[[TensorLike, TensorLike], Tensor] = getattr(F, op.name)
 
     @functools.wraps(plain)
-    def function(x: Any, y: Any) -> Any:
+    def function(x: TensorLike, y: TensorLike) -> Tensor:
         kinds = _dtype_of(x).kind, _dtype_of(y).kind
         if "f" not in kinds and kinds != ("b", "b"):  # booleans have no division
             if kinds[1] == "b":
@@ -391,7 +394,7 @@ cast = define(
 
 @public
 @numpy_twin(np.power)
-def pow(x: Any, exponent: Any) -> Any:
+def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
     """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
     Raises DTypeError for negative powers of integers and for booleans.
@@ -408,8 +411,8 @@ def pow(x: Any, exponent: Any) -> Any:
             return F.div(1, x)
     if _dtype_of(x).kind in "biu" and _dtype_of(exponent).kind == "i":
         if is_scalar(exponent):
-            if exponent < 0:
-                error = _negative_power(None, exponent)
+            if exponent < 0:  # type: ignore[operator]  # a plain number
+                error = _negative_power(None, exponent)  # type: ignore[arg-type]
                 raise DTypeError(f"pow: {error.summary}", *error.details)
         else:
             kind = promote([x if is_scalar(x) else TensorType((), _dtype_of(x)), TensorType((), _dtype_of(exponent))])
@@ -429,50 +432,50 @@ def _dtype_of(x: Any) -> np.dtype:
 
 @public
 @numpy_twin(np.copy)
-def clone(x: Any) -> Any:
+def clone(x: TensorLike) -> Tensor:
     """A copy of x, row-major, in memory of its own."""
     return apply(identity, x)
 
 
 @public
-def astype(x: Any, dtype: Any) -> Any:
+def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """x in another dtype (float to integer truncates). The gradient is cast back."""
     dtype = as_dtype(dtype)
     if getattr(x, "dtype", None) == dtype:
-        return x
+        return x  # type: ignore[return-value]  # an array of that dtype comes back itself
     return apply(cast, x, dtype=dtype)
 
 
 @public
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: TensorLike) -> Tensor:
     """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
     if isinstance(x, (Symbol, frontends.tensor_class)):
         return apply(stop_gradient_op, x)
-    return x
+    return x  # type: ignore[return-value]  # an array or number, which has no gradient
 
 
 @public
 @numpy_twin(np.isnan)
-def isnan_(x: Any) -> Any:
+def isnan_(x: TensorLike) -> Tensor:
     """Where x is NaN, bool."""
     return apply(isnan, x)
 
 
 @public
 @numpy_twin(np.isfinite)
-def isfinite_(x: Any) -> Any:
+def isfinite_(x: TensorLike) -> Tensor:
     """Where x is neither NaN nor infinite, bool."""
     return apply(isfinite, x)
 
 
 @public
 @numpy_twin(np.reciprocal)
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: TensorLike) -> Tensor:
     """1 / x."""
     return F.div(1, x)
 
 
 @public
-def rsqrt(x: Any) -> Any:
+def rsqrt(x: TensorLike) -> Tensor:
     """1 / sqrt(x)."""
     return F.div(1, F.sqrt(x))

@@ -7,15 +7,15 @@ index for each result, and squares of 2 x 2 are found eight at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
-from ..operators import F, apply
-from ..types import SHORT, TensorType, shape_text
+from ..operators import F, Tensor, TensorLike, apply
+from ..types import SHORT, ShapeLike, TensorType, shape_text
 from . import attributes as at
 from .leaves import fits
 from .pointwise import saved_with
@@ -229,12 +229,14 @@ def _averager(extent: int, rule: Any, dtype: np.dtype) -> np.ndarray:
 def _mean_eval(x: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
     _mean_infer(TensorType(x.shape, x.dtype), rows, columns)
     down, across = _averager(x.shape[2], rows, x.dtype), _averager(x.shape[3], columns, x.dtype)
-    return np.matmul(np.matmul(down, x), across.T)
+    result: np.ndarray = np.matmul(np.matmul(down, x), across.T)
+    return result
 
 
 def _mean_put_eval(g: np.ndarray, like: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
     down, across = _averager(like.shape[2], rows, g.dtype), _averager(like.shape[3], columns, g.dtype)
-    return np.matmul(np.matmul(down.T, g), across)
+    result: np.ndarray = np.matmul(np.matmul(down.T, g), across)
+    return result
 
 
 def _mean_plan(kernel: str, of: int) -> Any:
@@ -307,7 +309,7 @@ def _check_padding(kernel: Any, padding: Any, dilation: Any) -> None:
             )
 
 
-def _pooled(name: str, x: Any, axes: int, pool: Any) -> Any:
+def _pooled(name: str, x: TensorLike, axes: int, pool: Callable[[Tensor], Tensor]) -> Tensor:
     """`pool` on x as (n, c, h, w), with the missing axes put in and taken out again."""
     x = operand(x)
     if len(x.shape) not in (axes + 1, axes + 2) or 0 in x.shape[-axes - 1 :]:
@@ -325,7 +327,7 @@ def _pooled(name: str, x: Any, axes: int, pool: Any) -> Any:
 
 def _max_pool(
     name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> Any:
+) -> Tensor:
     kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
     spread = whole_numbers("dilation", dilation, axes)
     if any(d <= 0 for d in spread):
@@ -335,7 +337,7 @@ def _max_pool(
         kernel, steps, pads, spread = (1, *kernel), (1, *steps), (0, *pads), (1, *spread)
     attrs = {"kernel": kernel, "stride": steps, "padding": pads, "dilation": spread, "ceil": bool(ceil_mode)}
 
-    def pool(x: Any) -> Any:
+    def pool(x: Tensor) -> Tensor:
         _check(x.shape, tuple(map(_extent, x.shape[2:], kernel, steps, pads, spread, (ceil_mode,) * 2)))
         return apply(most_op, x, **attrs)
 
@@ -343,8 +345,9 @@ def _max_pool(
 
 
 def max_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
+    ceil_mode: bool = False,
+) -> Tensor:  # fmt: skip
     """The largest element of each window; the gradient goes to the first of equals.
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, h', w') with h' = (h + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
@@ -355,22 +358,23 @@ def max_pool2d(
 
 
 def max_pool1d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
+    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
+    ceil_mode: bool = False,
+) -> Tensor:  # fmt: skip
     """As `max_pool2d`, along one axis: (n, c, l) or (c, l)."""
     return _max_pool("max_pool1d", x, 1, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def _avg_pool(
     name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, ceil: bool, zeros_count: bool
-) -> Any:
+) -> Tensor:
     kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
     _check_padding(kernel, pads, (1,) * axes)
     rules = [("step", k, s, p, bool(zeros_count), bool(ceil)) for k, s, p in zip(kernel, steps, pads, strict=True)]
     if axes == 1:
         rules = [("step", 1, 1, 0, False, False), *rules]
 
-    def pool(x: Any) -> Any:
+    def pool(x: Tensor) -> Tensor:
         _check(x.shape, tuple(map(_mean_extent, x.shape[2:], rules)))
         return apply(mean_pool_op, x, rows=rules[0], columns=rules[1])
 
@@ -378,8 +382,9 @@ def _avg_pool(
 
 
 def avg_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-) -> Any:
+    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
     """The mean of each window. Shapes and settings as for `max_pool2d`.
 
     Zeros of the padding (not the overhang of a `ceil_mode` window) count in the divisor unless `count_include_pad`
@@ -389,13 +394,14 @@ def avg_pool2d(
 
 
 def avg_pool1d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
-) -> Any:
+    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
     """As `avg_pool2d`, along one axis: (n, c, l) or (c, l)."""
     return _avg_pool("avg_pool1d", x, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def adaptive_avg_pool2d(x: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int | None]) -> Tensor:
     """Means over windows laid such that the result has the extents `output_size` (None keeps one).
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, *output_size). Window i spans floor(i h / h') to ceil((i + 1) h / h').

@@ -77,7 +77,8 @@ def _normal_eval(rng: np.ndarray, *like: np.ndarray, shape: Any, dtype: np.dtype
 
     def numbers(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
         u, v = unit(a, b, np.dtype(np.float64)), unit(c, d, np.dtype(np.float64))
-        return (np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * math.pi * v)).astype(dtype)
+        result: np.ndarray = (np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * math.pi * v)).astype(dtype)
+        return result
 
     return _filled(extents, dtype, rng, index, numbers)
 

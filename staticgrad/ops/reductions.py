@@ -10,10 +10,11 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Expand, Extent, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
-from ..operators import F, Operators, apply, numpy_twin, public
+from ..operators import Array, F, Operators, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import (
     DTYPES,
     SHORT,
+    Axis,
     TensorType,
     as_dtype,
     bool_,
@@ -167,7 +168,8 @@ min_op = define(
 
 def _mean_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     shape = x.shape
-    return ADD.reduce(x, axis, None, None, keepdims) / math.prod([shape[a] for a in axis])
+    result: np.ndarray = ADD.reduce(x, axis, None, None, keepdims) / math.prod([shape[a] for a in axis])
+    return result
 
 
 def _mean_expand(node: Node, x: Any) -> Any:
@@ -247,7 +249,8 @@ def _broadcast_like_infer(x: TensorType, like: TensorType) -> TensorType:
 def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
     if x.shape == like.shape:
         return x
-    return ADD.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
+    result: np.ndarray = ADD.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
+    return result
 
 
 def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
@@ -295,10 +298,10 @@ broadcast_like_op = define(
 
 
 @public
-def broadcast_like(x: Any, like: Any) -> Any:
+def broadcast_like(x: Array, like: Array) -> Tensor:
     """x broadcast to the shape of `like`, known or not."""
     if x.shape == like.shape and None not in x.shape and isinstance(x, Operators) is isinstance(like, Operators):
-        return x
+        return x  # type: ignore[return-value]  # an array of that shape comes back itself
     return apply(broadcast_like_op, x, like)
 
 
@@ -352,7 +355,7 @@ def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], elementwise: str = 
     elementwise: the meaning of the name for two tensors, as in PyTorch.
     """
 
-    def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def function(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
         if elementwise and isinstance(axis, Operators):
             return getattr(F, elementwise)(x, axis)
         return apply(op, x, axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
@@ -385,7 +388,7 @@ def _of_none(x: Any, axis: Any) -> bool:
 
 
 def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
-    def function(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    def function(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
         if axis is None or _of_none(x, axis):
             x, axis = F.reshape(x, (-1,)), 0
         return apply(op, x, axis=(normalize_axis(axis, ndim_of(x)),), keepdims=bool(keepdims))
@@ -402,7 +405,7 @@ _arg_function(argmin_op, np.argmin)
 
 @public
 @numpy_twin(np.var)
-def var(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
+def var(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
     """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
 
     NaN or infinite where n - ddof is not positive.
@@ -415,41 +418,42 @@ def var(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
 
 @public
 @numpy_twin(np.std)
-def std(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Any:
+def std(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
     """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
     return _root(var(x, axis, keepdims, ddof))
 
 
 @public
 @numpy_twin(np.all)
-def all_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
     return apply(all_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 
 @public
 @numpy_twin(np.any)
-def any_(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def any_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
     return apply(any_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 
 @public
 @numpy_twin(np.linalg.norm)
-def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
     dtype = to_float(x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype)
     return _root(F.sum(F.square(F.astype(x, dtype)), axis, keepdims))
 
 
-def _root(total: Any) -> Any:
+def _root(total: Any) -> Tensor:
     """The square root, whose derivative at 0 is 0 here."""
     return F.where(total == 0, 0, F.sqrt(F.where(total == 0, 1, total)))
 
 
 def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
     """Rounding errors of a float32 total accumulate along the axis, so totals are carried in float64."""
-    return ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
+    result: np.ndarray = ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
+    return result
 
 
 CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind == "f" and dtype != float64}
@@ -489,7 +493,7 @@ cumsum_op = define(
 
 @public
 @numpy_twin(np.cumsum)
-def cumsum(x: Any, axis: int | None = None) -> Any:
+def cumsum(x: TensorLike, axis: int | None = None) -> Tensor:
     """Running sums along `axis` (of the flattened array for None)."""
     if _of_none(x, axis):
         return F.reshape(cumsum(x), ())

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DTypeError
 from ..ir import REGISTRY, OpDef, Range
-from ..operators import apply, frontends
+from ..operators import Tensor, TensorLike, apply, frontends
 from ..types import TensorType, bool_, broadcast_shapes, promote, to_float
 
 # promotion -------------------------------------------------------------------------------------------------------
@@ -78,25 +78,26 @@ def unbroadcast(g: Any, x: Any) -> Any:
 # functions of a record ------------------------------------------------------------------------------------------
 
 
-def unary(op: OpDef) -> Callable[[Any], Any]:
+def unary(op: OpDef) -> Callable[[TensorLike], Tensor]:
     """The op as a public function of one operand."""
 
-    def function(x: Any) -> Any:
+    def function(x: TensorLike) -> Tensor:
         return frontends.eager(op, (x,), {})
 
-    return _named(function, op)
+    _name(function, op)
+    return function
 
 
-def binary(op: OpDef) -> Callable[[Any, Any], Any]:
+def binary(op: OpDef) -> Callable[[TensorLike, TensorLike], Tensor]:
     """The op as a public function of two operands."""
 
-    def function(x: Any, y: Any) -> Any:
+    def function(x: TensorLike, y: TensorLike) -> Tensor:
         return frontends.eager(op, (x, y), {})
 
-    return _named(function, op)
+    _name(function, op)
+    return function
 
 
-def _named(function: Any, op: OpDef) -> Any:
+def _name(function: Any, op: OpDef) -> None:
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.doc
-    return function

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, Pointwise, define
-from ..operators import F, Operators, apply, as_array, numpy_twin, public
+from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public
 from ..types import TensorType, as_dtype, is_scalar, promote
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
@@ -54,13 +54,13 @@ clip_op = define(
 
 @public
 @numpy_twin(np.where)
-def where(condition: Any, x: Any, y: Any) -> Any:
+def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
     """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
     return apply(where_op, condition, x, y)
 
 
 @public
-def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
     The bounds are promoted with x. Raises ArgumentError when both are None.
@@ -95,13 +95,13 @@ def _numpy_clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None
 
 
 @public
-def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
+def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """PyTorch's name of `clip`."""
     return clip(x, min, max)
 
 
 @public
-def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
     if isinstance(value, Operators):
         return where(mask, F.astype(value, x.dtype), x)

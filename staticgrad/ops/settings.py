@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Operators, as_array
+from ..operators import F, Operators, Tensor, TensorLike, as_array
 from ..types import Shape
 
 Pair = tuple[int, int]
@@ -65,11 +65,12 @@ def padding_of(value: Any, kernel: Shape, stride: tuple[int, ...], dilation: tup
     return tuple((v, v) for v in values)
 
 
-def operand(x: Any) -> Any:
-    return x if isinstance(x, Operators) else as_array(x)
+def operand(x: TensorLike) -> Tensor:
+    """A tensor as it is, anything else as an array, which has the attributes of a tensor that functions read."""
+    return x if isinstance(x, Operators) else cast("Tensor", as_array(x))
 
 
-def batched(name: str, x: Any, axes: int) -> tuple[Any, bool]:
+def batched(name: str, x: Tensor, axes: int) -> tuple[Tensor, bool]:
     """x with a batch axis, and whether it lacked one. Raises ShapeError."""
     if len(x.shape) not in (axes + 1, axes + 2):
         raise ShapeError(

@@ -12,8 +12,20 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Node, OpDef, View, define
-from ..operators import F, apply, numpy_twin, public
-from ..types import ALL_AXES, Shape, TensorType, as_dtype, as_shape, normalize_axes, normalize_axis, shape_text
+from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public
+from ..types import (
+    ALL_AXES,
+    Axis,
+    DTypeLike,
+    Shape,
+    ShapeLike,
+    TensorType,
+    as_dtype,
+    as_shape,
+    normalize_axes,
+    normalize_axis,
+    shape_text,
+)
 from . import attributes as at
 from .reductions import ndim_of
 from .rules import unbroadcast
@@ -45,7 +57,7 @@ def _reshape_layout(node: Node, layout: Layout) -> Layout | None:
     return Layout(node.type.shape, tuple(1 if d == 1 else next(steps) for d in node.type.shape), layout.offset)
 
 
-def reshape_like(g: Any, x: Any) -> Any:
+def reshape_like(g: Tensor, x: Array) -> Tensor:
     """g in the shape of x, which may have unknown extents."""
     if None not in x.shape:
         return g.reshape(x.shape)
@@ -209,38 +221,38 @@ numpy_twin(np.ndim)(lambda a: len(a.shape))
 
 @public
 @numpy_twin(np.zeros_like)
-def zeros_like(x: Any, dtype: Any = None) -> Any:
+def zeros_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros of x's shape and dtype."""
     return F.clone(F.broadcast_like(np.zeros((), x.dtype if dtype is None else as_dtype(dtype)), x))
 
 
 @public
 @numpy_twin(np.ones_like)
-def ones_like(x: Any, dtype: Any = None) -> Any:
+def ones_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
     """Ones of x's shape and dtype."""
     return F.clone(F.broadcast_like(np.ones((), x.dtype if dtype is None else as_dtype(dtype)), x))
 
 
 @public
 @numpy_twin(np.reshape)
-def reshape(x: Any, *shape: Any) -> Any:
+def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
     """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
     if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)):
-        shape = shape[0]
+        shape = shape[0]  # type: ignore[assignment]
     try:
-        shape = tuple([d if d.__class__ is int else index(d) for d in shape])
+        extents = tuple([d if d.__class__ is int else index(d) for d in shape])  # type: ignore[arg-type]
     except TypeError:
         raise ArgumentError(
             f"reshape: a shape is a tuple of integers, got {shape!r}", "write -1 for an extent that is unknown"
         ) from None
-    if shape and min(shape) < 0 and (shape.count(-1) > 1 or min(shape) < -1):
-        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {shape}")
-    return apply(reshape_op, x, shape=shape)
+    if extents and min(extents) < 0 and (extents.count(-1) > 1 or min(extents) < -1):
+        raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {extents}")
+    return apply(reshape_op, x, shape=extents)
 
 
 @public
 @numpy_twin(np.ravel)
-def flatten(x: Any, start: int = 0) -> Any:
+def flatten(x: Array, start: int = 0) -> Tensor:
     """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
     start = normalize_axis(start, max(ndim_of(x), 1))  # a 0-d tensor becomes one with an axis
     if start == 0:
@@ -254,21 +266,21 @@ def flatten(x: Any, start: int = 0) -> Any:
 
 @public
 @numpy_twin(np.expand_dims)
-def expand_dims(x: Any, axis: Any) -> Any:
+def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     """x with new axes of extent 1 at the places `axis` of the result."""
     new = len(axis) if isinstance(axis, (tuple, list)) else 1
     return apply(expand_dims_op, x, axis=normalize_axes(axis, ndim_of(x) + new))
 
 
 @public
-def unsqueeze(x: Any, axis: int) -> Any:
+def unsqueeze(x: TensorLike, axis: int) -> Tensor:
     """PyTorch's name of `expand_dims`."""
     return expand_dims(x, axis)
 
 
 @public
 @numpy_twin(np.squeeze)
-def squeeze(x: Any, axis: Any = None) -> Any:
+def squeeze(x: Array, axis: Axis = None) -> Tensor:
     """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
     if axis is None:
         if None in x.shape:
@@ -279,7 +291,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
 
 @public
 @numpy_twin(np.transpose)
-def permute(x: Any, *axes: Any) -> Any:
+def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
     """x with its axes in the order `axes` (reversed when none are given)."""
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
     n = ndim_of(x)
@@ -293,7 +305,7 @@ def permute(x: Any, *axes: Any) -> Any:
 
 @public
 @numpy_twin(np.swapaxes)
-def swapaxes(x: Any, a: int, b: int) -> Any:
+def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
     """x with two axes exchanged."""
     order = list(range(ndim_of(x)))
     a, b = normalize_axis(a, len(order)), normalize_axis(b, len(order))
@@ -302,27 +314,27 @@ def swapaxes(x: Any, a: int, b: int) -> Any:
 
 
 @public
-def transpose(x: Any, *axes: Any) -> Any:
+def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
     """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
     if len(axes) == 2:
-        return swapaxes(x, *axes)
+        return swapaxes(x, *axes)  # type: ignore[arg-type]  # two ints
     return permute(x, *axes)
 
 
 @public
 @numpy_twin(np.broadcast_to)
-def broadcast_to(x: Any, *shape: Any) -> Any:
+def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
     """x repeated to `shape` by NumPy's broadcasting, without copying."""
     extents = as_shape(shape[0] if len(shape) == 1 else shape)
     if hasattr(x, "shape") and x.shape == extents:
-        return x
+        return x  # type: ignore[return-value]  # an array of that shape comes back itself
     return apply(broadcast_to_op, x, shape=extents)
 
 
 @public
-def expand(x: Any, *shape: Any) -> Any:
+def expand(x: Array, *shape: ShapeLike) -> Tensor:
     """PyTorch's `broadcast_to`: -1 keeps an extent."""
-    extents = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
+    extents: tuple[Any, ...] = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)
     lead = len(extents) - ndim_of(x)
     if any(d == -1 and i < lead for i, d in enumerate(extents)):
         raise ArgumentError(f"expand: -1 is not allowed for a new axis, got {extents} for {shape_text(x.shape)}")
@@ -338,7 +350,7 @@ def _numpy_flip(m: Any, axis: Any = None) -> Any:
 
 
 @public
-def flip(x: Any, axis: int) -> Any:
+def flip(x: Array, axis: int) -> Tensor:
     """x in reverse order along `axis`."""
     axis = normalize_axis(axis, ndim_of(x))
     return F.getitem(x, (*((slice(None),) * axis), slice(None, None, -1)))

@@ -27,7 +27,8 @@ def _as_key(slices: Slices) -> tuple[Any, ...]:
 
 def _slice_eval(x: np.ndarray, slices: Slices) -> np.ndarray:
     try:
-        return x[_as_key(slices)]
+        result: np.ndarray = x[_as_key(slices)]
+        return result
     except IndexError:
         _slice_infer(type_of(x), slices)  # says which index
         raise

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import Expand, Node, OpDef, define
-from ..operators import F, apply, public
-from ..types import normalize_axes
+from ..operators import F, Tensor, TensorLike, apply, public
+from ..types import Axis, normalize_axes
 from . import attributes as at
 from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, ndim_of, reduced, reducer, spread, sum_op
 from .rules import floating
@@ -19,7 +19,8 @@ def _logsumexp_eval(x: np.ndarray, axis: Axes, keepdims: bool) -> np.ndarray:
     top = np.asarray(MAXIMUM.reduce(x, axis, None, None, True, -math.inf))
     top[~np.isfinite(top)] = 0
     out = np.log(ADD.reduce(np.exp(x - top), axis, None, None, True)) + top
-    return out if keepdims else np.squeeze(out, axis)
+    result: np.ndarray = out if keepdims else np.squeeze(out, axis)
+    return result
 
 
 def _logsumexp_expand(node: Node, x: Any) -> Any:
@@ -62,7 +63,8 @@ def _softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
         return x.copy()
     e = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
     np.exp(e, e)
-    return np.divide(e, ADD.reduce(e, axis, None, None, True), e)
+    result: np.ndarray = np.divide(e, ADD.reduce(e, axis, None, None, True), e)
+    return result
 
 
 def _softmax_expand(node: Node, x: Any) -> Any:
@@ -97,7 +99,8 @@ def _log_softmax_eval(x: np.ndarray, axis: Axes) -> np.ndarray:
         return x.copy()
     shifted = np.asarray(x - MAXIMUM.reduce(x, axis, None, None, True))
     total = np.asarray(ADD.reduce(np.exp(shifted), axis, None, None, True))
-    return np.subtract(shifted, np.log(total, total), shifted)
+    result: np.ndarray = np.subtract(shifted, np.log(total, total), shifted)
+    return result
 
 
 def _log_softmax_expand(node: Node, x: Any) -> Any:
@@ -126,12 +129,12 @@ reducer(logsumexp_op, "log(sum(exp(x))) without overflow.")
 
 
 @public
-def softmax(x: Any, axis: Any = -1) -> Any:
+def softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
     """exp(x) / sum(exp(x)) over `axis`, without overflow."""
     return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
 @public
-def log_softmax(x: Any, axis: Any = -1) -> Any:
+def log_softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
     """log(softmax(x)) over `axis`, accurate where softmax underflows."""
     return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))

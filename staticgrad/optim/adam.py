@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..operators import F
+from ..operators import Tensor as AnyTensor
 from .checks import as_tuple, at_least_zero, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
@@ -60,13 +61,15 @@ class Adam(Optimizer):
         }
 
     def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
         if group.uses("weight_decay"):
             g = g + hyper("weight_decay") * p
         return self.moved(p, g, slots, hyper)
 
-    def moved(self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper) -> tuple[Any, dict[str, Any]]:
+    def moved(
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
         """The step without weight decay."""
         m = hyper("beta1") * slots["exp_avg"] + hyper("inflow1") * g
         v = hyper("beta2") * slots["exp_avg_sq"] + hyper("inflow2") * (g * g)
@@ -98,6 +101,6 @@ class AdamW(Adam):
         return scalars
 
     def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
         return self.moved(hyper("shrink") * p if group.uses("weight_decay") else p, g, slots, hyper)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -19,10 +19,14 @@ from ..eager.inplace import check_writeable, replace, tracer
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, GradientError, GraphError, ShapeError
 from ..nn.parameter import clear_gradients
-from ..operators import F, Symbol
+from ..operators import F, Output, Symbol
+from ..operators import Tensor as AnyTensor
 from ..types import shape_text
 from .groups import Member, ParamGroup, as_groups, checked_params, narrowed, reader
 from .state_io import load, save
+
+if TYPE_CHECKING:
+    from ..static import Operation
 
 Hyper = Callable[[str], Any]
 
@@ -141,8 +145,8 @@ class Optimizer:
         return {}
 
     def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
         """(new p, new slots) from a parameter, its gradient and its slots.
 
         hyper(name): a hyper-parameter or one of `scalars`, in p's dtype. `group` is for flags that Python decides on.
@@ -187,12 +191,13 @@ class Optimizer:
         return [p for group in self.param_groups for p in group["params"]]
 
     @property
-    def lr(self) -> Any:
+    def lr(self) -> float | AnyTensor:
         """The learning rate of the first group; written, that of all groups."""
-        return self.param_groups[0]["lr"]
+        rate: float | AnyTensor = self.param_groups[0]["lr"]
+        return rate
 
     @lr.setter
-    def lr(self, value: Any) -> None:
+    def lr(self, value: float | AnyTensor) -> None:
         for group in self.param_groups:
             group.check({"lr": value})
         for group in self.param_groups:
@@ -215,6 +220,10 @@ class Optimizer:
         """Drop the gradients of all parameters (or fill them with zeros)."""
         clear_gradients(self._tensors("zero_grad"), set_to_none)
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], Output]) -> Output: ...
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update each parameter whose `grad` is not None.
 
@@ -309,7 +318,7 @@ class Optimizer:
 
     # minimize: every mode ---------------------------------------------------------------------------------------------
 
-    def minimize(self, loss: Any, var_list: Iterable[Any] | None = None) -> Any:
+    def minimize(self, loss: AnyTensor, var_list: Iterable[AnyTensor] | None = None) -> Operation | None:
         """In a graph: one operation that computes the gradients of `loss` and applies them. Eager, or while tracing:
         zero_grad, backward and step, now; returns None.
 
@@ -336,13 +345,16 @@ class Optimizer:
         self.step()
         return None
 
-    def compute_gradients(self, loss: Any, var_list: Iterable[Any] | None = None) -> list[tuple[Any, Any]]:
+    def compute_gradients(
+        self, loss: AnyTensor, var_list: Iterable[AnyTensor] | None = None
+    ) -> list[tuple[AnyTensor | None, AnyTensor]]:
         """(gradient, parameter) for each of `var_list` (all parameters unless given); None where loss does not depend.
 
         Touches no `.grad`.
         """
         if isinstance(loss, Symbol) and tracer() is None:
-            return _symbolic().compute_gradients(self, loss, var_list)
+            pairs: list[tuple[AnyTensor | None, AnyTensor]] = _symbolic().compute_gradients(self, loss, var_list)
+            return pairs
         chosen = (
             list(var_list)
             if var_list is not None
@@ -350,13 +362,13 @@ class Optimizer:
         )
         return list(zip(grad(loss, chosen, allow_unused=True), chosen, strict=True))
 
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> Any:
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[AnyTensor | None, AnyTensor]]) -> Operation | None:
         """One step with the given gradients: an operation for Variables, done at once (None) for eager parameters.
 
         Raises GradientError when all are None, ShapeError for a gradient of another shape, ArgumentError for a
         parameter that this optimizer does not have, or that is named twice.
         """
-        given = list(grads_and_vars)
+        given: list[tuple[Any, Any]] = list(grads_and_vars)
         pairs = [(g, p) for g, p in given if g is not None]
         if not pairs:
             names = ", ".join(getattr(p, "name", "") or repr(getattr(p, "shape", p)) for _, p in given)
@@ -367,7 +379,8 @@ class Optimizer:
         if len({id(p.node) if isinstance(p, Symbol) else id(p) for _, p in pairs}) != len(pairs):
             raise ArgumentError("apply_gradients: a parameter is named twice", "give the sum of its gradients")
         if any(isinstance(p, Symbol) for _, p in pairs):
-            return _symbolic().apply_gradients(self, pairs)
+            applied: Operation = _symbolic().apply_gradients(self, pairs)
+            return applied
         position = {id(p): i for i, group in enumerate(self.param_groups) for p in group["params"]}
         by_group: dict[int, list[tuple[Tensor, Any]]] = {}
         for g, p in pairs:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..operators import F
+from ..operators import Tensor as AnyTensor
 from .checks import any_number, at_least_zero, flag
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
@@ -71,8 +72,8 @@ class SGD(Optimizer):
         return {"inflow": 1 - hyper("dampening") * later}
 
     def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
         if group.uses("weight_decay"):
             g = g + hyper("weight_decay") * p
         if not group.uses("momentum"):

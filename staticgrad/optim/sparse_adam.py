@@ -10,6 +10,7 @@ from ..eager import Tensor
 from ..errors import GradientError
 from ..ir import REGISTRY
 from ..operators import F, Symbol, apply
+from ..operators import Tensor as AnyTensor
 from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.repeated_indices import first_of_op
 from ..ops.sparse_rows import rows_of
@@ -66,8 +67,8 @@ class SparseAdam(Optimizer):
         }
 
     def rule(
-        self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
-    ) -> tuple[Any, dict[str, Any]]:
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
         found = _of_graph(g, p) if isinstance(g, Symbol) else _of_array(g)
         if found is None:
             raise GradientError(
@@ -91,7 +92,7 @@ class SparseAdam(Optimizer):
         return moved(p, by), {"exp_avg": moved(slots["exp_avg"], dm), "exp_avg_sq": moved(slots["exp_avg_sq"], dv)}
 
 
-def _of_array(g: Tensor) -> tuple[Any, Any] | None:
+def _of_array(g: Any) -> tuple[Any, Any] | None:
     """(values of rows, their positions) of an eager gradient; None where it is, or was made, another."""
     noted = rows_of(g._data)
     if noted is None:

@@ -51,7 +51,8 @@ frontends.capture = operand
 def kept(graph: Any, tensor: Tensor) -> Variable:
     """The variable that stands for a tensor which a module keeps as state: it starts from the tensor's data."""
     with graph.lock:
-        return graph.variable_of[_variable(graph, tensor, trainable=False)]
+        variable: Variable = graph.variable_of[_variable(graph, tensor, trainable=False)]
+        return variable
 
 
 def renew(x: Symbol, tensor: Tensor | Symbol, value: Any) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GraphError, user_line
 from ..ir import REGISTRY, Graph, Node
-from ..operators import Symbol, append, as_array, control_of, frontends, state
+from ..operators import Symbol, Tensor, TensorLike, append, as_array, control_of, frontends, state
 from ..types import TensorType, bool_
 from .graphs import element, get_default_graph
+
+if TYPE_CHECKING:
+    from .session import Session
 
 
 class Operation:
@@ -26,7 +29,7 @@ class Operation:
     def name(self) -> str:
         return self.graph.name_of(self.node)
 
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> None:
         """Run it in `session`, the default one when left out; see `Session.run`."""
         frontends.evaluate(self, feed_dict, session)
 
@@ -35,7 +38,7 @@ class Operation:
 
 
 @contextmanager
-def control_dependencies(inputs: Iterable[Any] | None) -> Iterator[None]:
+def control_dependencies(inputs: Iterable[Tensor | Operation] | None) -> Iterator[None]:
     """Tensors made in this context are computed after `inputs` (tensors, operations): a variable that is used in it has
     the value that the assigns among the inputs, and among their dependencies, give it.
 
@@ -66,7 +69,7 @@ def control_dependencies(inputs: Iterable[Any] | None) -> Iterator[None]:
         state.control.pop()
 
 
-def group(*inputs: Any, name: str | None = None) -> Operation:
+def group(*inputs: Tensor | Operation, name: str | None = None) -> Operation:
     """One operation that runs all `inputs`: tensors, operations, or lists of them.
 
     Raises GraphError for inputs of different graphs, or for inputs that are not of a graph.
@@ -92,7 +95,7 @@ def no_op(name: str | None = None) -> Operation:
     return group(name=name if name is not None else "no_op")
 
 
-def identity(x: Any, name: str | None = None) -> Symbol:
+def identity(x: TensorLike, name: str | None = None) -> Symbol:
     """The value of `x` (a tensor, an array, a number) as a tensor of its own: to name it, or to order it."""
     graph = x.graph if isinstance(x, Symbol) else get_default_graph()
     if not isinstance(x, (Symbol, frontends.tensor_class)):

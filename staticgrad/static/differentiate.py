@@ -13,7 +13,7 @@ from ..autodiff.requests import roots_of, seeds_of
 from ..autodiff.reverse import gradients as append_gradients
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError
-from ..operators import F, Symbol
+from ..operators import F, Symbol, TensorLike, Tensors
 from .graphs import Graph, element
 
 
@@ -39,7 +39,9 @@ class GraphMode:
         return cast("Symbol", F.astype(x, dtype))
 
 
-def gradients(ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = ()) -> list[Symbol | None]:
+def gradients(
+    ys: Tensors, xs: Tensors, grad_ys: TensorLike | Iterable[TensorLike] | None = None, stop_gradients: Tensors = ()
+) -> list[Symbol | None]:
     """d(sum of grad_ys * ys) / dx for each x, as tensors of the shape and dtype of x; None where no y depends on x.
 
     ys, xs: tensors, one or a list; xs may be variables, inner tensors, and eager tensors that the graph captured;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import numpy as np
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import Symbol, append, as_array
+from ..operators import Symbol, TensorLike, append, as_array
 from ..ops.leaves import constant_of
-from ..types import TensorType, as_dtype, as_shape, shape_text
+from ..types import DTypeLike, ShapeLike, TensorType, as_dtype, as_shape, shape_text
 from .feeds import converted
 from .graphs import get_default_graph
 
 
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Symbol:
+def placeholder(dtype: DTypeLike, shape: int | Sequence[int | None] | None = None, name: str | None = None) -> Symbol:
     """A tensor that is fed at every run.
 
     dtype: of this library or NumPy, or its name; shape: its extents, None for one that may differ from run to run. Raises
@@ -42,7 +43,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Symbo
     return append(get_default_graph(), REGISTRY["placeholder"], (), {"type": kind}, name=label)
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Symbol:
+def constant(
+    value: TensorLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, name: str | None = None
+) -> Symbol:
     """A tensor whose value is known now: a copy of `value` (array, number, nested lists, eager tensor).
 
     With `shape`, one element fills it, and as many as it has are reshaped to it. Raises ShapeError for other sizes,

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
 
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
 from ..errors import ArgumentError, FeedError, GraphError
 from ..ir import Graph, Node
-from ..operators import default_graph
+from ..operators import Tensor, TensorLike, default_graph
 from .defaults import defaults
 from .feeds import Feed
 from .fetches import flatten, is_flat
 from .graphs import element, using
 from .prepared_run import Runner, Step, Values
 from .run_many import run_steps
+
+if TYPE_CHECKING:
+    from ..compiler.execute.plan import Plan
+    from .dependencies import Operation
 
 SHORTCUTS = 4096
 """Structures of fetches that a session remembers before it clears them (their programs stay)."""
@@ -52,6 +58,14 @@ class Session:
 
     # running ------------------------------------------------------------------------------------------------------
 
+    @overload
+    def run(self, fetches: Tensor, feed_dict: Mapping[Any, Any] | None = None) -> np.ndarray: ...
+    @overload
+    def run(self, fetches: Operation, feed_dict: Mapping[Any, Any] | None = None) -> None: ...
+    @overload
+    def run(self, fetches: Sequence[Tensor], feed_dict: Mapping[Any, Any] | None = None) -> Sequence[np.ndarray]: ...
+    @overload
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any: ...
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The values of `fetches`, which may be a tensor, an operation, an assign, a variable, a name, or lists,
         tuples, named tuples and dicts of these, nested: the result has the same structure.
@@ -90,6 +104,12 @@ class Session:
 
         return call
 
+    @overload
+    def run_steps(self, fetches: Tensor, batches: Mapping[Any, Any]) -> np.ndarray: ...
+    @overload
+    def run_steps(self, fetches: Any, batches: Mapping[Any, Any]) -> Any: ...
+    @overload
+    def run_steps(self, fetches: Any, batches: Iterable[Mapping[Any, Any]]) -> list[Any]: ...
     def run_steps(self, fetches: Any, batches: Any) -> Any:
         """Many runs. `batches` is a feed dict of stacked values: one run per index of their leading axis, and the results
         have a leading axis, too. Or it is an iterable of feed dicts: `run(fetches, batch)` for each, and the list of the
@@ -112,16 +132,17 @@ class Session:
         """
         return run_steps(lambda feed_dict: self._step(fetches, tuple(_mapping(feed_dict)), feed_dict), batches)
 
-    def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+    def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Plan:
         """The native plan that `run` of the same arguments uses; made, but not run, when there is none yet.
 
         It is inspected by `explain()`, `source()`, and, after a run, `profile()`. Raises the errors of `run` for the fetches
         and the feeds.
         """
         feeds = {} if feed_dict is None else _mapping(feed_dict)
-        return self._step(fetches, tuple(feeds), feeds).plan(feeds.values())
+        plan: Plan = self._step(fetches, tuple(feeds), feeds).plan(feeds.values())
+        return plan
 
-    def load(self, variable: Any, value: Any) -> None:
+    def load(self, variable: Tensor, value: TensorLike) -> None:
         """Set the value of a variable (or captured eager tensor) now. Raises FeedError for a wrong shape or dtype."""
         node = element(self.graph, variable)
         if node.op.leaf != "variable":

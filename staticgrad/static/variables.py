@@ -7,19 +7,26 @@ sees the other unless control dependencies order them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, GraphError, user_line
 from ..ir import REGISTRY, Cell, Node
-from ..operators import F, Symbol, append, control_of, frontends, operand_of
+from ..operators import F, Symbol, TensorLike, append, control_of, frontends, operand_of
+from ..operators import Tensor as AnyTensor
 from ..ops.leaves import fits
+from ..types import DTypeLike
 from .defaults import evaluate, session_or_default
 from .dependencies import Operation, control_dependencies, group
 from .feeds import converted
 from .graphs import Graph, get_default_graph
 from .inputs import constant
+
+if TYPE_CHECKING:
+    from .session import Session
 
 
 class Variable(Symbol):
@@ -44,10 +51,12 @@ class Variable(Symbol):
     initializer: Operation
     """Gives the variable its initial value."""
 
-    def __init__(self, initial_value: Any, trainable: bool = True, dtype: Any = None, name: str | None = None):
+    def __init__(
+        self, initial_value: TensorLike, trainable: bool = True, dtype: DTypeLike | None = None, name: str | None = None
+    ):
         with control_dependencies(None):
             if isinstance(initial_value, Symbol):
-                initial = initial_value if dtype is None else F.astype(initial_value, dtype)
+                initial: Any = initial_value if dtype is None else F.astype(initial_value, dtype)
             else:
                 initial = constant(initial_value, dtype)
             self._enter(get_default_graph(), initial, trainable, name if name is not None else "variable")
@@ -69,7 +78,8 @@ class Variable(Symbol):
     @property
     def cell(self) -> Cell:
         """The key of its value in a session."""
-        return self.node.attrs["cell"]
+        cell: Cell = self.node.attrs["cell"]
+        return cell
 
     @property
     def trainable(self) -> bool:
@@ -92,19 +102,19 @@ class Variable(Symbol):
         """The value as a plain tensor: the operand of an op that uses the variable here."""
         return Symbol(self.graph, self.operand())
 
-    def assign(self, value: Any) -> Symbol:
+    def assign(self, value: TensorLike) -> Symbol:
         """See `assign`."""
         return assign(self, value)
 
-    def assign_add(self, delta: Any) -> Symbol:
+    def assign_add(self, delta: TensorLike) -> Symbol:
         """See `assign_add`."""
         return assign_add(self, delta)
 
-    def assign_sub(self, delta: Any) -> Symbol:
+    def assign_sub(self, delta: TensorLike) -> Symbol:
         """See `assign_sub`."""
         return assign_sub(self, delta)
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: Any) -> NoReturn:  # type: ignore[misc]
         raise GraphError(
             f'w += value: the variable "{self.name}" is not changed in place',
             "w.assign_add(delta) and w.assign(value) are operations that change it in a run; w = w + value is a new tensor",
@@ -112,11 +122,14 @@ class Variable(Symbol):
 
     __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __iadd__
 
-    def eval(self, session: Any = None, feed_dict: Any = None) -> Any:  # type: ignore[override]  # TensorFlow 1's order
+    def eval(  # type: ignore[override]  # TensorFlow 1's order
+        self, session: Session | None = None, feed_dict: Mapping[Any, Any] | None = None
+    ) -> np.ndarray:
         """Its value in `session`, the default one when left out."""
-        return evaluate(self, feed_dict, session)
+        value: np.ndarray = evaluate(self, feed_dict, session)
+        return value
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: Session | None = None) -> None:
         """Set its value in `session` (default: the default one) now. Raises FeedError for a wrong shape or dtype."""
         session_or_default(session, "load").load(self, value)
 
@@ -127,7 +140,7 @@ class Variable(Symbol):
 # assignments ---------------------------------------------------------------------------------------------------------
 
 
-def assign(ref: Any, value: Any, name: str | None = None) -> Symbol:
+def assign(ref: AnyTensor, value: TensorLike, name: str | None = None) -> Symbol:
     """Give a variable a new value when the run ends; the result is that value.
 
     ref: a Variable, or an eager tensor that requires grad; value: a tensor, array or number of its shape. Reads in the
@@ -151,13 +164,13 @@ def assign(ref: Any, value: Any, name: str | None = None) -> Symbol:
     return append(graph, REGISTRY["assign"], (node, operand), {}, name=name if name is not None else "")
 
 
-def assign_add(ref: Any, delta: Any, name: str | None = None) -> Symbol:
+def assign_add(ref: AnyTensor, delta: TensorLike, name: str | None = None) -> Symbol:
     """`assign(ref, ref + delta)`. Two of these in one run don't add up unless control dependencies order them."""
     variable = _variable(ref, delta)
     return assign(variable, F.add(variable, _plain(delta, variable.node)), name)
 
 
-def assign_sub(ref: Any, delta: Any, name: str | None = None) -> Symbol:
+def assign_sub(ref: AnyTensor, delta: TensorLike, name: str | None = None) -> Symbol:
     """`assign(ref, ref - delta)`. Two of these in one run don't add up unless control dependencies order them."""
     variable = _variable(ref, delta)
     return assign(variable, F.sub(variable, _plain(delta, variable.node)), name)

@@ -81,7 +81,8 @@ def make_fast_call(specialization: Specialization) -> Callable[[tuple[Any, ...]]
     if specialization.effects:
         lines.append("specialization.replay()")
     lines.append(f"return {'result' if plain else 'build(result, ())'}")
-    return specialization.guards.function(
+    function: Callable[[tuple[Any, ...]], Any] = specialization.guards.function(
         "\n".join(lines), "args", changes=specialization.changes, Structure=Structure, FALLBACK=FALLBACK,
         specialization=specialization, call=call, finish=finish, build=build, unmoved=unmoved,
     )  # fmt: skip
+    return function

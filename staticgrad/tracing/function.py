@@ -6,9 +6,9 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from ..compiler.passes.strict import check_numerics
 from ..compiler.passes.user_passes import Pass, check_passes
@@ -17,7 +17,7 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..locks import lock
-from ..operators import frontends, state
+from ..operators import Array, frontends, state
 from .arguments import Call, as_tensors, parameter_names, unhashable
 from .arguments import difference as key_difference
 from .fast_call import FALLBACK
@@ -27,6 +27,13 @@ from .specialization import Specialization
 from .specialization import difference as specialization_difference
 from .step_loop import loop
 from .tracer import ArgumentReached, Tracer
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from ..compiler.execute.explain import Profile
+    from ..compiler.execute.plan import Plan
+    from ..ir import Graph
 
 OFTEN = 64
 """Traces after which a function warns that its key or a guard changes with every call."""
@@ -38,14 +45,22 @@ MOST = 256
 """Specializations that a function keeps; the oldest is dropped."""
 
 
-class CompiledFunction:
+AnyCompiled: TypeAlias = "CompiledFunction[..., Any]"
+Arguments = ParamSpec("Arguments")
+Others = ParamSpec("Others")
+Instance = TypeVar("Instance")
+Output = TypeVar("Output")
+
+
+class CompiledFunction(Generic[Arguments, Output]):
     """A function under `@sg.compile`. Calls run natively; `recompiles` says why traces were made.
 
     plan, explain(), source(), profile(): of the latest call's plan.
     """
 
-    def __init__(self, fn: Callable[..., Any], numerics: str = "fast", passes: Sequence[Pass] = ()):
-        self.fn, self.numerics, self.passes = fn, check_numerics(numerics), check_passes(passes)
+    def __init__(self, fn: Callable[Arguments, Output], numerics: str = "fast", passes: Sequence[Pass] = ()):
+        self.fn: Callable[..., Output] = fn
+        self.numerics, self.passes = check_numerics(numerics), check_passes(passes)
         functools.update_wrapper(self, fn, updated=())
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.specializations: dict[tuple[Any, ...], list[Specialization]] = {}
@@ -59,9 +74,15 @@ class CompiledFunction:
         self.lock = lock()
         self.bound: dict[int, Tensor] = {}
         """Tensors that were passed as arguments and that the function also captures, by id."""
-        self.methods: dict[int, CompiledFunction] = {}
+        self.methods: dict[int, AnyCompiled] = {}
         """Compiled methods of instances without a `__dict__`, by id."""
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> CompiledFunction[Arguments, Output]: ...
+    @overload
+    def __get__(
+        self: CompiledFunction[Concatenate[Instance, Others], Output], instance: Instance, owner: Any = None
+    ) -> CompiledFunction[Others, Output]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: each instance has traces of its own, which live as long as it does."""
         if instance is None:
@@ -70,23 +91,23 @@ class CompiledFunction:
             return self._method(instance, owner, self.methods, id(instance))
         return self._method(instance, owner, vars(instance).setdefault("_compiled", Methods()), self)
 
-    def _method(self, instance: Any, owner: Any, known: dict[Any, CompiledFunction], key: Any) -> CompiledFunction:
+    def _method(self, instance: Any, owner: Any, known: dict[Any, AnyCompiled], key: Any) -> AnyCompiled:
         method = known.get(key)
         if method is None or method.fn.__self__ is not instance:  # type: ignore[attr-defined]
             method = known[key] = CompiledFunction(self.fn.__get__(instance, owner), self.numerics, self.passes)
         return method
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
         if frontends.tracing and state.tracer is not None:
             return self._run(args, kwargs, state.tracer.array)  # inside another trace: a part of it
         if kwargs:
-            args, kwargs = self._by_position(args, kwargs)
+            args, kwargs = self._by_position(args, kwargs)  # type: ignore[assignment]
         mode = modes.now
         if mode.anomaly:  # which checks every op
             return self._run(args, kwargs)
         specialization = self.latest
         if specialization is not None and specialization.free and not kwargs and specialization.grad_mode is mode.grad:
-            result = specialization.fast_call(args)
+            result: Output = specialization.fast_call(args)
             if result is not FALLBACK:
                 return result
         if self.lock.locked() and self._within():  # called by a signal handler during a call
@@ -133,7 +154,7 @@ class CompiledFunction:
             frame = frame.f_back
         return found == 2
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[[Any], Any] = Tensor) -> Any:
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[[Any], Any] = Tensor) -> Output:
         """Run operation by operation, on tensors that `make` makes of arrays."""
         try:
             return self.fn(
@@ -150,11 +171,12 @@ class CompiledFunction:
     def _names(self) -> list[str]:
         return parameter_names(self.fn)
 
-    def _call(self, call: Call) -> Any:
+    def _call(self, call: Call) -> Output:
         """The slower path, for any arguments. The lock is held."""
         specialization, call = self._find(call)
         try:
-            return specialization.run(specialization.take(call), call.given)
+            result: Output = specialization.run(specialization.take(call), call.given)
+            return result
         except MemoryError:
             self._drop(specialization)
             raise
@@ -287,12 +309,17 @@ class CompiledFunction:
     # inspection ---------------------------------------------------------------------------------------------------------
 
     @property
-    def plan(self) -> Any:
+    def plan(self) -> Plan:
         """The plan of the latest call. Raises TraceError before the first."""
         if self.latest is None:
             raise TraceError(f"{self.name} has not been called yet, so there is no plan")
-        return self.latest.plan
+        plan: Plan = self.latest.plan
+        return plan
 
+    @overload
+    def graph(self, stage: Literal["fuse"]) -> nx.DiGraph[int]: ...
+    @overload
+    def graph(self, stage: str = "simplify") -> Graph: ...
     def graph(self, stage: str = "simplify") -> Any:
         """The graph of the latest call after a stage of the compiler: "prepare", "specialise", "stabilise", "expand" or
         "simplify"; after "fuse", a networkx DiGraph with one node per row of the plan (see `Plan.graph`).
@@ -338,10 +365,15 @@ class CompiledFunction:
         """
         return self.plan.source(number)
 
-    def profile(self, repeats: int = 200) -> Any:
+    def profile(self, repeats: int = 200) -> Profile:
         """The time of each row of the plan."""
-        return self.plan.profile(repeats)
+        profile: Profile = self.plan.profile(repeats)
+        return profile
 
+    @overload
+    def loop(self, batches: Array | tuple[Array, ...]) -> Output: ...  # type: ignore[overload-overlap]
+    @overload
+    def loop(self, batches: Iterable[Any]) -> list[Output]: ...
     def loop(self, batches: Any) -> Any:
         """Many steps. For an array, or a tuple of arrays, one step per index of the leading axis; the results have a leading
         axis, too: losses come as one tensor (steps,). For another iterable, one step per batch (a tuple of arguments, or
@@ -365,14 +397,14 @@ class CompiledFunction:
         """
         return loop(self, batches)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction[Arguments, Output]:
         return CompiledFunction(self.fn, self.numerics, self.passes)  # functions are not copied either
 
     def __repr__(self) -> str:
         return f"<sg.compile of {self.name}>"
 
 
-class Methods(dict[CompiledFunction, CompiledFunction]):
+class Methods(dict[AnyCompiled, AnyCompiled]):
     """The compiled methods of one instance. A copy of the instance begins with none."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Methods:
@@ -382,6 +414,14 @@ class Methods(dict[CompiledFunction, CompiledFunction]):
         return Methods, ()
 
 
+@overload
+def compile(
+    fn: Callable[Arguments, Output], *, numerics: str = "fast", passes: Sequence[Pass] = ()
+) -> CompiledFunction[Arguments, Output]: ...
+@overload
+def compile(
+    fn: None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()
+) -> Callable[[Callable[Arguments, Output]], CompiledFunction[Arguments, Output]]: ...
 def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 

@@ -14,7 +14,7 @@ from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
 from ..ops.pytree import Container, dict_like, ordered
-from .tracer import Traced
+from .traced import Traced
 
 Build = Callable[[Sequence[Tensor], Sequence[Any]], Any]
 """(tensors of the run, objects that were passed as arguments) -> the result."""
@@ -110,7 +110,7 @@ def _plain(value: Any) -> bool:
 
 def _is_record(value: Any) -> bool:
     """Whether an object consists of its attributes alone, so that each run can make another."""
-    kind = type(value)
+    kind: Any = type(value)
     own = bool(kind.__flags__ & 1 << 9) and hasattr(value, "__dict__")
     return own and not callable(value) and kind.__new__ is object.__new__
 

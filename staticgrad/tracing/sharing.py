@@ -82,7 +82,8 @@ class SharedView(Alias):
             value = F.reshape(flat, places.shape)
         if self.place.inside is not None:
             value = F.where(self.place.inside, value, Symbol(self.tracer.graph, self.origin))
-        return value.node
+        node: Node = value.node
+        return node
 
     def within(self, value: Any) -> Any:
         places = self.place.places

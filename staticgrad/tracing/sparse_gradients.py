@@ -86,7 +86,8 @@ class DeferredGradient(Tensor):
         if pending is not None:
             how, parts = pending
             self._data = how.make([part._data for part in parts])
-        return ARRAY.__get__(self)
+        array: np.ndarray = ARRAY.__get__(self)
+        return array
 
     @_data.setter
     def _data(self, array: np.ndarray) -> None:
@@ -104,7 +105,7 @@ class DeferredGradientBinding:
         self.holder, self.how, self.cells = holder, how, cells
         self.tensor = self._deferred()
 
-    def _deferred(self) -> Tensor:
+    def _deferred(self) -> Any:
         tensor: Any = new(DeferredGradient)
         tensor._record = tensor._base = tensor._views = None
         tensor._tracked = False
@@ -123,5 +124,6 @@ class DeferredGradientBinding:
         for cell in self.cells:
             old = cell.tensor._data
             cell.tensor = wrap(np.empty(old.shape, old.dtype))
-        self.tensor = self._deferred()
-        return self.tensor
+        fresh: Tensor = self._deferred()
+        self.tensor = fresh
+        return fresh

@@ -37,7 +37,8 @@ class _Buffers(dict[Cell, np.ndarray]):
     """The arrays of cells, which eager tensors own."""
 
     def __missing__(self, cell: Cell) -> np.ndarray:
-        return cell.tensor._data
+        array: np.ndarray = cell.tensor._data
+        return array
 
 
 BUFFERS = _Buffers()
@@ -71,7 +72,8 @@ class GradientBinding:
         """Give the step a new tensor; those who hold the old one keep it."""
         old = self.cell.tensor._data
         self.cell.tensor = wrap(np.empty(old.shape, old.dtype))
-        return self.cell.tensor
+        fresh: Tensor = self.cell.tensor
+        return fresh
 
 
 class Specialization:
@@ -219,7 +221,8 @@ class Specialization:
     def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any) -> Cell:
         variable = tracer.variable(tensor, name).origin
         self.assigns.append((variable, value))
-        return variable.attrs["cell"]
+        cell: Cell = variable.attrs["cell"]
+        return cell
 
     def _changes(self, tracer: Tracer) -> None:
         """In-place changes of captured tensors, and of arguments."""

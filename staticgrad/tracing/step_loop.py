@@ -21,14 +21,14 @@ from .outputs import Results, stacked
 from .traced import Traced
 
 if TYPE_CHECKING:
-    from .function import CompiledFunction
+    from .function import AnyCompiled
     from .specialization import Specialization
 
 Feeds = tuple[np.ndarray, bool, Any]
 """(per step the addresses of its arrays, whether they are ids of ndarrays, what has to be kept alive)"""
 
 
-def loop(function: CompiledFunction, batches: Any) -> Any:
+def loop(function: AnyCompiled, batches: Any) -> Any:
     """See `CompiledFunction.loop`."""
     parts = batches if type(batches) is tuple else (batches,)
     if parts and all(isinstance(part, (np.ndarray, Tensor, Traced)) for part in parts):
@@ -43,7 +43,7 @@ def loop(function: CompiledFunction, batches: Any) -> Any:
 # stacked arrays -----------------------------------------------------------------------------------------------------
 
 
-def _stacked(function: CompiledFunction, parts: Sequence[Any]) -> Any:
+def _stacked(function: AnyCompiled, parts: Sequence[Any]) -> Any:
     """Steps over the leading axis of the arrays; the results have one, too."""
     counts = {part.shape[0] if part.ndim else -1 for part in parts}
     if len(counts) != 1 or -1 in counts:
@@ -94,7 +94,7 @@ def _rows(arrays: Sequence[np.ndarray], done: int, specialization: Specializatio
 # batches one by one -------------------------------------------------------------------------------------------------
 
 
-def _listed(function: CompiledFunction, batches: Iterable[Any]) -> list[Any]:
+def _listed(function: AnyCompiled, batches: Iterable[Any]) -> list[Any]:
     def together(group: Sequence[tuple[Any, ...]], before: int) -> list[Any] | None:
         found = function.run_steps(group[0], partial(_probed, group), before)
         if found is None:
@@ -141,8 +141,8 @@ def _probed(group: Sequence[tuple[Any, ...]], specialization: Specialization) ->
     return (table[:count], True, group) if count else None
 
 
-def _one(function: CompiledFunction, args: Sequence[Any], step: int) -> Any:
-    """One step by itself. In a trace its results are values of their own: later steps may change what they are views of."""
+def _one(function: AnyCompiled, args: Sequence[Any], step: int) -> Any:
+    """One step by itself. In a trace its results are copies of views: later steps may change the viewed memory."""
     try:
         result = function(*args)
     except StaticgradError as error:

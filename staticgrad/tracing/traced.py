@@ -12,7 +12,8 @@ from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..ir import Graph, Layout, Node, View
-from ..operators import F, GradFn, Symbol, misuse
+from ..operators import F, GradFn, Symbol, TensorLike, misuse
+from ..operators import Tensor as AnyTensor
 from ..ops.pointwise import stop_gradient_op
 
 
@@ -32,10 +33,11 @@ class Traced(Symbol):
     def graph(self) -> Graph:  # type: ignore[override]
         """The graph of the trace. Raises TraceError when the trace has ended."""
         self.tracer.check_active(self)
-        return self.tracer.graph
+        graph: Graph = self.tracer.graph
+        return graph
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """The name of its argument, or of its op. Values of a trace are never looked up by name."""
         return self.node.name or self.node.op.name
 
@@ -63,19 +65,20 @@ class Traced(Symbol):
         return None if self.is_leaf else GradFn(self.node, self.tracer.tracked.__contains__)
 
     @property
-    def grad(self) -> Any:
-        return self.tracer.get_grad(self)
+    def grad(self) -> AnyTensor | None:
+        grad: AnyTensor | None = self.tracer.get_grad(self)
+        return grad
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: AnyTensor | None) -> None:
         self.tracer.set_grad(self, value)
 
     @property
-    def data(self) -> Any:
+    def data(self) -> AnyTensor:
         return self.detach()
 
     @data.setter
-    def data(self, value: Any) -> None:
+    def data(self, value: TensorLike) -> None:
         self.tracer.set_data(self, value)
 
     @property
@@ -87,15 +90,16 @@ class Traced(Symbol):
         if not self.is_leaf:
             self.tracer.retained[self.node] = self
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
+    def register_hook(self, hook: Callable[[AnyTensor], AnyTensor | None]) -> Handle:
         """Call `hook` with the symbolic gradient while `backward` is traced; a returned tensor replaces the gradient."""
         misuse.check_hooked(self.requires_grad)
         return Handle(self.tracer.hooks.setdefault(self.node, {}), hook)
 
-    def detach(self) -> Any:
-        return self.tracer.detach(self)
+    def detach(self) -> AnyTensor:
+        detached: AnyTensor = self.tracer.detach(self)
+        return detached
 
-    def detach_(self) -> Any:
+    def detach_(self) -> Traced:
         misuse.check_detached(self.is_view)
         if self.requires_grad:
             if self.is_leaf:
@@ -104,7 +108,7 @@ class Traced(Symbol):
             self.tracer.cut.add(self.node)
         return self
 
-    def requires_grad_(self, value: bool = True) -> Any:
+    def requires_grad_(self, value: bool = True) -> Traced:
         """Make a value that doesn't require grad a leaf that does, such as a point at which a network is differentiated."""
         if value:
             misuse.check_floating(self.dtype)
@@ -124,11 +128,12 @@ class Traced(Symbol):
 
     @property
     def _version(self) -> int:
-        count = self.tracer.version(self)
+        count: int | None = self.tracer.version(self)
         return self._no_value("the number of its changes", "count them outside") if count is None else count
 
     def _layout(self) -> Layout:
-        return self.tracer.layout(self)
+        layout: Layout = self.tracer.layout(self)
+        return layout
 
     @property
     def is_view(self) -> bool:

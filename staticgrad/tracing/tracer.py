@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -167,7 +167,8 @@ class Tracer:
             return self.value(place.base)
         if isinstance(place.base, tuple):  # a gradient
             (owner,) = place.base
-            return self.get_grad(owner if isinstance(owner, Tensor) else self.arguments[owner][1])
+            grad: Leaf = self.get_grad(owner if isinstance(owner, Tensor) else self.arguments[owner][1])
+            return grad
         if place.base < len(self.arguments):
             base = self.arguments[place.base][1]
             assert isinstance(base, Leaf)
@@ -438,7 +439,7 @@ class Tracer:
         if isinstance(target, Alias):
             target.base = self.own(F.stop_gradient(self.operand(value)))
             return
-        former = F.stop_gradient(target)
+        former = cast("Traced", F.stop_gradient(target))
         self.cut.add(former.node)
         for reference in self.aliases:
             alias = reference()

@@ -172,7 +172,7 @@ def _compiled(case: Case, repeats: int) -> Mode:
         return result, list(grad(total, wanted, allow_unused=True))
 
     function.__name__ = case.name
-    step: CompiledFunction = compile(function)
+    step: CompiledFunction[..., Any] = compile(function)
 
     def call() -> tuple[Any, dict[str, Any]]:
         args, wanted = _fresh(case)

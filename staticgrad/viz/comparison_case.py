@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import Tensor, generator, manual_seed
-from ..eager.inplace import touch
+from ..eager.tape import touch
 from ..operators import Operators
 from ..ops.pytree import flatten, ordered, paths, unflatten
 from ..tracing.arguments import parameter_names

@@ -52,7 +52,9 @@ MEANINGS = {
 """The legend's text for each result of `kind_of`."""
 
 
-def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: str | None = "auto") -> Any:
+def draw(
+    what: Any, path: str | os.PathLike[str] | None = None, *, backward: bool | None = None, group: str | None = "auto"
+) -> Figure | None:
     """Draw a Graph, the tape of eager tensors, the graph of symbols, or the plan of a compiled function.
 
     what: a Graph, a tensor or symbol, or a sequence of them; a compiled function that was called, or its plan.
@@ -77,7 +79,7 @@ def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: st
         >>> _ = sg.draw((w * w).sum(), "loss.dot")
     """
     suffix = None if path is None else os.path.splitext(path)[1].lower()
-    if suffix is not None and suffix not in (*PICTURES, ".dot"):
+    if path is not None and suffix not in (*PICTURES, ".dot"):
         raise ArgumentError(
             f"draw: can't write {os.fspath(path)!r}", f"the path must end in {', '.join(PICTURES)} or .dot"
         )
@@ -90,14 +92,14 @@ def draw(what: Any, path: Any = None, *, backward: bool | None = None, group: st
         )
     graph = _graph(what, backward) if plan is None else plan.ir
     groups = _groups(graph, plan, group, text=suffix == ".dot")
-    if suffix == ".dot":
+    if path is not None and suffix == ".dot":
         text = to_dot(graph, {g.label if n == 0 else f"{g.label} ({n + 1})": g.nodes for n, g in _numbered(groups)})
         with replacing(path) as file:
             file.write(text.encode())
         return None
     _check_size(graph, groups)
     figure = _figure(graph, groups)
-    if suffix is None:
+    if path is None or suffix is None:
         return figure
     import matplotlib
 

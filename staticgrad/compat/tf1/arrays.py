@@ -88,7 +88,7 @@ def ones(shape: Any, dtype: Any = np.float32) -> Any:
 @operation("Fill")
 def fill(dims: Any, value: Any) -> Any:
     """A tensor of shape `dims` full of a number, or of a tensor without axes."""
-    return F.broadcast_to(tensor(value), extents(dims))
+    return F.broadcast_to(tensor(value), known_extents(dims))
 
 
 @operation("zeros_like", "ZerosLike")

@@ -8,6 +8,7 @@ from typing import Any
 from ... import static
 from ...operators import F
 from ...static.graphs import using
+from .graph import control_dependencies
 from .tensor import Handle, Operation, graph_of, handles, operation, symbols, tensor
 
 
@@ -27,7 +28,7 @@ def _tensors(value: Any) -> Any:
         items = [_tensors(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, Operation):
-        with static.control_dependencies([value]):
+        with control_dependencies([value]):
             return static.constant(True)
     return tensor(value)
 

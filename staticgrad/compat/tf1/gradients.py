@@ -30,7 +30,7 @@ def gradients(
         raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
     with using(graph), graph.name_scope(name):
         found = static.gradients(symbols(ys), symbols(xs), symbols(grad_ys), symbols(stop_gradients or []))
-    result = handles(graph, found)
+    result: list[Any] = handles(graph, found)
     if unconnected_gradients == "zero":
         from .arrays import zeros_like
 

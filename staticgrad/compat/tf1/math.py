@@ -297,7 +297,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
 @operation("global_norm")
 def global_norm(t_list: Any) -> Any:
     """The Euclidean norm of all elements of several tensors; None among them are left out."""
-    total = None
+    total: Any = None
     for t in t_list:
         if t is not None:
             square = F.sum(F.square(t))

@@ -268,7 +268,7 @@ def _has_arrays(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(hasattr(v, "dtype") or _has_arrays(v) for v in value)
 
 
-def tensor(value: Any, dtype: Any = None) -> Symbol:
+def tensor(value: Any, dtype: Any = None) -> Any:
     """A symbol, or an array, number or nest (of tensors too) as a constant of the default graph. Raises TypeError and
     ValueError for another dtype than the one wanted."""
     wanted = None if dtype is None else as_dtype(dtype).numpy
@@ -296,7 +296,7 @@ def _has_symbols(value: Any) -> bool:
     return next(_symbols_in(value), None) is not None
 
 
-def pair(x: Any, y: Any, op: str) -> tuple[Symbol, Symbol]:
+def pair(x: Any, y: Any, op: str) -> tuple[Any, Any]:
     """Two operands of one dtype: a plain value takes that of the tensor beside it. Raises TypeError for two dtypes."""
     x, y = symbols(x), symbols(y)
     if isinstance(y, Symbol) and not isinstance(x, Symbol):

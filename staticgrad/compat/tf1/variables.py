@@ -67,24 +67,24 @@ class Variable(Handle):
 
     @property
     def trainable(self) -> bool:
-        return self.node.attrs["cell"].trainable
+        return bool(self.node.attrs["cell"].trainable)
 
     @property
     def initializer(self) -> Operation:
         return Operation(self.graph, self.graph.variable_of[self.node].initializer.node)
 
     @property
-    def initial_value(self) -> Tensor:
+    def initial_value(self) -> Any:
         return self.graph.handle(self.node.attrs["cell"].initial)
 
-    def initialized_value(self) -> Tensor:
+    def initialized_value(self) -> Any:
         """Its initial value, for the initial values of other variables."""
         return self.initial_value
 
-    def value(self) -> Tensor:
+    def value(self) -> Any:
         return self.read_value()
 
-    def read_value(self) -> Tensor:
+    def read_value(self) -> Any:
         """The value at this point of the order that `control_dependencies` gives."""
         with using(self.graph):
             return self.graph.handle(self.graph.variable_of[self.node].read_value().node)
@@ -315,7 +315,7 @@ def get_variable(
 
     graph, scope = get_default_graph(), get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
-    known = graph.variable_store.get(full)
+    known: Variable | None = graph.variable_store.get(full)
     if known is not None:
         if not scope.reuse:
             raise ValueError(

@@ -24,7 +24,9 @@ def gather_of(node: Node) -> Lookup | None:
     return found if isinstance(found, Lookup) else None
 
 
-def choose_gathers(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:
+def choose_gathers(
+    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
+) -> set[Node]:
     """The values that kernels are to read in place: only kernels read them, and few."""
     chosen = set()
     for node in nodes:

@@ -7,9 +7,9 @@ the space of a set of nodes, or raises Misfit with the reason why they have none
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 
-from ...ir import Extent, Index, Layout, Native, Node, Pointwise, Reduction
+from ...ir import Extent, Index, Layout, Node, Pointwise, Reduction
 from .broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, FusionFailure, IterationDomain, fused_as, origin
 from .gather_fusion import assign_gather, choose_gathers, gather_of, rows_begin
 from .layout import Layouts, block_start, broadcast_strides, count, merged, real
@@ -32,7 +32,7 @@ def scan_of(node: Node) -> Reduction | None:
     return found if isinstance(found, Reduction) else None
 
 
-def choose_scans(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:
+def choose_scans(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]) -> set[Node]:
     """Values that are not stored: only kernels read them."""
     return {
         node for node in nodes

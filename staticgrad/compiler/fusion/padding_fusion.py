@@ -22,7 +22,9 @@ def padding_of(node: Node) -> Window | None:
     return found if isinstance(found, Window) else None
 
 
-def choose_paddings(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:
+def choose_paddings(
+    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
+) -> set[Node]:
     """The values that kernels are to read in place: only kernels read them, and few."""
     chosen = set()
     for node in nodes:

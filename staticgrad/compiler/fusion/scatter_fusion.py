@@ -29,7 +29,9 @@ def scatter_of(node: Node) -> Scatter | None:
     return found if isinstance(found, Scatter) else None
 
 
-def choose_scatters(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable) -> set[Node]:
+def choose_scatters(
+    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
+) -> set[Node]:
     """Those whose rows a kernel computes."""
     chosen = set()
     for node in nodes:

@@ -8,6 +8,7 @@ can be follows from constants, checks and the ops that pass them on (`OpDef.rang
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ...ops.rules import joint
 from ...types import TensorType, int64
 
 Types = Mapping[Node, TensorType]
+Value = TypeVar("Value")
 
 
 def check_indexes(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
@@ -128,7 +130,7 @@ class _Checks:
         return self.done[name]
 
 
-def _operands(node: Node, key: str, values: Sequence) -> list:
+def _operands(node: Node, key: str, values: Sequence[Value]) -> list[Value]:
     """Of values for a region's inputs, those for the parameters of one of its bodies."""
     if "carries" not in node.attrs:
         return list(values[1:])  # the first says which branch runs

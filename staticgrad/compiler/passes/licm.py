@@ -12,6 +12,8 @@ its plan is made keeps all but the first.
 
 from __future__ import annotations
 
+from typing import cast
+
 from ...ir import Extent, Index, Native, Node, Pointwise, Reduction, Region, Result, View
 from ...ir.walks import reached
 from ...operators import Symbol, apply, lines_of
@@ -127,7 +129,7 @@ def _stacked(draft: LoopBuilder, value: Node) -> Symbol | None:
     if any(o is None for o in operands):
         return None
     with lines_of(value.where):
-        return apply(value.op, *operands, **value.attrs)
+        return cast("Symbol", apply(value.op, *operands, **value.attrs))
 
 
 def _sums_behind(draft: LoopBuilder) -> None:

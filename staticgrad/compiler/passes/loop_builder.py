@@ -124,6 +124,7 @@ class LoopBuilder:
 
     def stack(self, value: Node) -> Node | int:
         """The items of all iterations: a stack that comes in, or one that the loop is to make."""
+        operand: Node
         for param, operand in self.items:
             if param is value:
                 return operand
@@ -171,7 +172,7 @@ class LoopBuilder:
     def _finish(self) -> None:
         """The computation after the loop."""
         for index, (first, parts) in self.later.items():
-            total = None if first is None else Symbol(self.outer, first)
+            total: Any = None if first is None else Symbol(self.outer, first)
             for part in parts:
                 stacks = [Symbol(self.outer, self.places[s] if isinstance(s, int) else s) for s in part.stacks]
                 with lines_of(self.node.where):

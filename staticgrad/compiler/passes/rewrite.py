@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...ir import Graph, Node
 from ...operators import Symbol, state
-from ...ops.rewrites.algebra import RewriteRule
+from ...ops.rewrites.rule import RewriteRule
 from .specialize import copy, rebuild
 
 LIMIT = 32  # rewrites of one node; a law that undoes another would run for ever
@@ -36,7 +36,7 @@ def simplify(
             state.where = node.where
         try:
             for law in candidates:
-                found = law.apply(node, *operands)
+                found: Symbol | None = law.apply(node, *operands)
                 if found is not None and found.node is not node:
                     if log is not None:
                         log.append((law.name, node.op.name))

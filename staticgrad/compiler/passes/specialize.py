@@ -89,7 +89,8 @@ def expand(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Nod
         if node not in waiting:
             return copy(new, node, inputs)
         with lines_of(node.where):
-            return _definition(node, [Symbol(new, i) for i in inputs]).node
+            defined: Node = _definition(node, [Symbol(new, i) for i in inputs]).node
+            return defined
 
     while True:
         order = graph.reaching([moved[r] for r in results])
@@ -125,7 +126,7 @@ def _definition(node: Node, inputs: list[Any]) -> Any:
 def _one_sided(node: Node) -> bool:
     """The reduced axes are all axes, the leading ones, or the trailing ones: the forms that a kernel can iterate over."""
     axis, n = node.attrs["axis"], node.inputs[0].type.ndim
-    return axis == tuple(range(len(axis))) or axis == tuple(range(n - len(axis), n))
+    return bool(axis == tuple(range(len(axis))) or axis == tuple(range(n - len(axis), n)))
 
 
 def _reduction(node: Node, x: Any) -> Any:

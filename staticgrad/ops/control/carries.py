@@ -21,7 +21,8 @@ from ..pytree import text
 def graph_for(leaves: Sequence[Any]) -> Graph | None:
     """The graph that a loop or branch belongs to; None in eager mode."""
     if frontends.tracing and state.tracer is not None:
-        return state.tracer.graph
+        graph: Graph = state.tracer.graph
+        return graph
     return next((leaf.graph for leaf in leaves if isinstance(leaf, Symbol)), None)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import REGISTRY
-from ...operators import F, Symbol, apply, public
+from ...operators import F, Output, Symbol, Tensor, TensorLike, apply, public
 from ...types import bool_, shape_text
 from ..leaves import fits
 from ..pytree import flatten, paths, text, unflatten
@@ -19,7 +19,9 @@ from .subgraph_tracing import Draws, Traced, outputs, symbol
 
 
 @public
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any) -> Any:
+def cond(
+    pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any
+) -> Output:
     """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
 
     pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
@@ -42,9 +44,10 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
             return chosen(*operands)
         with stream(always=True):
             leaves, structure = flatten(chosen(*operands))
-        return unflatten(structure, [x if isinstance(x, Symbol) else own(eager_tensors([x]))[0] for x in leaves])
-    pred = check_scalar(symbol(graph, pred), "cond: pred")
-    pred = pred if pred.dtype == bool_ else F.ne(pred, 0)
+        result: Output = unflatten(structure, [x if isinstance(x, Symbol) else own(eager_tensors([x]))[0] for x in leaves])
+        return result
+    chosen_by: Tensor = check_scalar(symbol(graph, pred), "cond: pred")
+    chosen_by = chosen_by if chosen_by.dtype == bool_ else F.ne(chosen_by, 0)
     branches: list[Traced] = []
     with Draws(graph, always=True) as draws:
         try:
@@ -58,8 +61,9 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
         _check_branches(*branches)
     captured = list(dict.fromkeys([*(c for branch in branches for c in branch.captured), draws.stream.node]))
     then, orelse = (branch.subgraph(captured) for branch in branches)
-    node = apply(REGISTRY["branch"], pred, *(Symbol(graph, c) for c in captured), then=then, orelse=orelse)
-    return unflatten(branches[0].structure, outputs(node, len(then.results)))
+    node = apply(REGISTRY["branch"], chosen_by, *(Symbol(graph, c) for c in captured), then=then, orelse=orelse)
+    result = unflatten(branches[0].structure, outputs(node, len(then.results)))
+    return result
 
 
 def _check_branches(yes: Traced, no: Traced) -> None:

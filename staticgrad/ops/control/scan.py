@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ArgumentError, ShapeError
 from ...ir import REGISTRY, Graph
-from ...operators import F, Symbol, apply, public
+from ...operators import Carry, F, Output, Symbol, apply, public
 from ...types import TensorType
 from ..adjoint import as_written
 from ..pytree import flatten, paths, text, unflatten
@@ -21,13 +21,13 @@ from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
 
 @public
 def scan(
-    fn: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
+    fn: Callable[[Carry, Any], tuple[Carry, Output]],
+    init: Carry,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     checkpoint_every: int | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Carry, Output]:
     """A loop that carries a state and collects results, like `jax.lax.scan`: returns (last carry, stacked ys).
 
     fn(carry, x) -> (carry, y). init: the first carry; xs: the tensors to iterate over along their leading axis, or None;
@@ -46,6 +46,7 @@ def scan(
         (tensor(6.), tensor([1., 3., 6.]))
     """
     check_callable("scan: fn", fn)
+    carry: Any
     (carry, spec), (items, item_spec) = flatten(init), flatten(xs)
     if checkpoint_every is not None:
         checkpoint_every = iterations(checkpoint_every, "scan: checkpoint_every", 1)
@@ -58,7 +59,8 @@ def scan(
     if graph is None:
         try:
             with stream(always=False) as numbers:
-                return job.eager(eager_tensors(carry), eager_tensors(items), length)
+                result: tuple[Carry, Output] = job.eager(eager_tensors(carry), eager_tensors(items), length)
+                return result
         except InGraph as found:
             numbers.undo()
             graph = found.graph

@@ -7,7 +7,7 @@ the carries. Cotangents of carries are carried, those of items are stacked, thos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,7 +48,7 @@ def _sum_of_stacks(a: Symbol, b: Symbol) -> Any:
 
 
 @contextmanager
-def _apart():
+def _apart() -> Iterator[None]:
     """Build in graphs of one's own: a trace under way does not see it."""
     saved, state.tracer = state.tracer, None
     control, state.control = state.control, []

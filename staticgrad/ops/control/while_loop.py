@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ...errors import GraphError
 from ...ir import REGISTRY, Graph
-from ...operators import F, Symbol, apply, public
+from ...operators import Array, F, Symbol, Tensor, TensorLike, apply, public
 from ...types import bool_
 from ..adjoint import as_written
 from ..pytree import flatten, paths, unflatten
@@ -29,6 +29,31 @@ from .carries import (
 from .subgraph_tracing import COUNTER, Draws, Traced, outputs, symbol
 
 
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: list[Tensor], max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> list[Tensor]: ...  # fmt: skip
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: tuple[Tensor, ...], max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> tuple[Tensor, ...]: ...  # fmt: skip
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: list[Any], max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> list[Any]: ...  # fmt: skip
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: tuple[Any, ...], max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> tuple[Any, ...]: ...  # fmt: skip
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike], body: Callable[..., Any], loop_vars: Array | float, max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> Tensor: ...  # fmt: skip
 @public
 def while_loop(
     cond: Callable[..., Any],

@@ -73,12 +73,12 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 def get_global_step(graph: Graph | None = None) -> Variable | None:
     """The variable that counts steps; None where there is none."""
     graph = get_default_graph() if graph is None else graph
-    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    found: list[Variable] = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
         raise ValueError(f"Found {len(found)} variables in the collection of global steps")
     if found:
         return found[0]
-    named = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.name == "global_step:0"]
+    named: list[Variable] = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.name == "global_step:0"]
     return named[0] if named else None
 
 

@@ -1,0 +1,74 @@
+"""The stub of functions and tensor methods, and the annotations that it is made of."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, get_overloads
+
+import pytest
+
+import staticgrad as sg
+from staticgrad import autograd, functional, nn, optim
+from staticgrad.eager import PublicTensor
+from staticgrad.operators import F
+from tools import stubs
+
+UNTYPED = {
+    "tolist": "a number, or nested lists",
+    "__dlpack__": "a capsule",
+    "__dlpack_device__": "a pair that the array-API standard defines",
+}
+"""Members of a tensor whose result has no useful type."""
+
+
+def test_the_stub_is_what_the_records_say():
+    assert stubs.TARGET.read_text(encoding="utf-8") == stubs.stub(), "run python -m tools.stubs"
+
+
+def classes() -> dict[str, ast.ClassDef]:
+    tree = ast.parse(stubs.TARGET.read_text(encoding="utf-8"))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def test_the_stub_has_every_function_and_every_method():
+    members = {
+        name: {
+            getattr(node, "name", None) or node.target.id
+            for node in found.body
+            if isinstance(node, (ast.FunctionDef, ast.AnnAssign))
+        }
+        for name, found in classes().items()
+    }
+    assert members["Functions"] == set(vars(F))
+    assert members["Tensor"] >= {name for name in dir(PublicTensor) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", ["Tensor", "Functions"])
+def test_results_in_the_stub_have_types(name):
+    untyped = {
+        node.name
+        for node in classes()[name].body
+        if isinstance(node, ast.FunctionDef) and isinstance(node.returns, ast.Name) and node.returns.id == "Any"
+    }
+    assert untyped <= UNTYPED.keys()
+
+
+def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for module in (sg, functional, nn, nn.init, optim, autograd):
+        for name in getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")]):
+            found = getattr(module, name)
+            if inspect.isfunction(found) and found.__module__.startswith("staticgrad"):
+                yield f"{module.__name__}.{name}", found
+            elif inspect.isclass(found) and issubclass(found, nn.Module) and "forward" in vars(found):
+                yield f"{module.__name__}.{name}.forward", found.forward
+
+
+@pytest.mark.parametrize(("name", "function"), [pytest.param(*pair, id=pair[0]) for pair in public_functions()])
+def test_public_functions_say_what_they_return(name, function):
+    if name == "staticgrad.nn.Module.forward":
+        return  # every module has its own
+    for variant in get_overloads(function) or [function]:
+        returns = inspect.signature(variant).return_annotation
+        assert returns not in ("Any", inspect.Signature.empty), f"{name} returns {returns}"

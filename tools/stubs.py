@@ -1,0 +1,261 @@
+"""Write `staticgrad/operators/interface.pyi`: public functions and the methods of tensors, as type checkers see them.
+
+Functions are made of op records and methods are bound to classes when the package is imported, which no checker follows.
+This program imports the package and writes what it finds: names, parameters, annotations and docstrings. A signature is
+mended where it is written, in the package.
+
+    python -m tools.stubs            write the file
+    python -m tools.stubs --check    exit with 1 if the file is not what would be written
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_overloads
+
+from staticgrad.eager import PublicTensor
+from staticgrad.operators import F, Operators, Symbol
+
+TARGET = Path(__file__).resolve().parent.parent / "staticgrad" / "operators" / "interface.pyi"
+WIDTH = 127
+
+HEADER = '"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""'
+MODULES = {
+    "collections.abc": ("Callable", "Iterable", "Iterator", "Mapping", "Sequence"),
+    "typing": ("Any", "Literal", "overload"),
+    "..eager.tape": ("Handle", "Record"),
+    "..ir": ("Graph", "Node"),
+    "..types": ("Axis", "DTypeLike", "ShapeLike"),
+    ".annotations": ("Array", "Carry", "Index", "Output", "TensorLike", "Tensors"),
+    ".sizes": ("Size",),
+    ".symbols": ("GradFn",),
+}
+"""Where the stub imports the names of annotations from; classes that a signature's own module knows need no entry."""
+OTHER_NAMES = {"AnyTensor": "Tensor", "PublicTensor": "Tensor"}
+"""What the package calls the tensor of any mode where `Tensor` is the eager one."""
+
+DUNDERS = (
+    "__init__", "__getitem__", "__setitem__", "__len__", "__iter__", "__contains__", "__bool__", "__int__", "__float__",
+    "__index__", "__format__", "__deepcopy__", "__array__", "__dlpack__", "__dlpack_device__", "__add__", "__radd__", "__sub__",
+    "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__",
+    "__pow__", "__rpow__", "__matmul__", "__rmatmul__", "__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__",
+    "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__hash__",
+)  # fmt: skip
+WORDS = ("axis", "dim", "keepdim", "keepdims")
+"""Names of arguments that stand in signatures beside a function's own; other synonyms are for callers without a checker."""
+RETURNS = {"grad_fn": "Record | GradFn | None"}
+"""What differs from mode to mode."""
+GRAPH_ONLY = ("eval", "graph", "node", "op")
+"""What tensors of a graph have beyond the others."""
+ATTRIBUTES = {"graph": "Graph", "name": "str", "node": "Node"}
+"""Attributes that are neither methods nor properties."""
+
+
+class Names(ast.NodeTransformer):
+    """Annotations as they are written in the stub, where methods hide builtins of the same name."""
+
+    def __init__(self, hidden: set[str]):
+        self.hidden = hidden
+        self.scope: Mapping[str, Any] = {}
+        """The names of the module whose annotations are read."""
+        self.origins: dict[str, str] = {"overload": "typing"}
+        """Where names come from that the stub has to import."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        name = OTHER_NAMES.get(node.id, node.id)
+        if hasattr(builtins, name):
+            return ast.Attribute(ast.Name("builtins"), name) if name in self.hidden else ast.Name(name)
+        if name not in ("Tensor", "builtins", "np"):
+            self.origins[name] = self.origin(name)
+        return ast.Name(name)
+
+    def origin(self, name: str) -> str:
+        for module, names in MODULES.items():
+            if name in names:
+                return module
+        found = getattr(self.scope.get(name), "__module__", "")
+        if not found.startswith("staticgrad."):
+            raise LookupError(f"the stub can't import {name}, of an annotation: add it to MODULES")
+        return "." + found.removeprefix("staticgrad")
+
+
+class Writer:
+    """The text of one class of the stub."""
+
+    def __init__(self, name: str, doc: str, members: set[str], *, static: bool):
+        self.lines = [f"class {name}:", f'    """{doc}"""', ""]
+        self.names = Names(members)
+        self.static = static
+
+    def annotation(self, value: Any) -> str:
+        text = value if isinstance(value, str) else getattr(value, "__name__", str(value))
+        return ast.unparse(self.names.visit(ast.parse(text, mode="eval").body))
+
+    def parameter(self, p: inspect.Parameter) -> str:
+        stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+        kind = "Any" if p.annotation is p.empty else self.annotation(p.annotation)
+        plain = isinstance(p.default, (bool, int, float, str, type(None), tuple))
+        default = "" if p.default is p.empty else f" = {p.default!r}" if plain else " = ..."
+        return f"{stars}{p.name}: {kind}{default}"
+
+    def signature(self, parameters: list[inspect.Parameter], returns: Any) -> str:
+        """As it stands between the name and the colon. Parameters that can be given by keyword only follow a star."""
+        parts = [] if self.static else ["self"]
+        starred = False
+        for p in parameters:
+            if p.kind is p.KEYWORD_ONLY and not starred:
+                parts.append("*")
+            starred = starred or p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)
+            parts.append(self.parameter(p))
+        result = "Any" if returns is inspect.Signature.empty else self.annotation(returns)
+        return f"({', '.join(parts)}) -> {result}"
+
+    def function(self, name: str, signatures: list[str], doc: str | None, *decorators: str) -> None:
+        ignore = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+        for i, signature in enumerate(signatures):
+            if len(signatures) > 1:
+                self.lines.append("    @overload")
+            self.lines += [f"    @{decorator}" for decorator in (*decorators, *(("staticmethod",) if self.static else ()))]
+            text = f"    def {name}{signature}:"
+            if len(text) + 4 > WIDTH:
+                text = self.folded(text)
+            last = doc is not None and i == len(signatures) - 1
+            if not last or doc is None:
+                self.lines.append(f"{text} ...{ignore}")
+                continue
+            self.lines.append(f"{text}{ignore}")
+            body = f'"""{inspect.cleandoc(doc)}' + ('\n"""' if "\n" in doc.strip() else '"""')
+            self.lines += [line for text in body.split("\n") for line in self.wrapped(text)]
+        self.lines.append("")
+
+    @staticmethod
+    def wrapped(text: str) -> list[str]:
+        """A line of a docstring in the stub's indentation."""
+        return textwrap.wrap(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_long_words=False) or [""]
+
+    @staticmethod
+    def folded(text: str) -> str:
+        """A long signature, one parameter to a line."""
+        head, _, rest = text.partition("(")
+        inner, _, tail = rest.rpartition(") ->")
+        depth, parts = 0, [""]
+        for letter in inner:
+            depth += (letter in "[(") - (letter in "])")
+            if letter == "," and not depth:
+                parts.append("")
+            else:
+                parts[-1] += letter
+        return "\n".join([f"{head}(", *(f"        {part.strip()}," for part in parts), f"    ) ->{tail}"])
+
+
+def spellings(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> list[list[inspect.Parameter]]:
+    """The signatures of a function that takes other names of its arguments (`function.synonyms`: other name -> its own):
+    PyTorch's `dim` for NumPy's `axis`, as one more keyword or, where the argument has to be given, instead of it."""
+    own = {p.name: p for p in parameters}
+    synonyms: dict[str, str] = getattr(function, "synonyms", {})
+    others = {other: own[name] for other, name in synonyms.items() if other in WORDS and name in own}
+    if all(p.default is not p.empty for p in others.values()):
+        return [parameters + [p.replace(name=other, kind=p.KEYWORD_ONLY) for other, p in others.items()]]
+    renamed = {p.name: other for other, p in others.items()}
+    return [parameters, [p.replace(name=renamed.get(p.name, p.name), kind=p.KEYWORD_ONLY) for p in parameters]]
+
+
+def signatures(function: Callable[..., Any]) -> list[inspect.Signature]:
+    """Those of a function's overloads, or its own."""
+    return [inspect.signature(variant) for variant in get_overloads(function) or [function]]
+
+
+def member(name: str) -> Any:
+    """A method or property of tensors: as the base class has it, whose signature the eager tensor's faster ones share."""
+    for owner in (Operators, PublicTensor, Symbol):
+        for kind in owner.__mro__[:-1]:
+            if name in vars(kind):
+                return vars(kind)[name]
+    raise AttributeError(name)
+
+
+def tensor_class() -> Writer:
+    public = {name for name in dir(PublicTensor) if not name.startswith("_")} | set(GRAPH_ONLY)
+    writer = Writer("Tensor", "A tensor of any mode: eager, traced by `@sg.compile`, or of a graph.", public, static=False)
+    for name in (*DUNDERS, *sorted(public)):
+        if name in ATTRIBUTES:
+            writer.lines += [f"    {name}: {writer.annotation(ATTRIBUTES[name])}", ""]
+            continue
+        found = member(name)
+        function = found.fget if isinstance(found, property) else inspect.unwrap(found)
+        writer.names.scope = getattr(function, "__globals__", {})
+        if name == "__hash__":
+            writer.function(name, ["(self) -> builtins.int"], None)
+        elif isinstance(found, property):
+            assert found.fget is not None
+            kind = RETURNS.get(name, inspect.signature(found.fget).return_annotation)
+            writer.function(name, [writer.signature([], kind)], found.__doc__, "property")
+            if found.fset is not None:
+                parameters = list(inspect.signature(found.fset).parameters.values())[1:]
+                writer.lines.pop()
+                writer.function(name, [writer.signature(parameters, "None")], None, f"{name}.setter")
+        else:
+            texts = []
+            for signature in signatures(found):
+                parameters = list(signature.parameters.values())[1:]
+                returns = "None" if name == "__init__" else signature.return_annotation
+                texts += [writer.signature(ps, returns) for ps in spellings(found, parameters)]
+            writer.function(name, texts, found.__doc__)
+    return writer
+
+
+def functions_class() -> Writer:
+    functions = dict(sorted(vars(F).items()))
+    writer = Writer("Functions", "The public functions of tensors: `F` inside the package.", set(functions), static=True)
+    for name, function in functions.items():
+        writer.names.scope = inspect.unwrap(function).__globals__
+        texts = [
+            writer.signature(parameters, signature.return_annotation)
+            for signature in signatures(function)
+            for parameters in spellings(function, list(signature.parameters.values()))
+        ]
+        writer.function(name, texts, function.__doc__)
+    return writer
+
+
+def imports(origins: Iterable[tuple[str, str]]) -> list[str]:
+    """Import statements for (name, module), in the order of ruff: libraries, then the package from the outside in."""
+    names: dict[str, set[str]] = {}
+    for name, module in origins:
+        names.setdefault(module, set()).add(name)
+    lines = {
+        module: f"from {module} import {', '.join(sorted(found, key=lambda name: (name[0].islower(), name)))}"
+        for module, found in names.items()
+    }
+    own = sorted((m for m in lines if m.startswith(".")), key=lambda m: (not m.startswith(".."), m))
+    libraries = [lines[m] for m in sorted(lines) if not m.startswith(".")]
+    return ["import builtins", *libraries, "", "import numpy as np", "", *(lines[m] for m in own), ""]
+
+
+def stub() -> str:
+    """The whole file."""
+    writers = tensor_class(), functions_class()
+    origins = {pair for writer in writers for pair in writer.names.origins.items()}
+    text = "\n".join([HEADER, "", *imports(origins), *writers[0].lines, "", *writers[1].lines])
+    return text.rstrip("\n").replace("\n\n\n\n", "\n\n\n") + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    text = stub()
+    if "--check" in arguments:
+        if TARGET.read_text(encoding="utf-8") != text:
+            print(f"{TARGET} is out of date: run python -m tools.stubs", file=sys.stderr)
+            return 1
+        return 0
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
