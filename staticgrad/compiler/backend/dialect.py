@@ -33,8 +33,8 @@ SIZES = types.CPointer(types.int64)
 SIGNATURE = types.void(BUFFERS, SIZES, types.int64, types.int64)
 
 FLAGS = {"contract"}
-"""Products and sums may be one fused operation. Values are what they would be one operation at a time: reassociated,
-(x + x) - x would be x where x is infinite, and not NaN."""
+"""A product and a sum may become one fused operation. Reassociation is not allowed: it would turn (x + x) - x into x, which is
+not NaN where x is infinite."""
 
 u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64
 f32, f64 = np.float32, np.float64
