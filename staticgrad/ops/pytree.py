@@ -108,7 +108,7 @@ def _tree(structure: Structure, rest: Iterator[Any]) -> Any:
 def text(structure: Structure) -> str:
     """A structure for error messages: `(*, {'h': *})`."""
     if structure is LEAF:
-        return LEAF
+        return str(structure)
     if structure.make is nothing:
         return "None"
     if structure.keys is not None:

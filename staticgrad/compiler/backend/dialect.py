@@ -33,8 +33,8 @@ SIZES = types.CPointer(types.int64)
 SIGNATURE = types.void(BUFFERS, SIZES, types.int64, types.int64)
 
 FLAGS = {"contract"}
-"""Products and sums may be one fused operation. Values are what they would be one operation at a time: reassociated,
-(x + x) - x would be x where x is infinite, and not NaN."""
+"""A product and a sum may become one fused operation. Reassociation is not allowed: it would turn (x + x) - x into x, which is
+not NaN where x is infinite."""
 
 u8, i8, i16, i32, i64 = np.uint8, np.int8, np.int16, np.int32, np.int64
 f32, f64 = np.float32, np.float64
@@ -115,14 +115,12 @@ def _tag(module: Any, instruction: Any, scope: int) -> None:
     instruction.set_metadata("noalias", module.add_metadata([s for i, s in enumerate(scopes) if i != scope]))
 
 
-@lower_builtin(operator.getitem, Pointer, types.Integer)
 def _load(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     value = builder.load(builder.gep(args[0], [args[1]], inbounds=True))
     _tag(builder.module, value, sig.args[0].scope)
     return value
 
 
-@lower_builtin(operator.setitem, Pointer, types.Integer, types.Any)
 def _store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     value = context.cast(builder, args[2], sig.args[2], sig.args[0].dtype)
     instruction = builder.store(value, builder.gep(args[0], [args[1]], inbounds=True))
@@ -130,20 +128,23 @@ def _store(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
+lower_builtin(operator.getitem, Pointer, types.Integer)(_load)
+lower_builtin(operator.setitem, Pointer, types.Integer, types.Any)(_store)
+
+
 def _reader(element: Any, llvm: Any) -> Any:
-    @intrinsic(prefer_literal=True)
-    def read(typingctx, buffers, number):
+    def read(typingctx: Any, buffers: Any, number: Any) -> Any:
         if not isinstance(number, types.IntegerLiteral):
             return None
         position = number.literal_value
 
-        def codegen(context, builder, sig, args):
-            slot = builder.gep(args[0], [ir.Constant(ir.IntType(64), position)])
-            return builder.bitcast(builder.load(slot), llvm.as_pointer())
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            pointer = builder.gep(args[0], [ir.Constant(ir.IntType(64), position)])
+            return builder.bitcast(builder.load(pointer), llvm.as_pointer())
 
         return Pointer(element, position)(BUFFERS, number), codegen
 
-    return read
+    return intrinsic(prefer_literal=True)(read)
 
 
 f32_at = _reader(types.float32, ir.FloatType())
@@ -159,14 +160,13 @@ bool_at = u8_at  # NumPy keeps booleans in bytes
 def _plus(number: Any) -> Any:
     """One step of a sum. The order of the steps is free, so that a loop of them is vectorized."""
 
-    @intrinsic
-    def plus(typingctx, total, x):
-        def codegen(context, builder, sig, args):
+    def plus(typingctx: Any, total: Any, x: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             return builder.fadd(*args, flags=("reassoc", "nsz", "contract"))
 
         return number(number, number), codegen
 
-    return plus
+    return intrinsic(plus)
 
 
 plus_f32 = _plus(types.float32)
@@ -177,17 +177,16 @@ def _choice(relation: str) -> Any:
     """The lesser, or the greater, of two numbers. Python's `min` and `max`, which these replace in kernels, accept any tuple
     in Numba: that costs 0.1 s of compile time and makes code that raises."""
 
-    @intrinsic
-    def choice(typingctx, x, y):
+    def choice(typingctx: Any, x: Any, y: Any) -> Any:
         number = typingctx.unify_types(x, y)
 
-        def codegen(context, builder, sig, args):
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             compare = builder.fcmp_ordered if isinstance(number, types.Float) else builder.icmp_signed
             return builder.select(compare(relation, *args), *args)
 
         return number(number, number), codegen
 
-    return choice
+    return intrinsic(choice)
 
 
 min = _choice("<")
@@ -198,55 +197,55 @@ max = _choice(">")
 
 
 @inline
-def relu_f32(x):
+def relu_f32(x: Any) -> Any:
     return f32(0) if x <= f32(0) else x  # NaN is not <= 0, so it stays
 
 
 @inline
-def relu_f64(x):
+def relu_f64(x: Any) -> Any:
     return f64(0) if x <= f64(0) else x
 
 
 @inline
-def relu_int(x):
+def relu_int(x: Any) -> Any:
     return 0 if x <= 0 else x
 
 
 @inline
-def sign_f32(x):
+def sign_f32(x: Any) -> Any:
     return f32(1) if x > f32(0) else (f32(-1) if x < f32(0) else f32(0))
 
 
 @inline
-def sign_f64(x):
+def sign_f64(x: Any) -> Any:
     return f64(1) if x > f64(0) else (f64(-1) if x < f64(0) else f64(0))
 
 
 @inline
-def sign_int(x):
+def sign_int(x: Any) -> Any:
     return 1 if x > 0 else (-1 if x < 0 else 0)
 
 
 @inline
-def plus_int(total, x):
+def plus_int(total: Any, x: Any) -> Any:
     return total + x
 
 
 @inline
-def maximum_int(x, y):
+def maximum_int(x: Any, y: Any) -> Any:
     return x if x > y else y
 
 
 @inline
-def minimum_int(x, y):
+def minimum_int(x: Any, y: Any) -> Any:
     return x if x < y else y
 
 
 @inline
-def maximum_bool(x, y):
+def maximum_bool(x: Any, y: Any) -> Any:
     return x | y
 
 
 @inline
-def minimum_bool(x, y):
+def minimum_bool(x: Any, y: Any) -> Any:
     return x & y

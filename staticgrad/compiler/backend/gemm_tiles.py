@@ -1,15 +1,14 @@
 """Matrix products C = alpha op(A) op(B) + E from tiles kept in registers: EIGHT rows of one or two vectors, one broadcast
-of A a step; and BLAS for what they leave over, where it is good at that.
+of A a step; BLAS computes the rows or columns beside whole tiles, where it is good at that.
 
-For the sizes of small and medium networks this beats BLAS, which packs both operands before it computes: A is read where
-it lies, transposed or not, and B too unless its rows are columns. Addresses are plain integers.
+For the sizes of small and medium networks this beats BLAS, which packs both operands before it computes: A is read in place,
+transposed or not, and so is B unless it is stored transposed. Addresses are plain integers.
 
-sizes: how many products, chunks, then for each product: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, the bits of
-alpha (float64), lde (-1: nothing is added, 0: one row for all), across, then for each batch the offsets of A, B, C and E in
-elements.
-buffers: for each product A, B, C, E. E is C, or shares nothing with it.
-The range of one product is over rows of C for a single batch, or columns if it is cut across, else over batches; that of
-several over chunks, each of which takes its share of every product.
+sizes: number of products, chunks, then for each product: transpose A, transpose B, m, n, k, lda, ldb, ldc, batches, the bits
+of alpha (float64), lde (-1: nothing is added, 0: one row for all), across, then for each batch the offsets of A, B, C and E
+in elements. buffers: for each product A, B, C, E. E is C, or shares nothing with it. The range of one product is over rows of
+C for a single batch, or columns if it is cut across, else over batches; that of several over chunks, each of which takes its
+share of every product.
 """
 
 from __future__ import annotations

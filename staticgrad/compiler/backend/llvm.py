@@ -1,12 +1,12 @@
 """Integers, loops, functions and vectors for LLVM code that is written by hand, so that it reads much like Python.
 
-Numba takes some milliseconds for each line of a kernel. Long routines that are compiled in every fresh installation are
-written here instead, which costs only what LLVM takes.
+Numba takes some milliseconds for each line of a kernel. Long routines that every new installation compiles are written with
+this module instead, which costs only LLVM's own time.
 
-This is for code that Python makes: one text for several types and widths, lines that a loop in Python repeats, vectors.
-The runtime has none of that, but `while`, `break`, early returns and `and` that computes no more than it needs, which calls
-of a builder say badly: it is written as plain functions of integers, which `runtime_compiler.py` reads. A translator for both
-would need types and templates, and so become a second Numba.
+It is for code that Python generates: one text for several types and widths, code that a loop in Python repeats, vectors. The
+runtime has none of that. It needs `while`, `break`, early returns and short-circuit `and`, which are hard to read as calls of
+a builder, so it is written as plain functions of integers for `runtime_compiler.py`. A translator for both would need types
+and templates, and so become a second Numba.
 """
 
 from __future__ import annotations

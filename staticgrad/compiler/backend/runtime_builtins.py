@@ -52,32 +52,32 @@ def _callee(builder: Any, address: Any, result: Any, operands: list[Any]) -> Any
 
 
 @Builtin
-def peek(builder, address):
+def peek(builder: Any, address: Any) -> Any:
     """The int64 at an address."""
     return builder.load(_word(builder, address))
 
 
 @Builtin
-def poke(builder, address, value):
+def poke(builder: Any, address: Any, value: Any) -> Any:
     """Write an int64 to an address."""
     builder.store(value, _word(builder, address))
 
 
 @Builtin
-def peek_byte(builder, address):
+def peek_byte(builder: Any, address: Any) -> Any:
     """The byte at an address."""
     return builder.zext(builder.load(_pointer(builder, address)), I64)
 
 
 @Builtin
-def copy_bytes(builder, to, source, count):
+def copy_bytes(builder: Any, to: Any, source: Any, count: Any) -> Any:
     """Copy memory that does not overlap."""
     kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, BYTE_POINTER, I64])
     builder.call(function(builder, "memcpy", kind), [_pointer(builder, to), _pointer(builder, source), count])
 
 
 @Builtin
-def resize(builder, address, size):
+def resize(builder: Any, address: Any, size: Any) -> Any:
     """C's `realloc`: memory of `size` bytes with the content of that at `address` (0: none); 0 without memory."""
     kind = ir.FunctionType(BYTE_POINTER, [BYTE_POINTER, I64])
     return builder.ptrtoint(builder.call(function(builder, "realloc", kind), [_pointer(builder, address), size]), I64)
@@ -87,25 +87,25 @@ def resize(builder, address, size):
 
 
 @Builtin
-def peek_shared(builder, address):
+def peek_shared(builder: Any, address: Any) -> Any:
     """The int64 at an address that other threads write (acquire)."""
     return builder.load_atomic(_word(builder, address), "acquire", 8)
 
 
 @Builtin
-def poke_shared(builder, address, value):
+def poke_shared(builder: Any, address: Any, value: Any) -> Any:
     """Write an int64 to an address that other threads read (release)."""
     builder.store_atomic(value, _word(builder, address), "release", 8)
 
 
 @Builtin
-def atomic_add(builder, address, value):
+def atomic_add(builder: Any, address: Any, value: Any) -> Any:
     """Add to the int64 at an address, atomically. Returns the old value."""
     return builder.atomic_rmw("add", _word(builder, address), value, "seq_cst")
 
 
 @Builtin
-def exchange(builder, address, value):
+def exchange(builder: Any, address: Any, value: Any) -> Any:
     """Replace the int64 at an address, atomically. Returns the old value."""
     return builder.atomic_rmw("xchg", _word(builder, address), value, "seq_cst")
 
@@ -114,7 +114,7 @@ X86, ARM = ("x86_64", "AMD64", "i386", "i686"), ("aarch64", "arm64")
 
 
 @Builtin
-def pause(builder):
+def pause(builder: Any) -> Any:
     """Tell the CPU that this thread waits in a loop."""
     machine = platform.machine()
     if machine in X86:
@@ -125,7 +125,7 @@ def pause(builder):
 
 
 @Builtin
-def nanoseconds(builder):
+def nanoseconds(builder: Any) -> Any:
     """The monotonic clock."""
     with builder.goto_entry_block():
         place = builder.alloca(I64, 2)
@@ -139,7 +139,7 @@ def nanoseconds(builder):
 
 
 @Builtin
-def call_kernel(builder, address, buffers, sizes, start, stop):
+def call_kernel(builder: Any, address: Any, buffers: Any, sizes: Any, start: Any, stop: Any) -> Any:
     """Call `void kernel(void** buffers, int64* sizes, int64 start, int64 stop)`."""
     kind = [BYTE_POINTER.as_pointer(), I64.as_pointer(), I64, I64]
     pointers = builder.inttoptr(buffers, kind[0]), builder.inttoptr(sizes, kind[1])
@@ -147,19 +147,19 @@ def call_kernel(builder, address, buffers, sizes, start, stop):
 
 
 @Builtin
-def call_get(builder, address):
+def call_get(builder: Any, address: Any) -> Any:
     """Call `int f(void)`."""
     return builder.sext(builder.call(_callee(builder, address, I32, []), []), I64)
 
 
 @Builtin
-def call_set(builder, address, value):
+def call_set(builder: Any, address: Any, value: Any) -> Any:
     """Call `void f(int)`."""
     builder.call(_callee(builder, address, ir.VoidType(), [I32]), [builder.trunc(value, I32)])
 
 
 @Builtin
-def call_with(builder, address, first, second):
+def call_with(builder: Any, address: Any, first: Any, second: Any) -> Any:
     """Call `int f(void*, void*)`; a function of one pointer ignores the second."""
     callee = _callee(builder, address, I32, [BYTE_POINTER, BYTE_POINTER])
     return builder.sext(builder.call(callee, [_pointer(builder, first), _pointer(builder, second)]), I64)
@@ -171,25 +171,25 @@ def _call(builder: Any, address: Any, *operands: Any) -> Any:
 
 
 @Builtin
-def call_0(builder, address):
+def call_0(builder: Any, address: Any) -> Any:
     return _call(builder, address)
 
 
 @Builtin
-def call_1(builder, address, a):
+def call_1(builder: Any, address: Any, a: Any) -> Any:
     return _call(builder, address, a)
 
 
 @Builtin
-def call_2(builder, address, a, b):
+def call_2(builder: Any, address: Any, a: Any, b: Any) -> Any:
     return _call(builder, address, a, b)
 
 
 @Builtin
-def call_3(builder, address, a, b, c):
+def call_3(builder: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
     return _call(builder, address, a, b, c)
 
 
 @Builtin
-def call_8(builder, address, a, b, c, d, e, f, g, h):
+def call_8(builder: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
     return _call(builder, address, a, b, c, d, e, f, g, h)

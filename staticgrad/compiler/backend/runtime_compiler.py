@@ -23,7 +23,8 @@ from typing import Any, NoReturn
 from llvmlite import ir
 
 from ...errors import CompileError
-from .runtime_builtins import I64, Builtin
+from .llvm import I64
+from .runtime_builtins import Builtin
 
 BINARY: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.RShift: "ashr", ast.BitAnd: "and_",

@@ -215,7 +215,8 @@ class Plan:
         for _ in range(2):
             self.control[t.FAILED] = -1
             try:
-                return self._started(arrays) if self.start is None else self.start(*arrays)
+                found: list[np.ndarray] | None = self._started(arrays) if self.start is None else self.start(*arrays)
+                return found
             except MemoryError:
                 if self.control[t.FAILED] != t.NO_ROOM:
                     raise

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..backend.abi import STATUS_WORDS
+from ..fusion.fuse import Decision
 from ..runtime import thread_pool
 from .instructions import Buffer, Instruction, LoopInstruction
 
@@ -26,7 +25,7 @@ class InstructionStream:
         self.landing = -1
         """The number of the instruction where both ways of the latest branch meet. It can't become part of the instruction
         before it, which one way skips."""
-        self.decisions: list[Any] = []
+        self.decisions: list[Decision] = []
         self.notes: list[str] = []
 
     def __len__(self) -> int:
