@@ -39,12 +39,11 @@ from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.user_passes import Pass, UserPasses
-from .rebinding import Another, Decided, Template, Unsuitable, Writer, changed, leading
+from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
 from .schedule.order import schedule
 from .templates import VAIN, Templates
 
-Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
 
 
@@ -89,18 +88,22 @@ def specialized_plan(
         except Unsuitable as why:
             reason = reason if reason else f"decisions made anew, because {why}"
             continue
-        templates.keep(template)
+        templates.served(template)
         same = template.shapes == [kind.shape for kind in types]
         return _scheduled(decided, prepared, known, write=write), "" if same else "new shape, plan re-bound"
     if templates.vain >= VAIN:
         return compile_plan(prepared, known), reason
     try:
         template = Template(prepared, known, axes, partial(_decided, specialized=True), written)
-        decided, write = template.first()
-        plan = _scheduled(decided, prepared, known, write=write)
+        if template.twins:
+            plan = compile_plan(prepared, known)
+        else:
+            decided, write = template.first()
+            plan = _scheduled(decided, prepared, known, write=write)
     except (Unsuitable, StaticgradError):  # an error comes again, in numbers
         templates.vain += 1
         return compile_plan(prepared, known), reason
+    template.complete = True
     templates.add(template)
     return plan, reason
 
@@ -132,8 +135,8 @@ def _decided(
     groups = fuser.run()
     groups, sums, decisions = fuse_epilogues(graph, groups, layouts, results)
     parts = ConcatElision(graph, groups, sums, layouts, results).place([value for _, value in assigns])
-    found = fuser.decisions + decisions
-    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, found, laws, parts, user.notes)
+    made = fuser.decisions + decisions
+    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, made, laws, parts, user.notes)
 
 
 def _scheduled(

@@ -22,11 +22,13 @@ class Templates:
         """How often extents could not be symbols, or had to be what they were."""
 
     def add(self, template: Template) -> None:
-        template.complete = True
+        """One that was just made. One that serves a single shape only tells why; it is the first to go."""
         if template.pinned:
             self.vain += 1
-        self.keep(template)
+            self.kept = [*self.kept[: KEPT - 1], template]
+        else:
+            self.kept = [template, *self.kept][:KEPT]
 
-    def keep(self, template: Template) -> None:
-        if not self.kept or self.kept[0] is not template:
-            self.kept = [template, *[other for other in self.kept if other is not template][: KEPT - 1]]
+    def served(self, template: Template) -> None:
+        self.vain = 0
+        self.kept = [template, *[other for other in self.kept if other is not template]]

@@ -7,7 +7,7 @@ the space of a set of nodes, or raises Misfit with the reason why they have none
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from ...ir import Extent, Index, Layout, Native, Node, Pointwise, Reduction
 from .broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, FusionFailure, IterationDomain, origin
@@ -45,7 +45,7 @@ def _uniform(node: Node) -> bool:
             return False
     if node.op.emit.__class__ is Extent or node.op.leaf == "constant":
         return True
-    return node.op.emit.__class__ is Pointwise and fusible(node) and all([uniform(origin(i)) for i in node.inputs])
+    return node.op.emit.__class__ is Pointwise and fusible(node) and all(uniform(origin(i)) for i in node.inputs)
 
 
 def inlined(node: Node) -> bool:
