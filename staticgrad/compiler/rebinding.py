@@ -8,7 +8,7 @@ own numbers filled in. Order, memory and the calls of routines follow from those
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
@@ -222,26 +222,37 @@ class Template:
         symbolic = _Symbolic(prepared, known, axes)
         self.conditions, self.symbols, self.attrs = symbolic.conditions, symbolic.symbols, symbolic.attrs
         self.types = symbolic.types
-        named: dict[Any, None] = {}
-        self.decided = decide(symbolic.prepared, symbolic.known, lambda stage, graph, results: _named_extents(graph, named))
-        self.twins = False
-        """Whether extents are equal now that need not be: with numbers, nodes could be one that are two here."""
-        for extent in named:
-            for other in named if type(extent) is SymbolicExtent else ():
-                if other is not extent:
-                    self.twins |= extent == other
         self.number: dict[Node, int] = {}
         self.symbolic_attrs: set[Node] = set()
+        self.place: dict[Node, Node] | None = None
+        """Where values lie for the kernels."""
+        self.sources: list[KernelSource | None] = []
+        self.complete = False
+        named: dict[Any, None] = {}
+        _named_extents(symbolic.graph, named)
+        self.twins = self._twins(named)
+        """Whether extents are equal now that need not be: nodes could be one in numbers that are two here. Such a template
+        serves no shape, and tells why."""
+        if self.twins:
+            return
+        self.decided = decide(symbolic.prepared, symbolic.known, lambda stage, graph, results: _named_extents(graph, named))
+        self.twins = self._twins(named)
         for i, node in enumerate(self.decided.graph.nodes):
             if node.op.emit.__class__ in UNFOLLOWED:
                 raise Unsuitable(f"shapes are not followed into {node.op.name}")
             self.number[node] = i
             if node.attrs and symbolic_attrs(node.attrs):
                 self.symbolic_attrs.add(node)
-        self.place: dict[Node, Node] | None = None
-        """Where values lie for the kernels."""
-        self.sources: list[KernelSource | None] = [None] * len(self.decided.groups)
-        self.complete = False
+        self.sources = [None] * len(self.decided.groups)
+
+    def _twins(self, named: Iterable[Any]) -> bool:
+        """Whether two of these extents are equal; all answers become conditions."""
+        found = False
+        for extent in named:
+            for other in named if type(extent) is SymbolicExtent else ():
+                if other is not extent:
+                    found |= extent == other
+        return found
 
     def first(self) -> tuple[Decided, Writer]:
         """The decisions with the numbers that they were made with, and what writes their kernels."""
@@ -310,6 +321,8 @@ class Template:
         for mine, theirs in zip(self.types, types, strict=True):
             if filler.type(mine) != theirs:
                 raise Unsuitable(f"an argument is {theirs} instead of {filler.type(mine)}")
+        if self.twins:
+            raise Unsuitable("extents are equal that need not be")
         for attrs, theirs_attrs in equal:
             for name, value in attrs.items():
                 if filler.attribute(value) != theirs_attrs[name]:
