@@ -14,6 +14,8 @@ parts        what is concatenated is computed in its place
 schedule     order, in-place writes of variables
 reuse        results written over operands that nobody needs any more
 build        emit and compile kernels, lay out memory, write the table
+
+What comes before the schedule is done once for all shapes that meet the same conditions; see `rebinding.py`.
 """
 
 from __future__ import annotations
