@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ..errors import ArgumentError, StaticgradError
+from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.rewrites.algebra import ALGEBRA, STABILISING
 from ..types import TensorType
@@ -102,8 +102,8 @@ def specialized_plan(
         else:
             decided, write = template.first()
             plan = _scheduled(decided, prepared, known, write=write)
-    except (Unsuitable, StaticgradError):  # an error comes again, in numbers
-        templates.vain += 1
+    except Exception as error:  # what is wrong with the program is wrong with numbers, too
+        templates.failed(error)
         return compile_plan(prepared, known), reason
     template.complete = True
     templates.add(template)

@@ -285,6 +285,8 @@ class Template:
                     raise Another("other operations were traced")
                 continue
             pair[a] = b
+            if a.type.dtype != b.type.dtype:
+                raise Another("other dtypes were inferred")
             if tuple([pair[i] for i in a.inputs]) != b.inputs:
                 raise Another("other operations were traced")
             if not a.inputs:

@@ -20,6 +20,12 @@ class Templates:
         self.kept: list[Template] = []
         self.vain = 0
         """How often extents could not be symbols, or had to be what they were."""
+        self.error = ""
+        """Why the latest template was not made."""
+
+    def failed(self, error: Exception) -> None:
+        self.vain += 1
+        self.error = f"{type(error).__name__}: {error}"
 
     def add(self, template: Template) -> None:
         """One that was just made. One that serves a single shape only tells why; it is the first to go."""

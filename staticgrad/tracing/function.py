@@ -39,8 +39,8 @@ MOST = 256
 
 
 class CompiledFunction:
-    """A function under `@sg.compile`. Calls run natively; `recompiles` says why traces were made, and for new shapes whether the
-    plan was re-bound, or decisions were made anew and why.
+    """A function under `@sg.compile`. Calls run natively; `recompiles` says why traces were made, and for new shapes whether
+    the plan was re-bound, or decisions were made anew and why.
 
     plan, explain(), source(), profile(): of the latest call's plan.
     """
