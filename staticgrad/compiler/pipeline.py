@@ -14,6 +14,8 @@ parts        what is concatenated is computed in its place
 schedule     order, in-place writes of variables
 reuse        results written over operands that nobody needs any more
 build        emit and compile kernels, lay out memory, write the table
+
+What comes before the schedule is done once for all shapes that meet the same conditions; see `rebinding.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ..errors import ArgumentError, StaticgradError
+from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.rewrites.algebra import ALGEBRA, STABILISING
 from ..types import TensorType
@@ -39,12 +41,11 @@ from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.user_passes import Pass, UserPasses
-from .rebinding import Another, Decided, Template, Unsuitable, Writer, changed, leading
+from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
 from .schedule.order import schedule
 from .templates import VAIN, Templates
 
-Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 Stage = Callable[[Graph, Sequence[Node]], tuple[Graph, dict[Node, Node]]]
 
 
@@ -89,18 +90,22 @@ def specialized_plan(
         except Unsuitable as why:
             reason = reason if reason else f"decisions made anew, because {why}"
             continue
-        templates.keep(template)
+        templates.served(template)
         same = template.shapes == [kind.shape for kind in types]
         return _scheduled(decided, prepared, known, write=write), "" if same else "new shape, plan re-bound"
     if templates.vain >= VAIN:
         return compile_plan(prepared, known), reason
     try:
         template = Template(prepared, known, axes, partial(_decided, specialized=True), written)
-        decided, write = template.first()
-        plan = _scheduled(decided, prepared, known, write=write)
-    except (Unsuitable, StaticgradError):  # an error comes again, in numbers
-        templates.vain += 1
+        if template.twins:
+            plan = compile_plan(prepared, known)
+        else:
+            decided, write = template.first()
+            plan = _scheduled(decided, prepared, known, write=write)
+    except Exception as error:  # what is wrong with the program is wrong with numbers, too
+        templates.failed(error)
         return compile_plan(prepared, known), reason
+    template.complete = True
     templates.add(template)
     return plan, reason
 
@@ -132,8 +137,8 @@ def _decided(
     groups = fuser.run()
     groups, sums, decisions = fuse_epilogues(graph, groups, layouts, results)
     parts = ConcatElision(graph, groups, sums, layouts, results).place([value for _, value in assigns])
-    found = fuser.decisions + decisions
-    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, found, laws, parts, user.notes)
+    made = fuser.decisions + decisions
+    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, made, laws, parts, user.notes)
 
 
 def _scheduled(

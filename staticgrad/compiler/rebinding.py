@@ -8,7 +8,7 @@ own numbers filled in. Order, memory and the calls of routines follow from those
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
@@ -27,6 +27,7 @@ from .passes.symbolic_extents import BEGIN, Conditions, Filler, SymbolicExtent, 
 Writer = Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource]
 """(group, layouts, where values lie, numbers of nodes) -> the text of a kernel and what it is called with."""
 Types = Mapping[Node, TensorType]
+Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 
 
 IN_CODE = re.compile(f"^[^#\\n]*{BEGIN}", re.MULTILINE)
@@ -54,7 +55,7 @@ class Decided:
     layouts: Layouts
     groups: list[Group]
     sums: list[Sum]
-    decisions: Sequence[Decision]
+    decisions: list[Decision] | Decisions
     laws: list[tuple[str, str]]
     notes: list[str]
     passed: list[str]
@@ -77,7 +78,7 @@ class Decisions(Sequence[Decision]):
     def __iter__(self) -> Iterator[Decision]:
         return map(self._filled, self.decisions)
 
-    def __add__(self, more: Sequence[Any]) -> Sequence[Any]:
+    def __add__(self, more: list[Any]) -> list[Any] | Decisions:
         return [*self, *more] if more else self
 
     def _filled(self, d: Decision) -> Decision:
@@ -96,10 +97,10 @@ def leading(prepared: FunctionalGraph, known: Types) -> list[tuple[int, int]]:
     return open_axes if open_axes else [(i, 0) for i, feed in feeds if known[feed].shape]
 
 
-def changed(before: Template | Sequence[tuple[int, ...]], shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, int]]:
-    """The same where an earlier trace had other shapes: those that changed."""
-    pairs = enumerate(zip(before, shapes, strict=True))  # type: ignore[arg-type]
-    return [(i, axis) for i, (a, b) in pairs if len(a) == len(b) for axis, (p, q) in enumerate(zip(a, b, strict=True)) if p != q]
+def changed(before: Sequence[tuple[Any, ...]], shapes: Sequence[tuple[Any, ...]]) -> list[tuple[int, int]]:
+    """The same where an earlier trace had other shapes, of as many axes: those that changed."""
+    pairs = enumerate(zip(before, shapes, strict=True))
+    return [(i, axis) for i, (a, b) in pairs for axis, (p, q) in enumerate(zip(a, b, strict=True)) if p != q]
 
 
 class _Symbolic:
@@ -132,7 +133,7 @@ class _Symbolic:
             if has_extents(new.type):
                 self.dynamic.add(new)
         move = self.moved.__getitem__
-        feeds = [self.moved[f] if f in self.moved else f for f in prepared.feeds]
+        feeds = [self.moved.get(f, f) for f in prepared.feeds]
         self.known = dict(zip(feeds, self.types, strict=True))
         self.prepared = FunctionalGraph(
             self.graph, feeds, [*map(move, prepared.fetches)], [(cell, move(value)) for cell, value in prepared.assigns],
@@ -182,14 +183,16 @@ class _Symbolic:
         if type(size) is SymbolicExtent and size._value == now:  # in another form
             for axis, d in enumerate(value):
                 rest = now // d if d else 0
-                if rest and type(found := _divided(size, rest)) is SymbolicExtent:
-                    return (*value[:axis], found, *value[axis + 1 :])
+                if rest and type(extent := _divided(size, rest)) is SymbolicExtent:
+                    return (*value[:axis], extent, *value[axis + 1 :])
             return value
         aligned = shape[-len(value) :] if len(shape) >= len(value) else (1,) * (len(value) - len(shape)) + shape
-        return tuple(
-            old if type(old) is SymbolicExtent and old._value == d else self.by_value[d] if axis == 0 and d in self.by_value else d
-            for axis, (d, old) in enumerate(zip(value, aligned, strict=True))
-        )
+        found: list[Any] = [
+            old if type(old) is SymbolicExtent and old._value == d else d for d, old in zip(value, aligned, strict=True)
+        ]
+        if found and type(found[0]) is not SymbolicExtent:
+            found[0] = self.by_value.get(found[0], found[0])
+        return tuple(found)
 
 
 def _divided(size: SymbolicExtent, rest: int) -> Any:
@@ -211,7 +214,7 @@ class Template:
         prepared: FunctionalGraph,
         known: Types,
         axes: Sequence[tuple[int, int]],
-        decide: Callable[[FunctionalGraph, dict[Node, TensorType]], Decided],
+        decide: Callable[[FunctionalGraph, dict[Node, TensorType], Inspect], Decided],
         write: Writer,
     ):
         self.made_of, self.write = prepared, write
@@ -219,19 +222,37 @@ class Template:
         symbolic = _Symbolic(prepared, known, axes)
         self.conditions, self.symbols, self.attrs = symbolic.conditions, symbolic.symbols, symbolic.attrs
         self.types = symbolic.types
-        self.decided = decide(symbolic.prepared, symbolic.known)
         self.number: dict[Node, int] = {}
         self.symbolic_attrs: set[Node] = set()
+        self.place: dict[Node, Node] | None = None
+        """Where values lie for the kernels."""
+        self.sources: list[KernelSource | None] = []
+        self.complete = False
+        named: dict[Any, None] = {}
+        _named_extents(symbolic.graph, named)
+        self.twins = self._twins(named)
+        """Whether extents are equal now that need not be: nodes could be one in numbers that are two here. Such a template
+        serves no shape, and tells why."""
+        if self.twins:
+            return
+        self.decided = decide(symbolic.prepared, symbolic.known, lambda stage, graph, results: _named_extents(graph, named))
+        self.twins = self._twins(named)
         for i, node in enumerate(self.decided.graph.nodes):
             if node.op.emit.__class__ in UNFOLLOWED:
                 raise Unsuitable(f"shapes are not followed into {node.op.name}")
             self.number[node] = i
             if node.attrs and symbolic_attrs(node.attrs):
                 self.symbolic_attrs.add(node)
-        self.place: dict[Node, Node] | None = None
-        """Where values lie for the kernels."""
-        self.sources: list[KernelSource | None] = [None] * len(self.decided.groups)
-        self.complete = False
+        self.sources = [None] * len(self.decided.groups)
+
+    def _twins(self, named: Iterable[Any]) -> bool:
+        """Whether two of these extents are equal; all answers become conditions."""
+        found = False
+        for extent in named:
+            for other in named if type(extent) is SymbolicExtent else ():
+                if other is not extent:
+                    found |= extent == other
+        return found
 
     def first(self) -> tuple[Decided, Writer]:
         """The decisions with the numbers that they were made with, and what writes their kernels."""
@@ -264,6 +285,8 @@ class Template:
                     raise Another("other operations were traced")
                 continue
             pair[a] = b
+            if a.type.dtype != b.type.dtype:
+                raise Another("other dtypes were inferred")
             if tuple([pair[i] for i in a.inputs]) != b.inputs:
                 raise Another("other operations were traced")
             if not a.inputs:
@@ -300,6 +323,8 @@ class Template:
         for mine, theirs in zip(self.types, types, strict=True):
             if filler.type(mine) != theirs:
                 raise Unsuitable(f"an argument is {theirs} instead of {filler.type(mine)}")
+        if self.twins:
+            raise Unsuitable("extents are equal that need not be")
         for attrs, theirs_attrs in equal:
             for name, value in attrs.items():
                 if filler.attribute(value) != theirs_attrs[name]:
@@ -331,7 +356,7 @@ class Template:
         groups = [_group(group, filler, moved) for group in found.groups]
         decided = Decided(
             found.graph.part(list(moved.values())),
-            [moved[f] if f in moved else f for f in found.feeds],
+            [moved.get(f, f) for f in found.feeds],
             [*map(move, found.fetches)],
             assigns,
             _layouts(found.layouts, filler, moved),
@@ -372,6 +397,16 @@ class Template:
         if IN_CODE.search(source.body):
             raise Unsuitable("the text of a kernel names an extent")
         return source
+
+
+def _named_extents(graph: Graph, found: dict[Any, None]) -> None:
+    """Extents that a node has of itself, not from its operands: where two of them are equal, nodes may be twins."""
+    for node in graph.nodes:
+        attrs = node.attrs
+        shape = attrs["shape"] if "shape" in attrs else node.type.shape if node.op.leaf == "shape" else ()  # noqa: SIM401
+        if type(shape) is tuple:
+            for d in shape:
+                found[d] = None
 
 
 def _group(group: Group, filler: Filler, moved: Mapping[Node, Node]) -> Group:

@@ -20,13 +20,21 @@ class Templates:
         self.kept: list[Template] = []
         self.vain = 0
         """How often extents could not be symbols, or had to be what they were."""
+        self.error = ""
+        """Why the latest template was not made."""
+
+    def failed(self, error: Exception) -> None:
+        self.vain += 1
+        self.error = f"{type(error).__name__}: {error}"
 
     def add(self, template: Template) -> None:
-        template.complete = True
+        """One that was just made. One that serves a single shape only tells why; it is the first to go."""
         if template.pinned:
             self.vain += 1
-        self.keep(template)
+            self.kept = [*self.kept[: KEPT - 1], template]
+        else:
+            self.kept = [template, *self.kept][:KEPT]
 
-    def keep(self, template: Template) -> None:
-        if not self.kept or self.kept[0] is not template:
-            self.kept = [template, *[other for other in self.kept if other is not template][: KEPT - 1]]
+    def served(self, template: Template) -> None:
+        self.vain = 0
+        self.kept = [template, *[other for other in self.kept if other is not template]]

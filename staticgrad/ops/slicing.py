@@ -38,11 +38,34 @@ def _per_axis(slices: Slices, ndim: int) -> Slices:
     return slices + (WHOLE,) * (ndim - len(slices))
 
 
+def _indices(s: Any, extent: int) -> tuple[int, int, int]:
+    """`slice(*s).indices(extent)`, for extents that are symbols too."""
+    start, stop, step = s
+    step = 1 if step is None else step
+    low, high = (0, extent) if step > 0 else (-1, extent - 1)
+    first = _within(start, low, high, extent) if start is not None else low if step > 0 else high
+    last = _within(stop, low, high, extent) if stop is not None else high if step > 0 else low
+    return first, last, step
+
+
+def _within(position: int, low: int, high: int, extent: int) -> int:
+    if position < 0:
+        return max(position + extent, low)
+    return min(position, high)
+
+
+def _count(start: int, stop: int, step: int) -> int:
+    """`len(range(start, stop, step))`, for positions that are symbols too."""
+    if step < 0:
+        start, stop, step = stop, start, -step
+    return (stop - start - 1) // step + 1 if start < stop else 0
+
+
 def _slice_infer(x: TensorType, slices: Slices) -> TensorType:
     shape: list[int | None] = []
     for axis, (extent, s) in enumerate(zip(x.shape, _per_axis(slices, x.ndim), strict=True)):
         if not isinstance(s, int):
-            shape.append(extent if s == WHOLE else None if extent is None else len(range(*slice(*s).indices(extent))))
+            shape.append(extent if s == WHOLE else None if extent is None else _count(*_indices(s, extent)))
         elif extent is not None and not -extent <= s < extent:
             raise IndexRangeError(f"index {s} is out of range for axis {axis} with extent {extent}")
     return x.with_shape(tuple(shape))
@@ -61,7 +84,7 @@ def _place(s: Any, extent: int) -> tuple[int, int]:
         return s % extent if extent else 0, 1
     if s == WHOLE:
         return 0, 1
-    start, _, step = slice(*s).indices(extent)
+    start, _, step = _indices(s, extent)
     return (start if extent else 0), step
 
 

@@ -110,11 +110,14 @@ def step(choose: random.Random, values: Sequence[Any], index: Any, batch: int) -
 @pytest.mark.parametrize("start", range(0, 40, 10))
 def test_random_programs(monkeypatch: pytest.MonkeyPatch, start: int):
     without_machine_code(monkeypatch)
+    rebound = 0
     for seed in range(start, start + 10):
         watched = Watched()
         for batch in BATCHES:
             watched.compare(program(seed, batch), batch)
-        assert list(watched.outcomes.values()).count(REBOUND) > len(BATCHES) // 3, watched.outcomes
+        assert watched.templates.error in ("", "Unsuitable: no extent of the arguments may change")
+        rebound += list(watched.outcomes.values()).count(REBOUND)
+    assert rebound > 3 * len(BATCHES)  # of ten times as many plans, for small batches and thresholds of all kinds
 
 
 # compiled functions -------------------------------------------------------------------------------------------------

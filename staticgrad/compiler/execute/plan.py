@@ -64,7 +64,7 @@ class Plan:
     builder: Builder
     fetches: list[Buffer]
     written: list[Cell]
-    decisions: list[Any]
+    decisions: Sequence[Any]
     laws: list[tuple[str, str]]
     notes: list[str]
     feeds: list[Node]

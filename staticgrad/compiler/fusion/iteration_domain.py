@@ -67,7 +67,7 @@ def _uniform(node: Node) -> bool:
             return False
     if node.op.emit.__class__ is Extent or node.op.leaf == "constant":
         return True
-    return node.op.emit.__class__ is Pointwise and fusible(node) and all([uniform(origin(i)) for i in node.inputs])
+    return node.op.emit.__class__ is Pointwise and fusible(node) and all(uniform(origin(i)) for i in node.inputs)
 
 
 def inlined(node: Node) -> bool:

@@ -62,9 +62,9 @@ def simplify(
                     continue
                 inputs = tuple(seen.get(i, i) for i in now.inputs)
                 now = now if inputs == now.inputs else copy(new, now, inputs)
-            other = better(now, new) if applied < LIMIT else None
-            if other is not None:
-                waiting.append((asked, other, applied + 1))
+            found = better(now, new) if applied < LIMIT else None
+            if found is not None:
+                waiting.append((asked, found, applied + 1))
             else:
                 seen[asked] = seen[now] = now
         return seen[node]
@@ -82,7 +82,7 @@ def simplify(
     graph, first = rebuild(graph, results, rewrite)
     seen.clear()  # the functions refer to one another, and would keep all nodes until Python looks for cycles
     order = graph.reaching([first[r] for r in results])  # without what the laws left behind
-    if any([node.op.shape_only and _takes_values(node) for node in order]):
+    if any(_takes_values(node) for node in order if node.op.shape_only):
         live, second = rebuild(graph, [first[r] for r in results], copy)
         return live, {old: second[new] for old, new in first.items() if new in second}
     if len(order) == len(graph.nodes):

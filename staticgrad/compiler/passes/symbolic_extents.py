@@ -22,7 +22,9 @@ Terms = dict[tuple[int, ...], int]
 
 BEGIN, END = "⟦extent ", "⟧"
 """Around the number of an extent in text, which is filled in later."""
-OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+}  # fmt: skip
 _PLACE = re.compile(f"{BEGIN}(\\d+){END}")
 
 
@@ -132,8 +134,8 @@ class SymbolicExtent:
 
     __hash__ = object.__hash__
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return int
 
     # its value, which becomes a condition
@@ -150,7 +152,7 @@ class SymbolicExtent:
         return float(self.__index__())
 
     def __bool__(self) -> bool:
-        return not self == 0
+        return self != 0
 
     def __repr__(self) -> str:
         return f"{BEGIN}{self._number}{END}"
@@ -163,6 +165,8 @@ class SymbolicExtent:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        if other.__class__ is not int:
+            return self._compared("==", other)
         key = ("==", self, other)
         known = self._record.known
         return known[key] if key in known else self._compared("==", other)
@@ -170,11 +174,15 @@ class SymbolicExtent:
     def __ne__(self, other: object) -> bool:
         if self is other:
             return False
+        if other.__class__ is not int:
+            return not self._compared("==", other)
         key = ("==", self, other)
         known = self._record.known
         return not (known[key] if key in known else self._compared("==", other))
 
     def __lt__(self, other: Any) -> bool:
+        if other.__class__ is not int:
+            return self._compared("<", other)
         key = ("<", self, other)
         known = self._record.known
         return known[key] if key in known else self._compared("<", other)
@@ -201,7 +209,7 @@ class SymbolicExtent:
             other = int(other)
             return record.ask(kind, self, other, self._value == other if kind == "==" else self._value < other)
         if kind == "==":
-            answer = other is not None and self.__index__() == other
+            answer = other is not None and bool(self.__index__() == other)
         else:
             answer = self.__index__() < other
         return answer
@@ -219,6 +227,8 @@ class SymbolicExtent:
         return result
 
     def __add__(self, other: Any) -> Any:
+        if other.__class__ is not int:
+            return self._computed("+", other, _sum)
         key = ("+", self, other)
         known = self._record.known
         return known[key] if key in known else self._computed("+", other, _sum)
@@ -226,6 +236,8 @@ class SymbolicExtent:
     __radd__ = __add__
 
     def __mul__(self, other: Any) -> Any:
+        if other.__class__ is not int:
+            return self._computed("*", other, _product)
         key = ("*", self, other)
         known = self._record.known
         return known[key] if key in known else self._computed("*", other, _product)
@@ -248,6 +260,8 @@ class SymbolicExtent:
         return -self + other
 
     def __floordiv__(self, other: Any) -> Any:
+        if other.__class__ is not int:
+            return self._computed("//", other, _quotient)
         key = ("//", self, other)
         known = self._record.known
         return known[key] if key in known else self._computed("//", other, _quotient)
@@ -256,6 +270,8 @@ class SymbolicExtent:
         return _quotient_of(self._record, other, self)
 
     def __mod__(self, other: Any) -> Any:
+        if other.__class__ is not int:
+            return self._computed("%", other, _remainder)
         key = ("%", self, other)
         known = self._record.known
         return known[key] if key in known else self._computed("%", other, _remainder)
@@ -333,7 +349,7 @@ def _quotient_of(record: Conditions, a: Any, b: Any) -> Any:
     exact = _exact(a, b)
     if exact is not None:
         return record.extent(exact)
-    return record._atom("//", a, b, _now(a) // _now(b))
+    return record._atom("//", a, b, now(a) // now(b))
 
 
 def _remainder(a: SymbolicExtent, b: Any) -> Any:
@@ -345,10 +361,11 @@ def _remainder_of(record: Conditions, a: Any, b: Any) -> Any:
         raise ZeroDivisionError("an extent divided by 0")
     if _exact(a, b) is not None:
         return 0
-    return record._atom("%", a, b, _now(a) % _now(b))
+    return record._atom("%", a, b, now(a) % now(b))
 
 
-def _now(x: Any) -> int:
+def now(x: Any) -> int:
+    """The value of an extent while decisions are made."""
     return x._value if type(x) is SymbolicExtent else x
 
 
@@ -402,7 +419,7 @@ def has_extents(x: Any) -> bool:
     if kind is TensorType:
         x, kind = x.shape, tuple
     if kind is tuple:
-        for d in x:
+        for d in x:  # noqa: SIM110 - a generator would take a call for each of them
             if type(d) is SymbolicExtent or (type(d) is tuple and has_extents(d)):
                 return True
         return False
@@ -411,7 +428,7 @@ def has_extents(x: Any) -> bool:
 
 def symbolic_attrs(attrs: Mapping[str, Any]) -> bool:
     """Whether an attribute depends on symbols."""
-    for value in attrs.values() if attrs else ():
+    for value in attrs.values() if attrs else ():  # noqa: SIM110
         if type(value) in MAY_HAVE and has_extents(value):
             return True
     return False
