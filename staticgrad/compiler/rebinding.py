@@ -437,7 +437,7 @@ def _layouts(found: Layouts, filler: Filler, moved: Mapping[Node, Node]) -> Layo
         if (key := id(at)) in known:
             return known[key]
         new = at
-        if has_extents(at.shape) or has_extents(at.strides) or type(at.offset) is SymbolicExtent:
+        if has_extents(at.shape) or has_extents(at.strides) or has_extents((at.offset,)):
             new = Layout(filler.shape(at.shape), filler.shape(at.strides), filler.number(at.offset))
         known[key] = new
         return new

@@ -82,7 +82,8 @@ class Node(_Fields):
         new.op, new.inputs, new.type, new.name, new.where, new.after = op, inputs, type, name, where, after
         new.uniform = new._key = None
         new.__class__ = cls  # frozen from now on; a call for each field would take most of the time
-        return new
+        made: Node = new
+        return made
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"nodes are frozen: can't set {name!r}; build another node instead")

@@ -62,8 +62,8 @@ def as_dimension(value: Any) -> Dimension:
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
-def _arithmetic(function: Callable[[int, int], int]) -> tuple[Callable[..., Dimension], Callable[..., Dimension]]:
-    def forward(self: Dimension, other: Any) -> Dimension:
+def _arithmetic(function: Callable[[int, int], int]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def forward(self: Dimension, other: Any) -> Any:
         try:
             other = as_dimension(other)
         except (TypeError, ValueError):
@@ -72,7 +72,7 @@ def _arithmetic(function: Callable[[int, int], int]) -> tuple[Callable[..., Dime
             return Dimension(None)
         return Dimension(function(self.value, other.value))
 
-    def reflected(self: Dimension, other: Any) -> Dimension:
+    def reflected(self: Dimension, other: Any) -> Any:
         try:
             return forward(as_dimension(other), self)
         except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from ...static.graphs import using
 from .dtypes import DType, as_dtype, float32
 from .graph import MAKERS, Graph, GraphKeys, get_default_graph
 from .shapes import TensorShape, extents
-from .tensor import Handle, Operation, Tensor, operation, symbols, tensor
+from .tensor import Handle, Operation, operation, symbols, tensor
 
 
 class Variable(Handle):
@@ -122,7 +122,7 @@ MAKERS["variable"] = _existing
 # assignments ----------------------------------------------------------------------------------------------------------
 
 
-def _fitting(ref: Any, value: Any) -> Symbol:
+def _fitting(ref: Any, value: Any) -> Any:
     if not isinstance(ref, static.Variable):
         raise TypeError(f"only variables can be assigned to, got {ref!r}")
     return tensor(value, ref.dtype)

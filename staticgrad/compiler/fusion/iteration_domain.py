@@ -32,7 +32,9 @@ def scan_of(node: Node) -> Reduction | None:
     return found if isinstance(found, Reduction) else None
 
 
-def choose_scans(nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]) -> set[Node]:
+def choose_scans(
+    nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
+) -> set[Node]:
     """Values that are not stored: only kernels read them."""
     return {
         node for node in nodes
@@ -88,8 +90,8 @@ class Facts:
     """What classification asks of a node whatever group it is in: found once a graph."""
 
     __slots__ = (
-        "accesses", "lookup", "members", "operands", "partial", "plain", "reduction", "runs", "scan", "scatter", "shape", "size",
-        "sources", "walked", "window",
+        "accesses", "lookup", "members", "operands", "partial", "plain", "reduction", "runs", "scan", "scatter", "shape",
+        "size", "sources", "walked", "window",
     )  # fmt: skip
 
     def __init__(self, node: Node, origins: Mapping[Node, Node]):
@@ -136,11 +138,10 @@ class Facts:
 
 
 def facts_of(node: Node, layouts: Layouts) -> Facts:
-    try:
-        return layouts.facts[node]
-    except KeyError:
+    found: Facts | None = layouts.facts.get(node)
+    if found is None:
         found = layouts.facts[node] = Facts(node, layouts.origin)
-        return found
+    return found
 
 
 # domains ------------------------------------------------------------------------------------------------------------

@@ -47,8 +47,7 @@ class Conditions:
     def symbol(self, name: str, value: int) -> SymbolicExtent:
         """A new symbol, which has this value for now."""
         self.names.append(name)
-        found = self._atom("symbol", len(self.names) - 1, None, value)
-        assert not isinstance(found, int) or type(found) is SymbolicExtent
+        found: SymbolicExtent = self._atom("symbol", len(self.names) - 1, None, value)
         return found
 
     def _atom(self, kind: str, a: Any, b: Any, value: int) -> Any:
@@ -194,17 +193,18 @@ class SymbolicExtent:
         return self != other and not self < other
 
     def __le__(self, other: Any) -> bool:
-        return self == other or self < other
+        return bool(self == other or self < other)
 
     def _compared(self, kind: str, other: Any) -> bool:
         record = self._record
         if type(other) is SymbolicExtent:
             difference = self - other
             if type(difference) is not SymbolicExtent:  # the same for all values
-                answer = difference == 0 if kind == "==" else difference < 0
+                answer: bool = difference == 0 if kind == "==" else difference < 0
                 record.known[kind, self, other] = answer
                 return answer
-            return record.ask(kind, self, other, self._value == other._value if kind == "==" else self._value < other._value)
+            mine, its = self._value, other._value
+            return record.ask(kind, self, other, bool(mine == its if kind == "==" else mine < its))
         if isinstance(other, int):
             other = int(other)
             return record.ask(kind, self, other, self._value == other if kind == "==" else self._value < other)
