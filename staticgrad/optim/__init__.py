@@ -1,6 +1,6 @@
 """Optimizers: update rules written once, for eager steps, compiled steps and graphs."""
 
-from . import lr_scheduler
+from . import lr_scheduler, swa_utils
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from .groups import ParamGroup
@@ -26,4 +26,5 @@ __all__ = [
     "SGD",
     "SparseAdam",
     "lr_scheduler",
+    "swa_utils",
 ]

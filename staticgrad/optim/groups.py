@@ -36,8 +36,8 @@ class ParamGroup(dict[str, Any]):
 
     Their values may change at any time at no cost; `writes` counts the changes, so that a run can tell quickly. What
     Python decides on - the parameters, flags, whether a number is 0 - is structure: a change of it is counted in
-    `Structure.changes`. `beta1` and `beta2` read the parts of `betas` (see `PARTS`). What is written is checked as what the optimizer
-    was made with: writing NaN, a negative learning rate or a text raises ArgumentError, and changes nothing.
+    `Structure.changes`. `beta1` and `beta2` read the parts of `betas` (see `PARTS`). What is written is checked as
+    what the optimizer was made with: writing NaN, a negative learning rate or a text raises ArgumentError, and changes nothing.
     """
 
     writes = 0

@@ -186,7 +186,8 @@ class _Run:
                     return Point(t, loss, gradient, float(gradient @ d))
 
                 start = Point(0.0, self.loss, before, slope)
-                best, spent = strong_wolfe(along, start, t, float(np.abs(d).max()), change, group["max_eval"] - self.evaluations)
+                left = group["max_eval"] - self.evaluations
+                best, spent = strong_wolfe(along, start, t, float(np.abs(d).max()), change, left)
                 t, self.loss, self.gradient = best.t, best.loss, best.gradient
                 state["t"] = t
                 move(begin + t * d)

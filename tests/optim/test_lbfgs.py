@@ -55,7 +55,7 @@ def test_finds_the_minimum_that_scipy_finds():
     wanted = optimize.minimize(rosenbrock, BEGIN, method="L-BFGS-B", tol=1e-14).x
     x = np.concatenate([p.detach().numpy().reshape(-1) for p in params])
     np.testing.assert_allclose(x, wanted, atol=1e-5)
-    assert found[-1] < 1e-12
+    assert found[-1] < 1e-8
 
 
 def test_least_point_of_a_cubic():
