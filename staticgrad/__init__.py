@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import autograd
+from .eager import PublicGenerator as Generator
 from .eager import PublicTensor as Tensor
 from .eager import (
     arange,
@@ -152,7 +153,7 @@ from .functions import (
 from .types import bool_, float32, float64, get_default_dtype, int8, int16, int32, int64, set_default_dtype, uint8
 
 if TYPE_CHECKING:
-    from . import functional, nn, optim
+    from . import distributions, functional, nn, optim, utils
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .interchange.graph_json import from_json, to_json
@@ -206,7 +207,7 @@ _MODULES = {
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
-_LAZY_MODULES = frozenset({"functional", "nn", "optim"})
+_LAZY_MODULES = frozenset({"distributions", "functional", "nn", "optim", "utils"})
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
@@ -226,23 +227,24 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AnomalyError", "ArgumentError", "CompileError", "DTypeError", "DivisionError", "FeedError", "GradientError", "Graph",
-    "GraphError", "GraphKeys", "IndexRangeError", "Operation", "OutOfMemoryError", "Session", "ShapeError",
-    "StaticgradError", "Tensor", "TraceError", "UninitializedError", "Variable", "VerifyError", "__version__", "abs", "add",
-    "all", "any", "arange", "argmax", "argmin", "as_tensor", "assign", "assign_add", "assign_sub", "astype", "autograd",
-    "bool_", "broadcast_like", "broadcast_to", "ceil", "clamp", "clip", "clone", "compare", "compile", "concatenate", "cond",
-    "constant", "control_dependencies", "cos", "cumsum", "detect_anomaly", "div", "dot", "draw", "dropout", "einsum",
-    "enable_grad", "eq", "erf", "exp", "expand", "expand_dims", "expm1", "eye", "flatten", "flip", "float32", "float64",
-    "floor", "floor_divide", "from_json", "from_numpy", "full", "functional", "ge", "get_collection", "get_default_dtype",
-    "get_default_graph", "get_default_session", "get_num_threads", "getitem", "global_variables",
-    "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "gt", "identity", "index_add",
-    "index_along", "int16", "int32", "int64", "int8", "is_grad_enabled", "is_tensor", "isfinite", "isnan", "le", "linspace",
-    "log", "log1p", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt",
-    "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mul", "ne", "neg", "nn", "no_grad",
-    "no_op", "norm", "one_hot", "ones", "ones_like", "optim", "outer", "permute", "placeholder", "pow", "rand", "randint",
-    "randn", "randperm", "reciprocal", "relu", "remainder", "reset_default_graph", "reshape", "rewrite", "round", "rsqrt",
-    "scan", "set_default_dtype", "set_grad_enabled", "set_num_threads", "sigmoid", "sign", "sin", "softmax", "softplus",
-    "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sub", "sum", "swapaxes", "take",
-    "take_along_axis", "tanh", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables",
-    "transpose", "uint8", "unsqueeze", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
+    "AnomalyError", "ArgumentError", "CompileError", "DTypeError", "DivisionError", "FeedError", "Generator",
+    "GradientError", "Graph", "GraphError", "GraphKeys", "IndexRangeError", "Operation", "OutOfMemoryError", "Session",
+    "ShapeError", "StaticgradError", "Tensor", "TraceError", "UninitializedError", "Variable", "VerifyError", "__version__",
+    "abs", "add", "all", "any", "arange", "argmax", "argmin", "as_tensor", "assign", "assign_add", "assign_sub", "astype",
+    "autograd", "bool_", "broadcast_like", "broadcast_to", "ceil", "clamp", "clip", "clone", "compare", "compile",
+    "concatenate", "cond", "constant", "control_dependencies", "cos", "cumsum", "detect_anomaly", "distributions", "div",
+    "dot", "draw", "dropout", "einsum", "enable_grad", "eq", "erf", "exp", "expand", "expand_dims", "expm1", "eye",
+    "flatten", "flip", "float32", "float64", "floor", "floor_divide", "from_json", "from_numpy", "full", "functional", "ge",
+    "get_collection", "get_default_dtype", "get_default_graph", "get_default_session", "get_num_threads", "getitem",
+    "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "gt",
+    "identity", "index_add", "index_along", "int16", "int32", "int64", "int8", "is_grad_enabled", "is_tensor", "isfinite",
+    "isnan", "le", "linspace", "log", "log1p", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logsumexp", "lt", "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mul", "ne",
+    "neg", "nn", "no_grad", "no_op", "norm", "one_hot", "ones", "ones_like", "optim", "outer", "permute", "placeholder",
+    "pow", "rand", "randint", "randn", "randperm", "reciprocal", "relu", "remainder", "reset_default_graph", "reshape",
+    "rewrite", "round", "rsqrt", "scan", "set_default_dtype", "set_grad_enabled", "set_num_threads", "sigmoid", "sign",
+    "sin", "softmax", "softplus", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sub", "sum",
+    "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text",
+    "trainable_variables", "transpose", "uint8", "unsqueeze", "utils", "var", "variables_initializer", "where",
+    "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip

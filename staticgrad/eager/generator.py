@@ -10,6 +10,7 @@ and so is what is computed from them while the default graph is being built.
 
 from __future__ import annotations
 
+import os
 import weakref
 from typing import Any
 
@@ -23,6 +24,20 @@ from ..ops.random import Generator, Place, current, dropout_mask, generator, nex
 from ..types import as_dtype, as_shape, get_default_dtype, is_number
 from .execution import run
 from .tensor import Tensor
+
+
+class PublicGenerator(Generator):
+    """`sg.Generator()`: random numbers of its own for what takes a `generator`, seeded by chance unless `manual_seed` is
+    called. Raises ArgumentError for a device that is not the CPU."""
+
+    def __init__(self, device: Any = "cpu"):
+        if str(device) != "cpu":
+            raise ArgumentError(f"Generator: device has to be 'cpu', got {device!r}")
+        super().__init__(int.from_bytes(os.urandom(7), "little"))
+
+    def initial_seed(self) -> int:
+        """The seed that it was given last."""
+        return self.seed
 
 
 def manual_seed(seed: int) -> Generator:

@@ -308,7 +308,7 @@ def strong_wolfe(
     low, other = (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
     stuck = False
     while n < evaluations and abs(bracket[1].t - bracket[0].t) * longest >= tolerance:
-        t = cubic_minimum(*bracket)
+        t = cubic_minimum(bracket[0], bracket[1])
         left, right = min(bracket[0].t, bracket[1].t), max(bracket[0].t, bracket[1].t)
         margin = 0.1 * (right - left)
         close = min(right - t, t - left) < margin

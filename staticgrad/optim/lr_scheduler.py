@@ -503,7 +503,8 @@ class OneCycleLR(_WithMomentum):
         begin, end = next((pair for pair in pairs if step <= pair[1][0]), pairs[-1])
         share = (step - begin[0]) / (end[0] - begin[0])
         anneal = ANNEAL[self.anneal]
-        return [anneal(group[begin[column]], group[end[column]], share) for group in self.optimizer.param_groups]
+        first, last = str(begin[column]), str(end[column])
+        return [anneal(group[first], group[last], share) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[float]:
         return self._now(1)

@@ -69,6 +69,8 @@ class AveragedModel(Module):
     use_buffers: average the buffers too; otherwise they are copied. device: "cpu". Raises ArgumentError for both functions.
     """
 
+    n_averaged: Tensor
+
     def __init__(
         self, model: Module, device: Any = None, avg_fn: Average | None = None, multi_avg_fn: Average | None = None,
         use_buffers: bool = False,
