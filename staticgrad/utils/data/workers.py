@@ -87,8 +87,9 @@ class Job:
     num_workers: int
 
 
-def work(pipe: Connection, job: Job) -> None:
-    """The body of a worker process."""
+def work(pipe: Connection, other: Connection, job: Job) -> None:
+    """The body of a worker process. other: the loader's end of the pipe, which a fork inherits."""
+    other.close()
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the loader's process, which ends the pipe
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -152,7 +153,7 @@ class Worker:
         self.id = job.id
         self.epoch = 0
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=work, args=(other, job), daemon=True)
+        self.process = context.Process(target=work, args=(other, self.pipe, job), daemon=True)
         self.process.start()
         other.close()
 

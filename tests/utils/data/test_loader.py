@@ -293,7 +293,8 @@ def test_the_loaders_process_is_killed():
         os.kill(os.getpid(), 9)
     """
     root = Path(__file__).resolve().parents[3]
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, cwd=root, check=False)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, cwd=root,
+                          check=False, timeout=100)  # fmt: skip
     pids = [int(p) for p in done.stdout.split()]
     assert len(pids) == 3, done.stderr
     assert gone(pids)
