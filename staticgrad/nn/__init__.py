@@ -1,6 +1,6 @@
 """Modules: what holds parameters, and the layers and losses made of them."""
 
-from . import init
+from . import init, utils
 from .attention_layers import MultiheadAttention, TransformerEncoderLayer
 from .containers import ModuleDict, ModuleList, Sequential
 from .layers import (
@@ -70,4 +70,5 @@ __all__ = [
     "Tanh",
     "TransformerEncoderLayer",
     "init",
+    "utils",
 ]

@@ -19,6 +19,7 @@ from . import init
 from .layers import Dropout, _extent
 from .module import Module
 from .parameter import Parameter
+from .utils.rnn import PackedSequence, lengths_of, padded_as_sorted
 
 
 class _Recurrent(Module):
@@ -90,6 +91,8 @@ class _Recurrent(Module):
         zeros when left out. An LSTM's outputs and h have proj_size in place of hidden_size, unless that is 0. Raises
         ShapeError.
         """
+        if isinstance(x, PackedSequence):
+            return self._packed(x, hx)
         name, n = type(self).__name__, len(x.shape)
         if n not in (2, 3):
             raise ShapeError(f"{name}: Expected input to be 2D or 3D, got {n}D instead")
@@ -101,7 +104,36 @@ class _Recurrent(Module):
             x = F.expand_dims(x, 1)
         elif self.batch_first:
             x = F.swapaxes(x, 0, 1)
-        first = self._first(x, hx, n == 3)
+        x, parts = self._layers(x, self._first(x, hx, n == 3), None)
+        if n == 2:
+            x, parts = F.squeeze(x, 1), tuple(F.squeeze(part, 1) for part in parts)
+        elif self.batch_first:
+            x = F.swapaxes(x, 0, 1)
+        return x, parts if self.states > 1 else parts[0]
+
+    def _packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
+        """The same of sequences of different lengths: each state stays as it is where its sequence has no step."""
+        lengths = lengths_of(packed)
+        steps = np.arange(lengths[0])[:, None]
+        x = padded_as_sorted(packed, 0.0, int(lengths[0]))
+        if x.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
+            )
+        first = self._first(x, hx, True)
+        order = packed.layout[1]
+        if hx is not None and order is not None:
+            first = tuple(F.take(part, np.argsort(order), 1) for part in first)
+        present = steps < lengths
+        x, parts = self._layers(x, first, present[:, :, None])
+        rows = np.flatnonzero(present)
+        data = F.take(F.reshape(x, (-1, x.shape[-1])), rows, 0)
+        if order is not None:
+            parts = tuple(F.take(part, order, 1) for part in parts)
+        return packed.with_data(data), parts if self.states > 1 else parts[0]
+
+    def _layers(self, x: Any, first: tuple[Any, ...], present: Any) -> tuple[Any, tuple[Any, ...]]:
+        """(outputs, last state) of all layers, over (l, n, inputs). present: (l, n, 1), where sequences have a step."""
         last: list[tuple[Any, ...]] = []
         for k in range(self.num_layers):
             if k and self.training:
@@ -109,22 +141,16 @@ class _Recurrent(Module):
             outputs = []
             for end in self._directions():
                 begin = tuple(part[len(last)] for part in first)
-                state, ys = self._layer(x, begin, f"_l{k}{end}", end != "")
+                state, ys = self._layer(x, begin, f"_l{k}{end}", end != "", present)
                 last.append(state)
                 outputs.append(ys)
             x = outputs[0] if len(outputs) == 1 else F.concatenate(outputs, -1)
-        parts = tuple(F.stack([state[i] for state in last]) for i in range(self.states))
-        if n == 2:
-            x, parts = F.squeeze(x, 1), tuple(F.squeeze(part, 1) for part in parts)
-        elif self.batch_first:
-            x = F.swapaxes(x, 0, 1)
-        return x, parts if self.states > 1 else parts[0]
+        return x, tuple(F.stack([state[i] for state in last]) for i in range(self.states))
 
-    def _layer(self, x: Any, begin: tuple[Any, ...], end: str, reverse: bool) -> tuple[Any, Any]:
-        own = self.__dict__
-        weight, bias = own["weight_hh" + end].T, own.get("bias_hh" + end)
-        project = own["weight_hr" + end].T if self.proj_size else None
-        projected = functional.linear(x, own["weight_ih" + end], own.get("bias_ih" + end))
+    def _layer(self, x: Any, begin: tuple[Any, ...], end: str, reverse: bool, present: Any) -> tuple[Any, Any]:
+        weight, bias = getattr(self, "weight_hh" + end).T, getattr(self, "bias_hh" + end, None)
+        project = getattr(self, "weight_hr" + end).T if self.proj_size else None
+        projected = functional.linear(x, getattr(self, "weight_ih" + end), getattr(self, "bias_ih" + end, None))
 
         def step(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
             after = self.cell(inputs, state, weight, bias)
@@ -132,7 +158,14 @@ class _Recurrent(Module):
                 after = (F.matmul(after[0], project), *after[1:])
             return after, after[0]
 
-        return scan(step, begin, projected, reverse=reverse)
+        def step_where_present(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
+            there = inputs[1]
+            after = tuple(F.where(there, new, old) for new, old in zip(step(state, inputs[0])[0], state, strict=True))
+            return after, after[0]
+
+        if present is None:
+            return scan(step, begin, projected, reverse=reverse)
+        return scan(step_where_present, begin, (projected, present), reverse=reverse)
 
     def _first(self, x: Any, hx: Any, batched: bool) -> tuple[Any, ...]:
         """The first state's parts, (layers * directions, n, hidden_size) each. Raises ShapeError."""

@@ -67,7 +67,7 @@ def _mapping(like: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
     try:
         if hasattr(like, "update"):
             made = copy.copy(like)
-            made.update(values)  # type: ignore[attr-defined]
+            made.update(values)
             return made
         return type(like)(values)  # type: ignore[call-arg]
     except TypeError:

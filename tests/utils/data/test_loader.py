@@ -58,6 +58,10 @@ def lists(loader):
     return [batch.tolist() for batch in loader]
 
 
+def joined(loader):
+    return [value for batch in lists(loader) for value in batch]
+
+
 @pytest.mark.parametrize("workers", WORKERS)
 def test_batches_come_in_order(workers):
     loader = D.DataLoader(Numbers(), batch_size=4, num_workers=workers)
@@ -80,7 +84,7 @@ def test_shuffled(workers):
     def orders(seed):
         generator = sg.Generator().manual_seed(seed)
         loader = D.DataLoader(Numbers(20), 6, shuffle=True, generator=generator, num_workers=workers)
-        return [sum(lists(loader), []) for _ in range(2)]
+        return [joined(loader) for _ in range(2)]
 
     first = orders(1)
     assert orders(1) == first
@@ -115,7 +119,7 @@ def test_orders_of_the_users(workers):
 def test_iterable_data_sets(workers):
     loader = D.DataLoader(Parted(7), 2, num_workers=workers)
     for _ in range(2):
-        assert sorted(sum(lists(loader), [])) == list(range(7))
+        assert sorted(joined(loader)) == list(range(7))
     if workers == 0:
         assert lists(D.DataLoader(Parted(7), 2, drop_last=True)) == [[0, 1], [2, 3], [4, 5]]
     assert sorted(D.DataLoader(Parted(5), batch_size=None, num_workers=workers)) == list(range(5))
@@ -129,9 +133,9 @@ def refuse(i):
 @pytest.mark.parametrize("workers", WORKERS)
 def test_errors_propagate(workers):
     found = []
+    batches = iter(D.DataLoader(Numbers(10, refuse), 2, num_workers=workers))
     with pytest.raises(ValueError, match="five is odd") as caught:
-        for batch in D.DataLoader(Numbers(10, refuse), 2, num_workers=workers):
-            found.append(batch.tolist())
+        found.extend(batch.tolist() for batch in batches)
     assert found == [[0, 1], [2, 3]]
     if workers:
         assert "Caught ValueError in DataLoader worker process " in str(caught.value)
@@ -166,13 +170,13 @@ def test_a_worker_that_dies_is_noticed():
 def test_a_worker_that_takes_too_long():
     loader = D.DataLoader(Numbers(4, lambda i: time.sleep(60)), num_workers=1, timeout=0.3)
     begin = time.monotonic()
-    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.3 seconds"):
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.3 seconds"):
         list(loader)
     assert time.monotonic() - begin < 30
 
 
 def test_a_batch_that_cannot_be_sent():
-    with pytest.raises(Exception, match="Caught .* in DataLoader worker process 0"):
+    with pytest.raises(Exception, match=r"Caught .* in DataLoader worker process 0"):
         list(D.DataLoader(Numbers(2), collate_fn=lambda batch: (lambda: batch), num_workers=1))
 
 
