@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError
+from . import spelling
 from .dispatch import NUMPY, F
 
 
@@ -202,27 +203,17 @@ def _boolean(value: Any, sign: str) -> Any:
 
 METHODS = (
     "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1",
-    "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "max",
-    "min", "argmax", "argmin", "var", "std", "logsumexp", "softmax", "log_softmax", "matmul", "permute",
+    "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean",
+    "argmax", "argmin", "logsumexp", "softmax", "log_softmax", "matmul", "permute",
     "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to",
-    "split", "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
+    "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
     "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
-    "all", "any", "outer", "expand", "masked_fill", "norm", "flip",
+    "all", "any", "outer", "expand", "masked_fill", 
 )  # fmt: skip
 """The public functions that are methods of every tensor too."""
 
-OTHER_NAMES = {"mm": "matmul", "bmm": "matmul", "divide": "div", "multiply": "mul", "absolute": "abs"}
+OTHER_NAMES = {"divide": "div", "multiply": "mul", "absolute": "abs"}
 """PyTorch's further names of them."""
-
-TORCH_WORDS = {"dim": "axis", "keepdim": "keepdims"}
-"""PyTorch's names of arguments, which methods take where its result is the same (`max(dim)` gives a pair there, and
-`var` divides by n - 1)."""
-
-WITH_TORCH_WORDS = (
-    "sum", "mean", "argmax", "argmin", "all", "any", "logsumexp", "softmax", "log_softmax", "cumsum", "squeeze",
-    "unsqueeze", "norm",
-)  # fmt: skip
-
 
 def bind_methods() -> None:
     """Make them methods; `ops/` calls this when `F` is filled."""
@@ -230,32 +221,5 @@ def bind_methods() -> None:
         setattr(Operators, name, getattr(F, name))
     for name, meaning in OTHER_NAMES.items():
         setattr(Operators, name, getattr(F, meaning))
-    for name in WITH_TORCH_WORDS:
-        setattr(Operators, name, with_torch_words(getattr(F, name)))
-
-
-def meant(function: str, words: tuple[str, ...], args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Named arguments by our words. Raises ArgumentError when one is given twice."""
-    result: dict[str, Any] = {}
-    given: dict[str, str] = dict.fromkeys(words[: len(args)], "a positional argument")
-    for name, value in named.items():
-        word = TORCH_WORDS.get(name, name)
-        if word in given:
-            raise ArgumentError(f"{function}: {word!r} is given twice, as {given[word]} and as {name!r}", "give one of them")
-        given[word] = repr(name)
-        result[word] = value
-    return result
-
-
-def with_torch_words(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as a method that takes PyTorch's names of arguments too."""
-
-    words = tuple(inspect.signature(function).parameters)[1:]
-
-    @functools.wraps(function)
-    def method(self: Any, *args: Any, **named: Any) -> Any:
-        if named:
-            named = meant(function.__name__, words, args, named)
-        return function(self, *args, **named)
-
-    return method
+    for name, function in spelling.METHODS.items():
+        setattr(Operators, name, function)
