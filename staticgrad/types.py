@@ -347,7 +347,10 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
         return (axis if axis >= 0 else axis + ndim,)
     if hasattr(axis, "__array__") and not isinstance(axis, np.integer):
         raise ArgumentError(f"axis must be an integer, several, or None, got {type(axis).__name__}")
-    axes = [normalize_axis(a, ndim) for a in (axis if isinstance(axis, Iterable) else (axis,))]
+    given = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+    if not ndim and given in ((0,), (-1,)):
+        return ()
+    axes = [normalize_axis(a, ndim) for a in given]
     if len(set(axes)) != len(axes):
         raise ArgumentError(f"an axis is named twice in {tuple(axes)}")
     return tuple(sorted(axes))

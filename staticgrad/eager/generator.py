@@ -210,7 +210,7 @@ def randint_like(
 @torch_function(method=False)
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Generator | None = None,
-    requires_grad: bool = False, device: Any = None,
+    requires_grad: bool = False, device: Any = None, layout: Any = None, pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
     neither. Raises ArgumentError for a negative deviation, or without a shape."""

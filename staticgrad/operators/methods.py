@@ -61,6 +61,7 @@ class Operators:
     def __rmul__(self, other): return F.mul(other, self)
     def __truediv__(self, other): return F.div(self, other)
     def __rtruediv__(self, other): return F.div(other, self)
+    __rdiv__ = __rtruediv__
     def __floordiv__(self, other): return F.floor_divide(self, other)
     def __rfloordiv__(self, other): return F.floor_divide(other, self)
     def __mod__(self, other): return F.remainder(self, other)
@@ -82,14 +83,18 @@ class Operators:
     def __ge__(self, other): return F.ge(self, other)
     __hash__ = object.__hash__
 
-    # logic, on booleans
-    def __and__(self, other): return F.logical_and(_boolean(self, "&"), _boolean(other, "&"))
-    def __rand__(self, other): return F.logical_and(_boolean(other, "&"), _boolean(self, "&"))
-    def __or__(self, other): return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))
-    def __ror__(self, other): return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))
-    def __xor__(self, other): return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))
-    def __rxor__(self, other): return F.logical_xor(_boolean(other, "^"), _boolean(self, "^"))
-    def __invert__(self): return F.logical_not(_boolean(self, "~"))
+    # logic: of booleans, and of the bits of integers
+    def __and__(self, other): return _bitwise("and", "&", self, other)
+    def __rand__(self, other): return _bitwise("and", "&", other, self)
+    def __or__(self, other): return _bitwise("or", "|", self, other)
+    def __ror__(self, other): return _bitwise("or", "|", other, self)
+    def __xor__(self, other): return _bitwise("xor", "^", self, other)
+    def __rxor__(self, other): return _bitwise("xor", "^", other, self)
+    def __invert__(self): return F.bitwise_not(self) if self.dtype.kind in "iu" else F.logical_not(_boolean(self, "~"))
+    def __lshift__(self, other): return F.bitwise_left_shift(self, other)
+    def __rlshift__(self, other): return F.bitwise_left_shift(other, self)
+    def __rshift__(self, other): return F.bitwise_right_shift(self, other)
+    def __rrshift__(self, other): return F.bitwise_right_shift(other, self)
 
     def __getitem__(self, index: Any) -> Any:
         return F.getitem(self, index)
@@ -192,6 +197,14 @@ def _plain(value: Any) -> Any:
         return value
     detach = getattr(value, "detach", None)  # of a tensor; a symbol has no values to write, and says so
     return np.asarray(value if detach is None else detach())
+
+
+def _bitwise(name: str, sign: str, x: Any, y: Any) -> Any:
+    """x sign y: of booleans logical, of integers by bits. Raises DTypeError for floats."""
+    kinds = [getattr(v, "dtype", np.dtype(type(v)) if isinstance(v, (bool, int, float)) else None) for v in (x, y)]
+    if all(k is not None and k.kind in "biu" for k in kinds) and any(k is not None and k.kind != "b" for k in kinds):
+        return getattr(F, f"bitwise_{name}")(x, y)
+    return getattr(F, f"logical_{name}")(_boolean(x, sign), _boolean(y, sign))
 
 
 def _boolean(value: Any, sign: str) -> Any:

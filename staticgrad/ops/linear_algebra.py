@@ -62,6 +62,12 @@ def mv(input: Any, vec: Any) -> Any:
 
 def _blend(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """beta * input + alpha * product; an input with beta 0 is not read."""
+    if dtype_of(product).kind != "f":  # of integers the factors are integers, of booleans truth values
+        convert = bool if dtype_of(product).kind == "b" else int
+        alpha, beta = convert(alpha), convert(beta)
+        if convert is bool:
+            product = F.logical_and(product, alpha)
+            return F.logical_or(F.logical_and(input, beta), product)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         shape = broadcast_shapes(tuple(input.shape), tuple(product.shape))
@@ -278,7 +284,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     if ord == 2:
         return root(F.sum(F.square(x), dim, keepdim))
     if ord == 0:
-        return F.sum(F.astype(F.ne(x, 0), x.dtype), dim, keepdim)
+        return F.sum(F.square(F.sign(x)), dim, keepdim)
     size = F.abs(x)
     if ord == 1:
         return F.sum(size, dim, keepdim)
@@ -410,7 +416,7 @@ def _batch(f: Rule) -> Rule:
     """A function of one matrix, over leading axes."""
 
     def call(x: np.ndarray, *args: Any) -> np.ndarray:
-        rows = [f(m, *args) for m in x.reshape(-1, *x.shape[-2:])]
+        rows = [f(m, *args) for m in x.reshape(-1, *x.shape[-2:])] if x.size else []
         return np.array(rows, x.dtype).reshape(*x.shape[:-2], *np.shape(rows[0])) if rows else x.copy()
 
     return call
@@ -842,7 +848,7 @@ def _pivots_infer(x: TensorType) -> TensorType:
 
 
 def _pivots_eval(x: np.ndarray) -> np.ndarray:
-    rows = [_getrf(m)[1] + 1 for m in x.reshape(-1, *x.shape[-2:])]
+    rows = [_getrf(m)[1] + 1 for m in x.reshape(-1, *x.shape[-2:])] if x.size else []
     return np.array(rows, np.int32).reshape(*x.shape[:-2], min(x.shape[-2:]))
 
 
@@ -852,7 +858,7 @@ pivots_op = _host("lu_pivots", _pivots_infer, _pivots_eval, None, doc="Which row
 
 def _permutation_eval(pivots: np.ndarray, rows: int) -> np.ndarray:
     """P with A = P L U."""
-    flat = pivots.reshape(-1, pivots.shape[-1])
+    flat = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     out = np.empty((len(flat), rows, rows))
     for i, swaps in enumerate(flat):
         order = np.arange(rows)
@@ -1110,7 +1116,7 @@ def householder_product(A: Any, tau: Any) -> Any:  # noqa: N803
     """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
     m, n = A.shape[-2:]
     eye = np.eye(m, dtype=dtype_of(A))
-    out = F.broadcast_to(np.eye(m, n, dtype=dtype_of(A)), (*A.shape[:-2], m, n))
+    out = F.broadcast_to(_tensor(np.eye(m, n, dtype=dtype_of(A))), (*A.shape[:-2], m, n))
     lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
     for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
         v = cut(lower, ndim_of(A) - 1, i, i + 1)

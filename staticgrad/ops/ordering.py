@@ -295,7 +295,7 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
         raise ArgumentError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, got {interpolation}")
     if dtype_of(input).kind != "f":
         raise DTypeError(f"{name}() input tensor must be either float or double dtype")
-    fractions = np.asarray(q.numpy() if isinstance(q, Operators) else q, np.float64)
+    fractions = np.asarray(known(name, q)[0], np.float64)
     if fractions.ndim > 1:
         raise ShapeError(f"{name}() q must be a scalar or 1D tensor")
     if fractions.size and not (fractions.min() >= 0 and fractions.max() <= 1):
@@ -655,6 +655,8 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     """The product along `dim`, of all elements for None; integers in int64."""
     x = input if dtype is None else F.astype(input, dtype)
     n = ndim_of(x)
+    if dtype is not None and dtype_of(x) == bool_:
+        return F.all(x, dim, keepdim)
     if dim is None or not n:
         return apply(prod_op, F.reshape(x, (-1,)), axis=0)
     for axis in reversed(normalize_axes(dim, n)):
@@ -703,6 +705,8 @@ def logcumsumexp(input: Any, dim: int) -> Any:
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
     axis = normalize_axis(dim, ndim_of(input))
+    if n == 0:
+        return input
     parts = [p for p in (prepend, input, append) if p is not None]
     x = F.concatenate(parts, axis) if len(parts) > 1 else input
     for _ in range(n if x.shape[axis] is None else min_(n, x.shape[axis])):

@@ -71,11 +71,11 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
     x, scalar = _rows(input)
-    places, single = _rows(as_index(index))
+    places, _ = _rows(as_index(index))
     if ndim_of(places) != 1:
         raise ShapeError("index_select(): Index is supposed to be a vector")
     out = F.take(x, places, normalize_axis(dim, ndim_of(x)))
-    return F.reshape(out, ()) if scalar and single else out
+    return F.reshape(out, ()) if scalar else out
 
 
 def _flat_place(like: Any, index: Any, axis: int) -> Any:
@@ -153,7 +153,7 @@ def combined(name: str, x: Any, places: Any, values: Any, reduce: str, include_s
         return F.floor_divide(total, number) if dtype_of(x).kind != "f" else total / number
     if reduce == "prod":
         table = _table(flat, source, size, 1)
-        return start * F.prod(table, 1)
+        return F.astype(start * F.prod(table, 1), dtype_of(x))
     return _extreme(start, flat, source, size, reduce)
 
 

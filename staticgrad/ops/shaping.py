@@ -366,6 +366,8 @@ def permute(x: Any, *axes: Any) -> Any:
 def swapaxes(x: Any, axis0: int, axis1: int) -> Any:
     """x with two axes exchanged."""
     order = list(range(ndim_of(x)))
+    if not order and {axis0, axis1} <= {0, -1}:
+        return x
     a, b = normalize_axis(axis0, len(order)), normalize_axis(axis1, len(order))
     order[a], order[b] = order[b], order[a]
     return apply(permute_op, x, axes=tuple(order))
@@ -406,9 +408,9 @@ def _numpy_flip(m: Any, axis: Any = None) -> Any:
 
 
 @torch_function()
-def flip(input: Any, *dims: Any) -> Any:
+def flip(input: Any, dims: Any = (), *more: int) -> Any:
     """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
-    axes = normalize_axes(dims[0] if len(dims) == 1 else dims, ndim_of(input)) if dims else ()
+    axes = normalize_axes((dims, *more) if isinstance(dims, (int, np.integer)) else dims, ndim_of(input))
     if not axes:
         return F.clone(input)
     slices = [slice(None)] * (axes[-1] + 1)

@@ -473,7 +473,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
      "batch_norm: momentum has to be a number, got 'a'"),
     (lambda: functional.scaled_dot_product_attention(*[sg.ones(2, 3)] * 3, scale="a"), ArgumentError,
      "scaled_dot_product_attention: scale has to be a number, got 'a'"),
-    (lambda: sg.split(sg.ones(5), 2), ShapeError, "split: an extent of 5 can't be divided into 2 equal parts"),
+    (lambda: sg.tensor_split(sg.ones(5), 2), ShapeError, "split: an extent of 5 can't be divided into 2 equal parts"),
     (lambda: sg.flatten(sg.ones(2, 3), 2), ArgumentError, "axis 2 is out of range for 2 axes"),
     (lambda: sg.ones(3)[3], IndexRangeError, "slice: index 3 is out of range for axis 0 with extent 3"),
     (lambda: sg.ones(3)[0, 0], IndexRangeError, "too many indices: 2 for 1 axes"),
@@ -486,7 +486,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     ),
     (lambda: sg.ones(3)[::0], ArgumentError, "a slice step can't be 0"),
     (lambda: sg.ones(3)[[True, False]], IndexRangeError, "a mask of shape (2,) doesn't fit x of shape (3,)"),
-    (lambda: sg.take(sg.ones(3), [1.5]), DTypeError, "indices must be integers, got float64"),
+    (lambda: sg.take(sg.ones(3), [1.5], 0), DTypeError, "indices must be integers, got float64"),
     (
         lambda: sg.one_hot(sg.tensor([3]), 3),
         IndexRangeError,
