@@ -215,6 +215,8 @@ def arange(
         raise ArgumentError("arange: step must be nonzero")
     floating = any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
     kind = (get_default_dtype() if floating else np.dtype(np.int64)) if dtype is None else as_dtype(dtype)
+    if kind.kind in "iu":
+        start, stop, step = int(start), int(stop), int(step) or step
     try:
         values = np.arange(start, stop, step)
     except ValueError as error:

@@ -138,6 +138,8 @@ def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any,
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for i, (name, value) in enumerate(sorted(zip(words, (*args, *kwargs.values()), strict=True), key=_order(theirs))):
+        if name == "out" and value is not None:
+            return None
         if i == 0 or (i == 1 and variadic):
             positional.append(value)
         elif name in names and not variadic:

@@ -358,8 +358,13 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
     return vector_norm(input, order, dim, keepdim, dtype=dtype)
 
 
-F.vector_norm = vector_norm
-"""For functions of `ops/`; users find it in `linalg`."""
+@torch_function(inplace=True)
+def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
+    """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
+    axis = normalize_axis(dim, ndim_of(input))
+    others = tuple(i for i in range(ndim_of(input)) if i != axis)
+    size = vector_norm(input, p, others, True)
+    return input * F.where(F.gt(size, maxnorm), maxnorm / (size + 1e-7), F.ones_like(size))
 
 
 @torch_function()

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, apply, as_array, enter_as, spelled, torch_function
+from ..operators import F, Operators, apply, as_array, torch_function
 from ..types import TensorType, bool_, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
 from .elementwise import dtype_of
@@ -402,15 +402,3 @@ def frontend_tensor(x: Any) -> Any:
     from ..operators import frontends
 
     return x if isinstance(x, Operators) else frontends.tensor_class(x)
-
-
-@spelled
-def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
-    """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
-    axis = normalize_axis(dim, ndim_of(input))
-    others = tuple(i for i in range(ndim_of(input)) if i != axis)
-    size = F.vector_norm(input, p, others, True)
-    return input * F.where(F.gt(size, maxnorm), maxnorm / (size + 1e-7), F.ones_like(size))
-
-
-enter_as("renorm", renorm, inplace=True)

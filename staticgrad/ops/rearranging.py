@@ -392,7 +392,7 @@ def sum_to_size(input: Any, *size: Any) -> Any:
         raise ShapeError(f"size {list(extents)} is not expandable to size {list(input.shape)}.")
     axes = [*range(lead), *[lead + i for i, d in enumerate(extents) if d == 1 and input.shape[lead + i] != 1]]
     if not axes:
-        return input if dtype_of(input).kind == "f" else F.astype(input, np.int64)
+        return input
     return F.reshape(F.sum(input, tuple(axes), True), extents)
 
 

@@ -18,7 +18,7 @@ from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
 from staticgrad.ops.attention import attention_softmax
 from tests.helpers import Arg, boolean, integer, positive, real
-from tests.ops import window_cases
+from tests.ops import torch_cases, window_cases
 
 Sample = tuple[Arg, ...]
 
@@ -252,8 +252,8 @@ def reductions() -> list[Case]:
     for name, reference, ulps in (
         ("sum", np.sum, 32),
         ("mean", np.mean, 32),
-        ("max", np.max, 0),
-        ("min", np.min, 0),
+        ("amax", np.max, 0),
+        ("amin", np.min, 0),
         ("logsumexp", logsumexp, 32),
     ):
         fn = getattr(F, name)
@@ -751,7 +751,10 @@ def control() -> list[Case]:
     ]
 
 
-CASES = [*elementwise(), *reductions(), *shaping(), *indexing(), *linear(), *einsum(), *control(), *window_cases.rows(Case)]
+CASES = [
+    *elementwise(), *reductions(), *shaping(), *indexing(), *linear(), *einsum(), *control(), *window_cases.rows(Case),
+    *torch_cases.rows(Case),
+]  # fmt: skip
 
 EXEMPT = {
     "placeholder": "a leaf: it is fed in every symbolic test",
