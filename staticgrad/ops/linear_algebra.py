@@ -1009,7 +1009,10 @@ def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:  # noqa
         rtol = eps if atol is None else F.where(F.gt(atol, 0), 0.0, eps) if isinstance(atol, Operators) else (0.0 if atol > 0 else eps)
     atol = 0.0 if atol is None else atol
     kind = to_float(dtype_of(A))
-    both = [F.astype(v if isinstance(v, Operators) else np.asarray(v, kind), kind) for v in (atol, rtol)]
+    if not isinstance(atol, Operators) and not isinstance(rtol, Operators):
+        given = np.broadcast_arrays(np.asarray(atol, kind), np.asarray(rtol, kind))
+        return np.broadcast_to(np.stack(given, -1), (*broadcast_shapes(given[0].shape, tuple(A.shape[:-2])), 2))
+    both = [F.astype(v, kind) if isinstance(v, Operators) else np.asarray(v, kind) for v in (atol, rtol)]
     shape = broadcast_shapes(*(tuple(v.shape) for v in both), tuple(A.shape[:-2]))
     return F.stack([F.broadcast_to(v, shape) for v in both], -1)
 

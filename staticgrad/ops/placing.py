@@ -166,8 +166,8 @@ def _extreme(start: Any, places: Any, source: Any, size: int, reduce: str) -> An
 def _table(places: Any, source: Any, size: int, fill: Any) -> Any:
     """The values of each place in a row, filled up: (size, number of values)."""
     number = extent("scatter", source, 0)
-    hit = F.eq(F.expand_dims(np.arange(size), 1), F.expand_dims(places, 0))
-    return F.where(hit, F.expand_dims(source, 0), F.broadcast_to(np.asarray(fill, dtype_of(source)), (size, number)))
+    hit = F.eq(np.arange(size)[:, None], F.expand_dims(places, 0))
+    return F.where(hit, F.expand_dims(source, 0), np.broadcast_to(np.asarray(fill, dtype_of(source)), (size, number)))
 
 
 def _low(dtype: np.dtype) -> Any:
@@ -266,7 +266,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
         raise ShapeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     value = F.astype(value, x.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(x))
     rail = F.index_along(x, axis)
-    chosen = F.any(F.eq(F.expand_dims(np.arange(extent("index_fill", x, axis)), 1), F.expand_dims(places, 0)), 1)
+    chosen = F.any(F.eq(np.arange(extent("index_fill", x, axis))[:, None], F.expand_dims(places, 0)), 1)
     mask = F.reshape(chosen, tuple(-1 if i == axis else 1 for i in range(ndim_of(x))))
     out = F.where(F.logical_and(mask, F.ge(rail, 0)), value, x)
     return F.reshape(out, ()) if scalar else out

@@ -32,7 +32,7 @@ class Case:
     fn, numpy: of as many operands as each sample has; the result is one tensor or a list. order: how often it is
     differentiated numerically (0: its gradient is 0 or None). ulps: largest difference from NumPy, in units of the
     dtype's epsilon; 0: equal. unknown: it can be built where no extent is known. compiled: largest difference of a plan
-    from eager, in the same units.
+    from eager, in the same units. host: NumPy or SciPy computes it, in a plan too.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Case:
     unknown: bool = True
     dtypes: tuple[np.dtype, ...] = (f32, f64)
     compiled: float = 64.0
+    host: bool = False
 
     def rtol(self, dtype: np.dtype) -> float:
         return self.ulps * float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
