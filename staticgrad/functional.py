@@ -377,7 +377,7 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = rows * F.expand_dims(_operand(per_sample_weights), len(index.shape))
     if offsets is None:
-        return getattr(F, mode)(rows, 1)
+        return getattr(F, "amax" if mode == "max" else mode)(rows, 1)
     if mode == "max":
         raise ArgumentError("embedding_bag: mode 'max' takes no offsets here", "make the bags rows of a 2D index")
     starts = F.expand_dims(_operand(offsets), 0)

@@ -18,16 +18,19 @@ from .ops.control.scan import scan
 from .ops.control.while_loop import while_loop
 from .ops.einsum import einsum
 from .ops.gathering import index_along
+from .ops.elementwise import add, div, sub
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
-from .ops.joining import concatenate, split, stack
+from .ops.joining import concatenate, stack
 from .ops.linear import dot, matmul, outer
+from .ops.linear_algebra import norm
 from .ops.logistic import softplus
 from .ops.pointwise import astype, clone, pow, reciprocal, rsqrt, stop_gradient
 from .ops.pointwise import isfinite_ as isfinite
 from .ops.pointwise import isnan_ as isnan
 from .ops.reductions import all_ as all
 from .ops.reductions import any_ as any
-from .ops.reductions import broadcast_like, cumsum, norm, std, var
+from .ops.rearranging import split
+from .ops.reductions import broadcast_like, cumsum, std, var
 from .ops.selection import clamp, clip, masked_fill, where
 from .ops.shaping import (
     broadcast_to,
@@ -86,8 +89,6 @@ sqrt: Unary = F.sqrt
 square: Unary = F.square
 tanh: Unary = F.tanh
 
-add: Binary = F.add
-div: Binary = F.div
 eq: Binary = F.eq
 floor_divide: Binary = F.floor_divide
 ge: Binary = F.ge
@@ -102,7 +103,6 @@ minimum: Binary = F.minimum
 mul: Binary = F.mul
 ne: Binary = F.ne
 remainder: Binary = F.remainder
-sub: Binary = F.sub
 
 argmax: Reducer = F.argmax
 argmin: Reducer = F.argmin

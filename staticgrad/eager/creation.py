@@ -6,18 +6,36 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import check_options
 from ..errors import ArgumentError, DTypeError
-from ..operators import Symbol, as_array, frontends, state
-from ..types import as_dtype, as_shape, check_unmasked, get_default_dtype, is_number
-from .tensor import Tensor
+from ..operators import F, Operators, Symbol, as_array, frontends, state
+from ..types import (
+    TENSOR_NAMES,
+    as_dtype,
+    as_shape,
+    check_unmasked,
+    get_default_dtype,
+    is_number,
+    is_scalar,
+)
+from .tensor import PublicTensor, Tensor, make_public
 
 
-def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor).
+def tensor(
+    data: Any,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    pin_memory: bool = False,
+    names: None = None,
+) -> Tensor:
+    """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor, lists of 0-d tensors).
 
     Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for what has no supported
-    dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad.
+    dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad; DeviceError.
     """
+    check_options("tensor", device=device)
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
         return state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
     if dtype is not None and not isinstance(data, (Tensor, np.ndarray)):
@@ -31,7 +49,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     return _made(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
 
 
-def _made(array: np.ndarray, requires_grad: bool) -> Any:
+def _made(array: np.ndarray, requires_grad: bool = False) -> Any:
     """The tensor around a fresh array; while tracing, one that each run makes anew."""
     if frontends.tracing and state.tracer is not None:
         return state.tracer.constant(array, requires_grad)
@@ -42,39 +60,154 @@ def _dtype(dtype: Any) -> np.dtype:
     return get_default_dtype() if dtype is None else as_dtype(dtype)
 
 
-def _extents(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    return as_shape(shape[0] if len(shape) == 1 else shape)
+def _extents(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    if size is not None:
+        return as_shape(size)
+    if len(shape) == 1 and not isinstance(shape[0], Operators):
+        return as_shape(shape[0])
+    return as_shape(tuple(int(d) if isinstance(d, Operators) else d for d in shape))
 
 
-def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *shape: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """Zeros; default float unless `dtype` is given."""
-    return _made(np.zeros(_extents(shape), _dtype(dtype)), requires_grad)
+    check_options("zeros", device=device, layout=layout, out=out)
+    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *shape: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """Ones; default float unless `dtype` is given."""
-    return _made(np.ones(_extents(shape), _dtype(dtype)), requires_grad)
+    check_options("ones", device=device, layout=layout, out=out)
+    return _made(np.ones(_extents(shape, size), _dtype(dtype)), requires_grad)
 
 
-def full(shape: Any, value: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """`value` everywhere; its own dtype unless `dtype` is given."""
-    check_unmasked(value)
-    kind = as_array(value).dtype if dtype is None else as_dtype(dtype)
+def empty(
+    *shape: Any,
+    size: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor whose values are yet to be written: zeros, so that a program that reads them is the same in every run."""
+    check_options("empty", device=device, layout=layout, out=out)
+    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
+
+
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """As `empty`; elements lie `stride` elements apart along each axis. Raises ArgumentError for another number of them."""
+    check_options("empty_strided", device=device, layout=layout)
+    extents, steps = as_shape(size), as_shape(stride)
+    if len(extents) != len(steps):
+        raise ArgumentError(f"empty_strided: mismatch in length of strides and shape, {steps} and {extents}")
+    kind = _dtype(dtype)
+    last = sum((d - 1) * s for d, s in zip(extents, steps, strict=True)) if 0 not in extents else -1
+    room = np.zeros(last + 1, kind)
+    array = np.lib.stride_tricks.as_strided(room, extents, [s * kind.itemsize for s in steps])
+    return _made(array, requires_grad)
+
+
+def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
+    """As `empty`, with the axes in memory in the order `physical_layout`."""
+    extents, order = as_shape(size), as_shape(physical_layout)
+    if sorted(order) != list(range(len(extents))):
+        raise ArgumentError(f"empty_permuted: {order} is not an order of {len(extents)} axes")
+    made = empty(tuple(extents[a] for a in order), **options)
+    return F.permute(made, tuple(order.index(i) for i in range(len(order))))
+
+
+def full(
+    size: Any = None,
+    fill_value: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+    shape: Any = None,
+    value: Any = None,
+) -> Tensor:
+    """`fill_value` everywhere; its own dtype unless `dtype` is given. `shape` and `value` are taken for PyTorch's names."""
+    check_options("full", device=device, layout=layout, out=out)
+    size, fill_value = shape if size is None else size, value if fill_value is None else fill_value
+    if isinstance(fill_value, Operators):
+        filled = F.clone(F.broadcast_to(fill_value, as_shape(size)))
+        return filled if dtype is None else F.astype(filled, dtype)
+    check_unmasked(fill_value)
+    kind = as_array(fill_value).dtype if dtype is None else as_dtype(dtype)
     try:
-        return _made(np.full(as_shape(shape), value, kind), requires_grad)
+        return _made(np.full(as_shape(size), fill_value, kind), requires_grad)
     except OverflowError as error:
         raise DTypeError(f"full: {error}") from None
 
 
-def eye(n: int, m: int | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: bool = False,
+                  pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """A number as a 0-d tensor, of the default float unless `dtype` is given."""
+    check_options("scalar_tensor", device=device, layout=layout)
+    return _made(np.array(s, _dtype(dtype)), requires_grad)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """Ones on the diagonal of an n x m matrix (m = n unless given)."""
+    check_options("eye", device=device, layout=layout, out=out)
     n, m = as_shape((n, n if m is None else m))
     return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """start, start + step, ... before stop; int64 for integers, else the default float."""
-    start, stop = (0, start) if stop is None else (start, stop)
+def arange(
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    *,
+    stop: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """start, start + step, ... before end (also called `stop`); int64 for integers, else the default float."""
+    check_options("arange", device=device, layout=layout, out=out)
+    end = stop if end is None else end
+    start, stop = (0, start) if end is None else (0 if start is None else start, end)
+    start, stop, step = (v.item() if isinstance(v, Operators) and not v.shape else v for v in (start, stop, step))
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         if not is_number(value):
             raise ArgumentError(f"arange: {name} has to be a number, got {value!r}")
@@ -82,6 +215,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requi
         raise ArgumentError("arange: step must be nonzero")
     floating = any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
     kind = (get_default_dtype() if floating else np.dtype(np.int64)) if dtype is None else as_dtype(dtype)
+    if kind.kind in "iu":
+        start, stop, step = int(start), int(stop), int(step) or step
     try:
         values = np.arange(start, stop, step)
     except ValueError as error:
@@ -89,9 +224,146 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, requi
     return _made(values.astype(kind), requires_grad)
 
 
-def linspace(start: float, stop: float, num: int = 50, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """`num` evenly spaced values from start to stop, both included."""
-    for name, value in (("start", start), ("stop", stop)):
+def linspace(
+    start: Any,
+    end: Any = None,
+    steps: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    *,
+    stop: Any = None,
+    num: int = 50,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """`steps` evenly spaced values from start to end, both included. NumPy's `stop` and `num` are taken, too."""
+    check_options("linspace", device=device, layout=layout, out=out)
+    values = _spaced("linspace", start, stop if end is None else end, num if steps is None else steps, _dtype(dtype))
+    return _made(values.astype(_dtype(dtype)), requires_grad)
+
+
+def logspace(
+    start: Any,
+    end: Any,
+    steps: Any,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """base**start to base**end, with evenly spaced exponents."""
+    check_options("logspace", device=device, layout=layout, out=out)
+    with np.errstate(all="ignore"):
+        values = np.power(float(base), _spaced("logspace", start, end, steps, np.dtype(np.float64)))
+        return _made(values.astype(_dtype(dtype)), requires_grad)
+
+
+def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.ndarray:
+    start, stop, num = (v.item() if isinstance(v, Operators) and not v.shape else v for v in (start, stop, num))
+    for word, value in (("start", start), ("stop", stop)):
         if not is_number(value):
-            raise ArgumentError(f"linspace: {name} has to be a number, got {value!r}")
-    return _made(np.linspace(start, stop, *as_shape((num,))).astype(_dtype(dtype)), requires_grad)
+            raise ArgumentError(f"{name}: {word} has to be a number, got {value!r}")
+    if dtype.kind in "iu":
+        start, stop = int(start), int(stop)
+    (count,) = as_shape((num,))
+    values = np.linspace(start, stop, count)
+    return np.trunc(values) if dtype.kind in "iu" else values
+
+
+# like another tensor --------------------------------------------------------------------------------------------------
+
+
+def _new(name: str, function: Any) -> Any:
+    """A method that makes a tensor of this one's dtype."""
+
+    def method(self: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        return function(*args, dtype=self.dtype if dtype is None else dtype, **options)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{function.__name__}`, of this tensor's dtype unless one is given."
+    return method
+
+
+for _name, _function in (
+    ("new_zeros", zeros), ("new_ones", ones), ("new_empty", empty), ("new_full", full), ("new_tensor", tensor),
+    ("new_empty_strided", empty_strided),
+):  # fmt: skip
+    setattr(Operators, _name, _new(_name, _function))
+
+
+def _new_legacy(self: Any, *args: Any, device: Any = None) -> Any:
+    """PyTorch's older name: of sizes, an empty tensor; of data, a tensor; of this one's dtype."""
+    return _legacy("new", self.dtype, args, device)
+
+
+Operators.new = _new_legacy  # type: ignore[attr-defined]
+
+
+# constructors ---------------------------------------------------------------------------------------------------------
+
+
+def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requires_grad: bool = False) -> Any:
+    """What PyTorch's constructors of tensors make: an empty tensor of sizes, a copy of data, a tensor itself."""
+    check_options(name, device=device)
+    if not args:
+        return _made(np.zeros((0,), dtype), requires_grad)
+    if len(args) == 1 and not (isinstance(args[0], (int, np.integer)) and not isinstance(args[0], bool)):
+        data = args[0]
+        if isinstance(data, Operators):
+            if data.dtype != dtype:
+                raise DTypeError(f"{name}: expected a tensor of dtype {dtype}, got {data.dtype}", f"write x.to({dtype})")
+            return data.requires_grad_(True) if requires_grad else data
+        if is_scalar(data) or isinstance(data, str):
+            raise DTypeError(f"{name}: data must be a sequence (got {type(data).__name__})", f"write tensor({data!r})")
+        array = as_array(data) if len(data) or hasattr(data, "dtype") else np.zeros((0,), dtype)
+        return _made(array.astype(dtype), requires_grad)
+    return _made(np.zeros(_extents(args), dtype), requires_grad)
+
+
+def _public_tensor(*data: Any, device: Any = None, requires_grad: bool = False) -> Any:
+    """`sg.Tensor(...)`, as PyTorch's: of the default float."""
+    return _legacy("Tensor", get_default_dtype(), data, device, requires_grad)
+
+
+class _OfDType(type):
+    """The class of `FloatTensor` and its kin: tensors of one dtype, which they make."""
+
+    dtype: np.dtype
+
+    def __call__(cls, *data: Any, device: Any = None) -> Any:
+        return _legacy(cls.__name__, cls.dtype, data, device)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, PublicTensor) and x.dtype == cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'staticgrad.{cls.__name__}'>"
+
+
+def _of_dtype(name: str) -> Any:
+    doc = f"Tensors of dtype {TENSOR_NAMES[name]}: an empty one of sizes, or a copy of data."
+    return _OfDType(name, (), {"dtype": TENSOR_NAMES[name], "__doc__": doc, "__module__": "staticgrad"})
+
+
+FloatTensor, DoubleTensor = _of_dtype("FloatTensor"), _of_dtype("DoubleTensor")
+ByteTensor, CharTensor, ShortTensor = _of_dtype("ByteTensor"), _of_dtype("CharTensor"), _of_dtype("ShortTensor")
+IntTensor, LongTensor, BoolTensor = _of_dtype("IntTensor"), _of_dtype("LongTensor"), _of_dtype("BoolTensor")
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool = False) -> Any:  # fmt: skip
+    """`obj` as a tensor, which shares its memory where it can; with copy=True, a copy."""
+    check_options("asarray", device=device)
+    made = obj if isinstance(obj, Operators) else Tensor(obj)
+    made = made if dtype is None else F.astype(made, dtype)
+    made = F.clone(made).detach() if copy and made is obj else made
+    return made.requires_grad_(True) if requires_grad else made
+
+
+make_public.append(_public_tensor)

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import DTypeError, GradientError, ShapeError
 from ..operators import WRITERS, F, Operators, Size, Symbol, as_array, frontends, misuse, state
-from ..types import SUPPORTED, normalize_axis, shape_text
+from ..printing import tensor_text
+from ..types import SUPPORTED, get_default_dtype, normalize_axis, shape_text
 from .grad_mode import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
@@ -219,13 +220,14 @@ class Tensor(Operators):
         return tuple(map(_as_tensor, value)) if isinstance(value, tuple) else _as_tensor(value)
 
     def __repr__(self) -> str:
-        text = np.array2string(self._data, separator=", ", prefix="tensor(", precision=4, suppress_small=True)
-        notes = "" if self.dtype in (np.float32, np.int64, np.bool_) else f", dtype={self.dtype}"
+        default = get_default_dtype()
+        known = self.dtype in (default, np.int64, np.bool_) and (self._data.size or self.dtype == default)
+        notes = [] if known else [f"dtype=torch.{'bool' if self.dtype == np.bool_ else self.dtype}"]
         if self._record is not None:
-            notes += f", grad_fn=<{self._record.name()}>"
+            notes.append(f"grad_fn=<{self._record.name()}>")
         elif self._tracked:
-            notes += ", requires_grad=True"
-        return f"tensor({text}{notes})"
+            notes.append("requires_grad=True")
+        return tensor_text(self._data, notes)
 
     def __str__(self) -> str:
         if frontends.tracing and state.tracer is not None:
@@ -388,44 +390,6 @@ class Tensor(Operators):
         Structure.changes += 1
         return Handle(self._hooks, hook)
 
-    # dtype -------------------------------------------------------------------------------------------------------
-
-    def to(self, dtype: Any) -> Any:
-        """This tensor in another dtype, or that of another tensor."""
-        return F.astype(self, dtype.dtype if isinstance(dtype, Operators) else dtype)
-
-    def type(self, dtype: Any) -> Any:
-        """This tensor in another dtype."""
-        return F.astype(self, dtype)
-
-    def type_as(self, other: Any) -> Any:
-        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
-        if not hasattr(other, "dtype"):
-            raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
-        return F.astype(self, other.dtype)
-
-    def float(self) -> Any:
-        return F.astype(self, np.float32)
-
-    def double(self) -> Any:
-        return F.astype(self, np.float64)
-
-    def long(self) -> Any:
-        return F.astype(self, np.int64)
-
-    def int(self) -> Any:
-        return F.astype(self, np.int32)
-
-    def bool(self) -> Any:
-        return F.astype(self, np.bool_)
-
-    def is_floating_point(self) -> builtins.bool:
-        return self.dtype.kind == "f"
-
-    def cpu(self) -> Any:
-        """This tensor: all tensors are in the CPU's memory."""
-        return self
-
     # shape -------------------------------------------------------------------------------------------------------
 
     def view(self, *shape: Any) -> Any:
@@ -455,6 +419,10 @@ def _arrays(value: Any) -> Any:
 def _as_tensor(value: Any) -> Any:
     """An array or number of NumPy as a tensor, where a tensor can have its dtype."""
     return Tensor(np.asarray(value)) if getattr(value, "dtype", None) in SUPPORTED else value
+make_public: list[Callable[..., Any]] = []
+"""What `sg.Tensor(...)` makes; `creation.py` enters it."""
+
+
 class _EveryTensor(type):
     """The class of `sg.Tensor`, which says what its instances are.
 
@@ -462,6 +430,9 @@ class _EveryTensor(type):
     `Variable` is none, as in TensorFlow 1: `sg.is_tensor` takes both. Inside the package the question is whether something
     has a value now, and is asked of the plain class `Tensor`, in C.
     """
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        return make_public[0](*args, **named) if cls is PublicTensor else super().__call__(*args, **named)
 
     def __instancecheck__(cls, x: Any) -> builtins.bool:
         return cls.__subclasscheck__(x.__class__)

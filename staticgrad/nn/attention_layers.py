@@ -130,7 +130,7 @@ class MultiheadAttention(Module):
         weight, bias = self.in_proj_weight, self.in_proj_bias
         if weight is None:
             weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-            biases = [None] * 3 if bias is None else F.split(bias, 3)
+            biases = [None] * 3 if bias is None else F.chunk(bias, 3)
             parts = [functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
         elif same:
             joined = functional.linear(query, weight, bias)

@@ -246,7 +246,7 @@ class LSTM(_Recurrent):
 
     def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
         h, c = state
-        i, f, g, o = F.split(x + _recurred(h, weight, bias), 4, -1)
+        i, f, g, o = F.chunk(x + _recurred(h, weight, bias), 4, -1)
         c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
         return F.sigmoid(o) * F.tanh(c), c
 

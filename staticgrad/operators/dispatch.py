@@ -22,9 +22,9 @@ NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """NumPy function -> ours, for `np.exp(tensor)`; filled by `ops/`."""
 
 
-def public(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function in `F`."""
-    setattr(F, fn.__name__.rstrip("_"), fn)
+def public(fn: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """Enter a function in `F`, under its own name unless another one is given."""
+    setattr(F, name or fn.__name__.rstrip("_"), fn)
     return fn
 
 

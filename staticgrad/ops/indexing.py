@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import F, Operators, Symbol, apply, numpy_twin, public
+from ..operators import F, Operators, Symbol, apply, numpy_twin, public, spelled, torch_function
 from ..types import as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .reductions import ndim_of
@@ -18,18 +18,17 @@ from .slicing import WHOLE, slice_op
 # public functions ------------------------------------------------------------------------------------------------
 
 
-@numpy_twin(np.take)
-def _numpy_take(a: Any, indices: Any, axis: int | None = None) -> Any:
-    """NumPy's `take`, whose default is the flattened array."""
-    return take(F.flatten(a), indices) if axis is None else take(a, indices, axis)
-
-
 @public
-def take(x: Any, index: Any, axis: int = 0) -> Any:
-    """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
+@numpy_twin(np.take)
+@spelled
+def take(x: Any, index: Any, axis: int | None = None) -> Any:
+    """x[index] along `axis`, whose place the index's shape takes; of the flattened x when no axis is given, as in PyTorch and
+    NumPy. Negative indices count from the end.
 
     Raises IndexRangeError for one out of range, DTypeError for a floating index.
     """
+    if axis is None:
+        x, axis = F.reshape(x, (-1,)), 0
     axis = normalize_axis(axis, ndim_of(x))
     index = _as_index(index)
     return apply(gather_op, x, bounded(index, x, axis, negative=True), axis=axis)
@@ -46,14 +45,19 @@ def take_along_axis(x: Any, index: Any, axis: int = -1) -> Any:
     return apply(along_op, x, bounded(_as_index(index), x, axis, negative=True), axis=axis)
 
 
-@public
-def index_add(x: Any, axis: int, index: Any, source: Any) -> Any:
-    """x with `source` added at `index` along `axis`, once for every time that a position occurs; PyTorch's `index_add`.
+@torch_function(inplace=True)
+def index_add(x: Any, axis: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """x with `alpha * source` added at `index` along `axis`, once for every time that a position occurs.
 
     index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
     IndexRangeError, ShapeError, and DTypeError for a floating index.
     """
+    if not ndim_of(x):
+        normalize_axis(axis, 1)
+        return F.reshape(index_add(F.reshape(x, (1,)), 0, index, F.reshape(source, (-1,)), alpha=alpha), ())
     axis = normalize_axis(axis, ndim_of(x))
+    if not ndim_of(index):
+        index = F.reshape(index, (1,))
     index = bounded(_as_index(index), x, axis, negative=True)
     x, source = (a if hasattr(a, "dtype") else np.asarray(a) for a in (x, source))
     if source.dtype != x.dtype:
@@ -62,6 +66,8 @@ def index_add(x: Any, axis: int, index: Any, source: Any) -> Any:
         )
     if ndim_of(index) != 1:
         raise ShapeError(f"index_add: the index needs one axis, got {shape_text(index.shape)}")
+    if isinstance(alpha, Operators) or alpha != 1:
+        source = F.astype(source * alpha, x.dtype)
     if axis == 0:
         return apply(index_add_op, x, source, index)
     return F.swapaxes(apply(index_add_op, F.swapaxes(x, 0, axis), F.swapaxes(source, 0, axis), index), 0, axis)

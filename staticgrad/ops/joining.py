@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Native, Node, OpDef, Window, define
-from ..operators import F, apply, numpy_twin, public
+from ..operators import F, apply, numpy_twin, public, spelled
 from ..types import TensorType, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
@@ -153,6 +153,7 @@ def _several(name: str, xs: Any) -> list[Any]:
 
 @public
 @numpy_twin(np.concatenate)
+@spelled
 def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
     xs = _several("concatenate", xs)
@@ -163,34 +164,10 @@ def concatenate(xs: Sequence[Any], axis: int = 0) -> Any:
 
 @public
 @numpy_twin(np.stack)
+@spelled
 def stack(xs: Sequence[Any], axis: int = 0) -> Any:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
     xs = _several("stack", xs)
     if not xs:
         raise ArgumentError("stack: need at least one operand")
     return concatenate([F.expand_dims(x, axis) for x in xs], axis)
-
-
-@public
-@numpy_twin(np.split)
-def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Any]:
-    """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
-    axis = normalize_axis(axis, ndim_of(x))
-    extent = x.shape[axis]
-    if extent is None:
-        raise ShapeError(f"split: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
-    if isinstance(sections, (int, np.integer)):
-        if sections <= 0 or extent % sections:
-            raise ShapeError(f"split: an extent of {extent} can't be divided into {sections} equal parts")
-        step = extent // int(sections)
-        cuts = list(range(0, extent + 1, step)) if step else [0] * (int(sections) + 1)
-    else:
-        try:
-            cuts = [0, *map(index, sections), extent]
-        except TypeError:
-            raise ArgumentError(
-                f"split: sections is an integer, or several positions, got {sections!r}",
-                "the parts have to be known before the graph runs: pass Python integers",
-            ) from None
-    lead = (slice(None),) * axis
-    return [F.getitem(x, (*lead, slice(a, b))) for a, b in pairwise(cuts)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import refuse_out
 from ..errors import DTypeError
 from ..ir import REGISTRY, OpDef, Range
 from ..operators import apply, frontends
@@ -78,20 +79,24 @@ def unbroadcast(g: Any, x: Any) -> Any:
 # functions of a record ------------------------------------------------------------------------------------------
 
 
-def unary(op: OpDef) -> Callable[[Any], Any]:
+def unary(op: OpDef) -> Callable[..., Any]:
     """The op as a public function of one operand."""
 
-    def function(x: Any) -> Any:
-        return frontends.eager(op, (x,), {})
+    def function(input: Any, *, out: None = None) -> Any:
+        if out is not None:
+            refuse_out(op.name)
+        return frontends.eager(op, (input,), {})
 
     return _named(function, op)
 
 
-def binary(op: OpDef) -> Callable[[Any, Any], Any]:
+def binary(op: OpDef) -> Callable[..., Any]:
     """The op as a public function of two operands."""
 
-    def function(x: Any, y: Any) -> Any:
-        return frontends.eager(op, (x, y), {})
+    def function(input: Any, other: Any, *, out: None = None) -> Any:
+        if out is not None:
+            refuse_out(op.name)
+        return frontends.eager(op, (input, other), {})
 
     return _named(function, op)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, Pointwise, define
-from ..operators import F, Operators, apply, as_array, numpy_twin, public
+from ..operators import F, Operators, apply, as_array, numpy_twin, public, spelled
 from ..types import TensorType, as_dtype, is_scalar, promote
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
@@ -54,12 +55,22 @@ clip_op = define(
 
 @public
 @numpy_twin(np.where)
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
-    return apply(where_op, condition, x, y)
+def where(condition: Any, input: Any = None, other: Any = None, *, out: None = None) -> Any:
+    """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
+
+    Of the condition alone: the positions where it holds, one tensor for each axis (`nonzero(as_tuple=True)`).
+    """
+    if input is None and other is None:
+        return F.nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise ArgumentError("where: give both values, or none of them")
+    if out is not None:
+        refuse_out("where")
+    return apply(where_op, condition, input, other)
 
 
 @public
+@spelled
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
@@ -91,12 +102,14 @@ def _numpy_clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None
 
 
 @public
+@spelled
 def clamp(x: Any, min: Any = None, max: Any = None) -> Any:
     """PyTorch's name of `clip`."""
     return clip(x, min, max)
 
 
 @public
+@spelled
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
     if isinstance(value, Operators):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Expand, Node, OpDef, define
-from ..operators import F, apply, public
+from ..operators import F, apply, public, spelled
 from ..types import normalize_axes
 from . import attributes as at
 from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, ndim_of, reduced, reducer, spread, sum_op
@@ -126,12 +126,16 @@ reducer(logsumexp_op, "log(sum(exp(x))) without overflow.")
 
 
 @public
-def softmax(x: Any, axis: Any = -1) -> Any:
+@spelled
+def softmax(x: Any, axis: Any = -1, dtype: Any = None) -> Any:
     """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+    x = x if dtype is None else F.astype(x, dtype)
     return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
 @public
-def log_softmax(x: Any, axis: Any = -1) -> Any:
+@spelled
+def log_softmax(x: Any, axis: Any = -1, dtype: Any = None) -> Any:
     """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+    x = x if dtype is None else F.astype(x, dtype)
     return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))

@@ -297,7 +297,7 @@ OPS: dict[str, Op] = {
     "softmax": Op(F.softmax, floating, some_axes),
     "log_softmax": Op(F.log_softmax, floating, some_axes),
     "layer_norm": Op(
-        lambda x, a: (x - F.mean(x, a, keepdims=True)) * F.rsqrt(F.var(x, a, keepdims=True) + 0.125),
+        lambda x, a: (x - F.mean(x, a, keepdims=True)) * F.rsqrt(F.var(x, a, keepdims=True, correction=0) + 0.125),
         floating,
         some_axes,
     ),
