@@ -47,7 +47,7 @@ def _drawn(tensor: Tensor, op: OpDef, name: str, scale: float, shift: float, sou
 def _filled(tensor: Tensor, values: np.ndarray, name: str) -> Tensor:
     _refuse_tracing(name)
     with no_grad():
-        return replace(tensor, Tensor(np.ascontiguousarray(values, tensor.dtype)), name)
+        return replace(tensor, Tensor(np.array(values, tensor.dtype, order="C")), name)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:

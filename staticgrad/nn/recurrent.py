@@ -14,9 +14,8 @@ from ..errors import ArgumentError, ShapeError
 from ..operators import F
 from ..ops.control.scan import scan
 from ..ops.settings import operand, size_text
-from ..types import as_dtype, get_default_dtype
 from . import init
-from .layers import Dropout, _extent
+from .layers import Dropout, _extent, made_kind
 from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence, lengths_of, padded_as_sorted
@@ -32,7 +31,8 @@ class _Recurrent(Module):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None, proj_size: int = 0,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None,
+        dtype: Any = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -50,7 +50,7 @@ class _Recurrent(Module):
         self.proj_size = int(proj_size)
         self.bias, self.batch_first, self.bidirectional = bool(bias), bool(batch_first), bool(bidirectional)
         self.dropout = Dropout(dropout).p
-        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        kind = made_kind(device, dtype)
         rows, made = self.gates * self.hidden_size, self._sizes()[0]
         for k in range(self.num_layers):
             inputs = self.input_size if k == 0 else made * len(self._directions())
@@ -211,11 +211,11 @@ class RNN(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, dtype: Any = None,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
     ):  # fmt: skip
         if nonlinearity not in ("tanh", "relu"):
             raise ArgumentError(f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
         self.nonlinearity = nonlinearity
 
     def cell(self, x: Any, state: tuple[Any, ...], weight: Any, bias: Any) -> tuple[Any, ...]:
@@ -235,10 +235,10 @@ class LSTM(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, dtype: Any = None,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
     ):  # fmt: skip
         super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype, proj_size
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
         )
 
     def _sizes(self) -> tuple[int, ...]:

@@ -11,9 +11,8 @@ from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError
 from ..ops.settings import padding_of, positive_numbers, whole_numbers
-from ..types import as_dtype, get_default_dtype
 from . import init
-from .layers import _extent
+from .layers import _extent, made_kind
 from .module import Module
 from .parameter import Parameter
 
@@ -31,7 +30,8 @@ class _Conv(Module):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", dtype: Any = None,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -52,7 +52,7 @@ class _Conv(Module):
         if self.transposed and padding_mode != "zeros":
             raise ArgumentError(f'Only "zeros" padding mode is supported for {name}')
         self.padding_mode = padding_mode
-        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        kind = made_kind(device, dtype)
         first, second = self.out_channels, self.in_channels
         if self.transposed:
             first, second = second, first
@@ -123,10 +123,10 @@ class ConvTranspose2d(_Conv):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
-        dtype: Any = None,
+        device: Any = None, dtype: Any = None,
     ):  # fmt: skip
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
         self.output_padding = whole_numbers("output_padding", output_padding, 2)
 
@@ -153,9 +153,12 @@ class _Pool(Module):
 
 class _MaxPool(_Pool):
     def __init__(
-        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, *, ceil_mode: bool = False
-    ):
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):  # fmt: skip
         super().__init__(kernel_size, stride, padding, ceil_mode)
+        if return_indices:
+            raise ArgumentError(f"{type(self).__name__}: return_indices=True is not supported")
         self.dilation = dilation
 
 

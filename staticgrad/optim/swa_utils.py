@@ -87,7 +87,7 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Module) -> None:
         """Take the parameters of `model` into the average; the first ones are copied."""
-        own, others = self._members(self.module), self._members(model)
+        own, others = _averaged(self.use_buffers, self.module), _averaged(self.use_buffers, model)
         with no_grad():
             if not self.n_averaged.item():
                 for place, value in zip(own, others, strict=True):
@@ -100,8 +100,9 @@ class AveragedModel(Module):
                     _write(place, value.detach())
         _write(self.n_averaged, self.n_averaged + 1)
 
-    def _members(self, model: Module) -> list[Any]:
-        return [*model.parameters(), *model.buffers()] if self.use_buffers else list(model.parameters())
+
+def _averaged(use_buffers: bool, model: Module) -> list[Any]:
+    return [*model.parameters(), *model.buffers()] if use_buffers else list(model.parameters())
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
