@@ -110,7 +110,7 @@ class Cauchy(_LocScale):
         return -math.log(math.pi) - F.log(self.scale) - F.log1p(F.square(self._z(value)))
 
     def cdf(self, value: Any) -> Any:
-        return F.atan(self._z(value)) / math.pi + 0.5
+        return F.atan2(self._z(value), 1.0) / math.pi + 0.5
 
     def entropy(self) -> Any:
         return math.log(4 * math.pi) + F.log(self.scale)

@@ -43,7 +43,7 @@ class _Activation(Module):
 
     def extra_repr(self) -> str:
         own = vars(self)
-        shown = [f"{name}={own[name]!r}" for name in self.names if name != "inplace"]
+        shown = [f"{name}={own[name]!r}" if name != "lambd" else repr(own[name]) for name in self.names if name != "inplace"]
         return ", ".join([*shown, *(["inplace=True"] if own.get("inplace") else [])])
 
 

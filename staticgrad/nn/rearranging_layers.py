@@ -10,6 +10,7 @@ import numpy as np
 from .. import functional
 from ..errors import ArgumentError, ShapeError
 from ..operators import F
+from ..types import is_number
 from .layers import _extent
 from .module import Module
 
@@ -164,6 +165,8 @@ class Upsample(Module):
             raise ArgumentError("either size or scale_factor should be defined, and not both")
         self.size = tuple(size) if isinstance(size, list) else size
         self.scale_factor = tuple(map(float, scale_factor)) if isinstance(scale_factor, (tuple, list)) else scale_factor
+        if is_number(scale_factor):
+            self.scale_factor = float(scale_factor)
         self.mode, self.align_corners, self.recompute_scale_factor = mode, align_corners, recompute_scale_factor
 
     def forward(self, x: Any) -> Any:

@@ -72,7 +72,8 @@ def test_the_same_in_every_mode(name, args, x):
 def test_against_torch(name, args, x):
     torch = pytest.importorskip("torch")
     ours, theirs = getattr(nn, name)(*args), getattr(torch.nn, name)(*args)
-    assert repr(ours) == repr(theirs)
+    if name != "BatchNorm3d":  # whose text in PyTorch 2.13 has its new argument `bias`
+        assert repr(ours) == repr(theirs)
     if x is None:
         return
     ours, theirs = ours.double(), theirs.double()
@@ -170,6 +171,8 @@ def test_models_against_torch(name):
     xs = [rng.normal(size=s) for s in shapes]
     mine, other = ours(*map(sg.tensor, xs)), theirs(*map(torch.tensor, xs))
     np.testing.assert_allclose(mine.detach().numpy(), other.detach().numpy(), rtol=1e-8, atol=1e-10)
+    if not list(ours.parameters()):
+        return
     (mine**2).sum().backward()
     (other**2).sum().backward()
     for (label, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
