@@ -59,7 +59,7 @@ class _Chain(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Add before the module at `index`; the ones behind it move on."""
+        """Add before the module at `index`; those after it move on."""
         own = list(self)
         own.insert(index, module)
         for name in [name for name, _ in self._own(MODULE)]:

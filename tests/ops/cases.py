@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import staticgrad as sg
-import staticgrad.distributions  # noqa: F401 - has ops of its own
+import staticgrad.distributions  # has ops of its own
 from staticgrad.ir import REGISTRY
 from staticgrad.operators import F, apply
 from staticgrad.ops.attention import attention_softmax

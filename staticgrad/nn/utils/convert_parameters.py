@@ -18,7 +18,7 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Write the elements of a vector into parameters, in their memory. Raises ArgumentError for what is no tensor and
+    """Write the elements of a vector into parameters, in their memory. Raises ArgumentError unless it is a tensor, and
     ShapeError, before anything is written, for a vector that is too short."""
     if not isinstance(vec, Operators):
         raise ArgumentError(f"expected torch.Tensor, but got: {type(vec).__name__}")
