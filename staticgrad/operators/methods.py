@@ -223,7 +223,7 @@ METHODS = (
     "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to",
     "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
     "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
-    "all", "any", "outer", "expand", "masked_fill", 
+    "all", "any", "outer", "expand", "masked_fill",
 )  # fmt: skip
 """The public functions that are methods of every tensor too."""
 

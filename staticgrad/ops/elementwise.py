@@ -73,9 +73,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
         if kind.kind == "f":
             return trunc(_apply_div(input, other))
         return (F.astype(input, kind) - fmod(input, other)) // F.astype(operand(other), kind)
-    raise ArgumentError(
-        f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
-    )
+    raise ArgumentError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}")
 
 
 def promoted(*operands: Any) -> np.dtype:
@@ -413,7 +411,9 @@ for _name, _ufunc, _sign in (
     _op = _record(_name, _ufunc, None, f"({{0}} {_sign} {{1}})", arity=2, promote=_bits, cost=1, doc=f"x {_sign} y, of integers or booleans.")  # fmt: skip  # noqa: E501
     enter_as(_name, binary(_op), inplace=True)
     numpy_twin(_ufunc)(getattr(F, _name))
-enter_as("bitwise_not", unary(_record("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")), inplace=True)
+enter_as(
+    "bitwise_not", unary(_record("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")), inplace=True
+)
 numpy_twin(np.invert)(F.bitwise_not)
 
 
@@ -522,9 +522,7 @@ def _smooth(op_name: str, numpy: Rule, dx: Rule | None, dy: Rule | None, doc: st
     return _record(op_name, _plain(numpy), vjps, arity=2, promote=promote, doc=doc)
 
 
-_hypot_op = _smooth(
-    "hypot", np.hypot, lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out), "sqrt(x**2 + y**2)."
-)
+_hypot_op = _smooth("hypot", np.hypot, lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out), "sqrt(x**2 + y**2).")
 numpy_twin(np.hypot)(F.hypot)
 
 

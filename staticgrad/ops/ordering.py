@@ -15,7 +15,6 @@ from ..ir import OpDef, define
 from ..operators import F, Operators, Symbol, apply, enter_as, frontends, numpy_twin, spelled, torch_function
 from ..types import (
     TensorType,
-    as_dtype,
     bool_,
     get_default_dtype,
     int64,
@@ -208,9 +207,13 @@ def _of_rows(name: str, op: OpDef, doc: str, *, whole: bool) -> None:
     enter_as(name, spelled(function))
 
 
-_of_rows("median", median_op, "The lower median: of all elements, or the named tuple (values, indices) along `dim`.", whole=True)
+_of_rows(
+    "median", median_op, "The lower median: of all elements, or the named tuple (values, indices) along `dim`.", whole=True
+)
 _of_rows("nanmedian", nanmedian_op, "`median`, of which NaN are left out.", whole=True)
-_of_rows("mode", mode_op, "The named tuple (values, indices) of the most frequent value along `dim` (the last axis).", whole=False)
+_of_rows(
+    "mode", mode_op, "The named tuple (values, indices) of the most frequent value along `dim` (the last axis).", whole=False
+)
 
 
 def _extremum(name: str, arg: OpDef, whole: str, elementwise: str) -> None:
@@ -292,7 +295,9 @@ for _name, _worse in (("cummax", np.less), ("cummin", np.greater)):
 
 def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise ArgumentError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, got {interpolation}")
+        raise ArgumentError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, got {interpolation}"
+        )
     if dtype_of(input).kind != "f":
         raise DTypeError(f"{name}() input tensor must be either float or double dtype")
     fractions = np.asarray(known(name, q)[0], np.float64)
@@ -490,9 +495,7 @@ def unique(
 
 
 @torch_function()
-def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
     (x,) = known("unique_consecutive", input)
     rows = x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0)
@@ -506,7 +509,11 @@ def unique_consecutive(
 
 
 def _several(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool) -> Any:
-    results = [values, *([inverse.astype(np.int64)] if with_inverse else []), *([counts.astype(np.int64)] if with_counts else [])]
+    results = [
+        values,
+        *([inverse.astype(np.int64)] if with_inverse else []),
+        *([counts.astype(np.int64)] if with_counts else []),
+    ]
     tensors = tuple(map(made, results))
     return tensors if len(tensors) > 1 else tensors[0]
 
@@ -789,5 +796,3 @@ def corrcoef(input: Any) -> Any:
         return c / c
     deviation = F.sqrt(F.diagonal(c))
     return F.clip(c / F.expand_dims(deviation, 1) / F.expand_dims(deviation, 0), -1, 1)
-
-

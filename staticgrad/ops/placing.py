@@ -263,7 +263,9 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
     x, places, axis, scalar = _slices("index_fill", input, dim, index)
     if isinstance(value, Operators) and value.shape:
-        raise ShapeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise ShapeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     value = F.astype(value, x.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(x))
     rail = F.index_along(x, axis)
     chosen = F.any(F.eq(np.arange(extent("index_fill", x, axis))[:, None], F.expand_dims(places, 0)), 1)
@@ -295,9 +297,7 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
         raise ArgumentError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     x, places, axis, scalar = _slices("index_reduce", input, dim, index)
     values = _rows(source)[0]
-    index_of = F.broadcast_to(
-        F.reshape(places, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), tuple(values.shape)
-    )
+    index_of = F.broadcast_to(F.reshape(places, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), tuple(values.shape))
     out = _scattered("index_reduce", x, axis, index_of, values, reduce, include_self)
     return F.reshape(out, ()) if scalar else out
 
@@ -372,7 +372,9 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """`input` with the elements of `source`, in order, where the mask is true."""
     if source.dtype != input.dtype:
-        raise DTypeError(f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}")
+        raise DTypeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}"
+        )
     shape = np.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
     spread = F.broadcast_to(mask, shape)
     flat = F.reshape(spread, (-1,))
