@@ -8,7 +8,7 @@ import numpy as np
 
 from ..devices import check_options
 from ..errors import ArgumentError, DTypeError
-from ..operators import F, Operators, Symbol, as_array, frontends, state
+from ..operators import F, Operators, Symbol, as_array, frontends, is_tensor, state
 from ..types import (
     TENSOR_NAMES,
     as_dtype,
@@ -65,7 +65,7 @@ def _extents(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
         return as_shape(size)
     if len(shape) == 1 and not isinstance(shape[0], Operators):
         return as_shape(shape[0])
-    return as_shape(tuple(int(d) if isinstance(d, Operators) else d for d in shape))
+    return as_shape(tuple(int(d) if is_tensor(d) else d for d in shape))
 
 
 def zeros(
@@ -207,7 +207,7 @@ def arange(
     check_options("arange", device=device, layout=layout, out=out)
     end = stop if end is None else end
     start, stop = (0, start) if end is None else (0 if start is None else start, end)
-    start, stop, step = (v.item() if isinstance(v, Operators) and not v.shape else v for v in (start, stop, step))
+    start, stop, step = (v.item() if is_tensor(v) and not v.shape else v for v in (start, stop, step))
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         if not is_number(value):
             raise ArgumentError(f"arange: {name} has to be a number, got {value!r}")
@@ -265,7 +265,7 @@ def logspace(
 
 
 def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.ndarray:
-    start, stop, num = (v.item() if isinstance(v, Operators) and not v.shape else v for v in (start, stop, num))
+    start, stop, num = (v.item() if is_tensor(v) and not v.shape else v for v in (start, stop, num))
     for word, value in (("start", start), ("stop", stop)):
         if not is_number(value):
             raise ArgumentError(f"{name}: {word} has to be a number, got {value!r}")
@@ -315,7 +315,7 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
         return _made(np.zeros((0,), dtype), requires_grad)
     if len(args) == 1 and not (isinstance(args[0], (int, np.integer)) and not isinstance(args[0], bool)):
         data = args[0]
-        if isinstance(data, Operators):
+        if is_tensor(data):
             if data.dtype != dtype:
                 raise DTypeError(f"{name}: expected a tensor of dtype {dtype}, got {data.dtype}", f"write x.to({dtype})")
             return data.requires_grad_(True) if requires_grad else data
@@ -360,7 +360,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             requires_grad: bool = False) -> Any:  # fmt: skip
     """`obj` as a tensor, which shares its memory where it can; with copy=True, a copy."""
     check_options("asarray", device=device)
-    made = obj if isinstance(obj, Operators) else Tensor(obj)
+    made = obj if is_tensor(obj) else Tensor(obj)
     made = made if dtype is None else F.astype(made, dtype)
     made = F.clone(made).detach() if copy and made is obj else made
     return made.requires_grad_(True) if requires_grad else made

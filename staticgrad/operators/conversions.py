@@ -139,7 +139,8 @@ def element_count(self: Any) -> int:
     return int(self.numel())
 
 
-for _name, _dtype in (*SHORT_NAMES.items(), ("byte", uint8), ("char", int8)):
+CASTS: dict[str, np.dtype] = {**SHORT_NAMES, "byte": uint8, "char": int8}
+for _name, _dtype in CASTS.items():
     setattr(Operators, _name, _cast(_name, _dtype))
 for _name, _text in (
     ("half", "float16"), ("bfloat16", "bfloat16"), ("cfloat", "complex64"), ("cdouble", "complex128"), ("chalf", "complex32"),

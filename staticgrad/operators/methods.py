@@ -123,6 +123,11 @@ class Operators:
         )
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether x is a tensor of any mode, or a variable."""
+    return isinstance(x, Operators)
+
+
 def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """A call of NumPy's function as a call of its twin: arguments by name where the names are the same, by position where
     ours has another name. None where the twin has no such argument, or NumPy's own error is to be raised."""

@@ -433,10 +433,10 @@ def _shift(left: bool) -> Rule:
 for _name, _left in (("bitwise_left_shift", True), ("bitwise_right_shift", False)):
     _op = _record(_name, _shift(_left), arity=2, promote=_integers, doc="x shifted by y bits.")
     enter_as(_name, binary(_op), inplace=True)
-for _name, _ufunc in (("gcd", np.gcd), ("lcm", np.lcm)):
-    _op = _record(_name, _ufunc, arity=2, promote=_integers, doc=f"The {_name} of two integers.")
+for _name, _divisor in (("gcd", np.gcd), ("lcm", np.lcm)):
+    _op = _record(_name, _divisor, arity=2, promote=_integers, doc=f"The {_name} of two integers.")
     enter_as(_name, binary(_op), inplace=True)
-    numpy_twin(_ufunc)(getattr(F, _name))
+    numpy_twin(_divisor)(getattr(F, _name))
 
 
 # records of the host ----------------------------------------------------------------------------------------------------
@@ -565,7 +565,7 @@ def _polygamma_eval(x: np.ndarray, order: int) -> np.ndarray:
     return np.asarray(module("scipy.special").polygamma(order, x.astype(np.float64))).astype(x.dtype)
 
 
-polygamma_op = define(
+polygamma_op: OpDef = define(
     OpDef(
         name="polygamma",
         attrs={"order": at.integer(0, 2**31)},
@@ -613,11 +613,11 @@ def frexp(input: Any) -> Any:
     return pair(apply(_mantissa_op, input), apply(_exponent_op, input))
 
 
-_mantissa_op = define(
+_mantissa_op: OpDef = define(
     OpDef("mantissa", elementwise, lambda x: np.frexp(x)[0],
           (lambda g, node, out, x: g * F.pow(2.0, -F.astype(apply(_exponent_op, x), out.dtype)),), None, floating)
 )  # fmt: skip
-_exponent_op = define(
+_exponent_op: OpDef = define(
     OpDef("exponent_of", lambda x: x.with_dtype(np.dtype(np.int32)), lambda x: np.frexp(x)[1].astype(np.int32), None, None,
           floating)
 )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, apply, as_array, enter_as, numpy_twin, spelled, torch_function
+from ..operators import F, Operators, apply, as_array, enter_as, is_tensor, numpy_twin, spelled, torch_function
 from ..signals import module
 from ..types import TensorType, broadcast_shapes, normalize_axis, shape_text, to_float
 from . import attributes as at
@@ -125,7 +125,7 @@ def inner(input: Any, other: Any) -> Any:
 @torch_function(np.tensordot, method=False)
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
-    if isinstance(dims, Operators):
+    if is_tensor(dims):
         dims = dims.tolist()
     n, m = ndim_of(a), ndim_of(b)
     if isinstance(dims, int):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, Symbol, apply, enter_as, frontends, numpy_twin, spelled, torch_function
+from ..operators import F, Operators, Symbol, apply, enter_as, frontends, is_tensor, numpy_twin, spelled, torch_function
 from ..types import (
     TensorType,
     bool_,
@@ -369,7 +369,7 @@ def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = Fals
 
 
 def _search_eval(edges: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
-    side = "right" if right else "left"
+    side: Any = "right" if right else "left"
     if edges.ndim == 1:
         return np.searchsorted(edges, values, side).astype(np.int64)
     out = np.empty(values.shape, np.int64)
@@ -436,9 +436,7 @@ def known(name: str, *operands: Any) -> list[np.ndarray]:
                 f"{name}: the extents of the result depend on values; a graph can't hold it",
                 "compute it outside, and pass the result; or use a mask, sg.where(mask, x, 0)",
             )
-        if isinstance(x, Operators) and frontends.tracing:
-            x.tolist() if x.shape == () else None
-    return [np.asarray(x.detach().numpy() if isinstance(x, Operators) else x) for x in operands]
+    return [np.asarray(x.detach().numpy() if is_tensor(x) else x) for x in operands]
 
 
 def made(array: Any) -> Any:
@@ -744,7 +742,7 @@ def dim_of(x: Any, y: Any, axis: int) -> int:
     return axis - (ndim_of(y) - ndim_of(x))
 
 
-@torch_function(np.trapezoid if hasattr(np, "trapezoid") else np.trapz, method=False, names=("trapz",))
+@torch_function(getattr(np, "trapezoid", None) or np.__dict__["trapz"], method=False, names=("trapz",))
 def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
     """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
     axis = normalize_axis(dim, ndim_of(y))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, apply, as_array, torch_function
+from ..operators import F, Operators, apply, as_array, is_tensor, torch_function
 from ..types import TensorType, bool_, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
 from .elementwise import dtype_of
@@ -389,9 +389,9 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 @torch_function(inplace=True)
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
-    keys = tuple(slice(None) if i is None else i for i in indices)
+    keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)
     numbers = F.reshape(np.arange(int(np.prod(input.shape)), dtype=np.int64), tuple(input.shape))
-    keys = tuple(np.asarray(k.numpy()) if isinstance(k, Operators) and k.dtype == bool_ else k for k in keys)
+    keys = tuple(np.asarray(k.numpy()) if is_tensor(k) and k.dtype == bool_ else k for k in keys)
     places = F.getitem(frontend_tensor(numbers), keys)
     value = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
     spread = F.broadcast_to(F.astype(value, input.dtype), tuple(places.shape))

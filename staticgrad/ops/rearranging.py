@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Operators, apply, as_array, enter_as, frontends, numpy_twin, spelled, torch_function
+from ..operators import F, Operators, apply, as_array, enter_as, frontends, is_tensor, numpy_twin, spelled, torch_function
 from ..types import as_shape, broadcast_shapes, normalize_axis
 from .elementwise import dtype_of, operand
 from .gathering import bounded, gather_op
@@ -181,7 +181,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
     """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as `numpy.array_split`."""
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("tensor_split", input, axis)
-    if isinstance(indices_or_sections, Operators):
+    if is_tensor(indices_or_sections):
         indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, (int, np.integer)):
         n = int(indices_or_sections)
@@ -649,7 +649,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 def storage_of(x: Any) -> Any:
     """x, row-major, as one axis."""
-    return F.reshape(F.clone(x) if isinstance(x, Operators) and not x.is_contiguous() else x, (-1,))
+    return F.reshape(F.clone(x) if is_tensor(x) and not x.is_contiguous() else x, (-1,))
 
 
 for _name, _source in (
