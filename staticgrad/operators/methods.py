@@ -226,7 +226,7 @@ METHODS = (
     "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean",
     "argmax", "argmin", "logsumexp", "softmax", "log_softmax", "matmul", "permute",
     "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to",
-    "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
+    "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
     "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
     "all", "any", "outer", "expand", "masked_fill",
 )  # fmt: skip

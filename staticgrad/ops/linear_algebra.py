@@ -398,11 +398,11 @@ def _lapack(name: str, function: Rule) -> Rule:
         try:
             return function(*arrays, **attrs)
         except (np.linalg.LinAlgError, ArithmeticError) as error:
-            raise LinAlgError(f"linalg.{name}: {error}") from None
+            raise LinAlgError(f"linalg_{name}: {error}") from None
         except Exception as error:
             if type(error).__name__ != "LinAlgError":
                 raise
-            raise LinAlgError(f"linalg.{name}: {error}") from None
+            raise LinAlgError(f"linalg_{name}: {error}") from None
 
     return call
 
