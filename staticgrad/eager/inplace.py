@@ -215,7 +215,8 @@ def _inplace(name: str) -> Callable[..., Tensor]:
 for _name in (
     "add", "sub", "mul", "div", "pow", "neg", "abs", "exp", "log", "sqrt", "square", "relu", "sigmoid", "tanh", "clip",
     "clamp", "floor", "ceil", "round", "sign", "reciprocal", "masked_fill", "floor_divide", "remainder",
-    *INPLACE,
+    "cos", "sin", "log1p", "expm1", "erf", "rsqrt", "logical_and", "logical_or", "logical_xor", "logical_not", "eq", "ne", "lt",
+    "le", "gt", "ge", "divide", "multiply", "subtract", "negative", "absolute", "true_divide", "cumsum", *INPLACE,
 ):  # fmt: skip
     setattr(Tensor, _name + "_", _inplace(_name))
 

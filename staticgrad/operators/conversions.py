@@ -119,6 +119,11 @@ def is_signed(self: Any) -> bool:
     return bool(self.dtype.kind in "if")
 
 
+def is_nonzero(self: Any) -> bool:
+    """Whether the one element is not 0. Raises ShapeError for any other number of elements."""
+    return bool(self)
+
+
 def _plain(self: Any) -> Any:
     """This tensor: it is real and dense."""
     return self
@@ -148,6 +153,7 @@ for _name, _text in (
     setattr(Operators, _name, _refused(_name, _text))
 for _function in (
     to, type_as, cpu, cuda, pin_memory, get_device, is_floating_point, ndimension, is_same_size, is_signed,
+    is_nonzero,
 ):  # fmt: skip
     setattr(Operators, _function.__name__, _function)
 Operators.type = type_  # type: ignore[attr-defined]
@@ -160,5 +166,6 @@ Operators.real = property(_plain)  # type: ignore[attr-defined]
 Operators.itemsize = property(lambda self: self.dtype.itemsize)  # type: ignore[attr-defined]
 Operators.nbytes = property(lambda self: self.dtype.itemsize * self.numel())  # type: ignore[attr-defined]
 Operators.layout = property(lambda self: "torch.strided")  # type: ignore[attr-defined]
+Operators.is_cpu = property(lambda self: True)  # type: ignore[attr-defined]
 for _name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn"):
     setattr(Operators, _name, property(_no))

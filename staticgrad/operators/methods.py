@@ -227,7 +227,7 @@ METHODS = (
     "argmax", "argmin", "logsumexp", "softmax", "log_softmax", "matmul", "permute",
     "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to",
     "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
-    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
+    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "logical_xor", "remainder", "floor_divide", "dot", "reciprocal", "rsqrt", "cumsum",
     "all", "any", "outer", "expand", "masked_fill",
 )  # fmt: skip
 """The public functions that are methods of every tensor too."""

@@ -197,7 +197,7 @@ def composed(Case: Any) -> list[Any]:
         Case("div trunc", lambda x, y: F.div(x, y, rounding_mode="trunc"), lambda x, y: np.trunc(x / y), TWO, order=0),
         Case("trunc", F.trunc, np.trunc, ONE, order=0, ulps=0),
         Case("frac", F.frac, lambda x: x - np.trunc(x), ONE, order=1, ulps=0),
-        Case("copysign", lambda x, y: F.copysign(x, y), np.copysign, TWO, ulps=0),
+        Case("copysign", lambda x, y: F.copysign(x, y), np.copysign, TWO, ulps=0, host=True),
         Case("logaddexp", F.logaddexp, logsum, TWO, ulps=8),
         Case("xlogy", F.xlogy, lambda x, y: x * np.log(y), TWO, ulps=8),
         Case("logit", F.logit, lambda x: np.log(x / (1 - x)), ((real(3, low=0.2, high=0.8),),), ulps=16),
@@ -272,6 +272,7 @@ def composed(Case: Any) -> list[Any]:
             ((real(4, 3), integer(2, 3, low=0, high=4), real(2, 3)),),
             ulps=0,
             unknown=False,
+            host=True,
         ),
         Case(
             "index_fill", lambda x: F.index_fill(x, 1, np.array([0, 2]), 7.0), filled, ((real(2, 3),),), ulps=0, unknown=False
