@@ -144,7 +144,7 @@ def element_count(self: Any) -> int:
     return int(self.numel())
 
 
-CASTS: dict[str, np.dtype] = {**SHORT_NAMES, "byte": uint8, "char": int8}
+CASTS = {**SHORT_NAMES, "byte": uint8, "char": int8}
 for _name, _dtype in CASTS.items():
     setattr(Operators, _name, _cast(_name, _dtype))
 for _name, _text in (

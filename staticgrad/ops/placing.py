@@ -274,6 +274,15 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     return F.reshape(out, ()) if scalar else out
 
 
+@torch_function()
+def fill(input: Any, value: Any) -> Any:
+    """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+    if isinstance(value, Operators) and value.shape:
+        raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
+    number = F.astype(value, input.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(input))
+    return F.clone(F.broadcast_like(number, input))
+
+
 @torch_function(inplace=True)
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """`input` with the slices of `source` at positions along `dim`."""

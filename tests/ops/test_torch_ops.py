@@ -13,7 +13,6 @@ pytestmark = pytest.mark.oracle
 
 MISSING = frozenset(
     [
-        "_",
         "complex",
         "geqrf",
         "gradient",
@@ -111,10 +110,11 @@ GROUPS = "ab", "cd", "ef", "gh", "ijkl", "m", "no", "pqr", "s", "tu", "vwxyz_", 
 def test_samples_agree(torch: Any, letters: str, dtype: str):
     wrong = []
     for name, variants in table().items():
-        if name[0] in letters and name not in MISSING and name not in KNOWN:
-            wrong += [f"{name}: {text}" for op in variants for text in torch_samples.failures(torch, op, dtype)]
+        if name[0] in letters and name not in KNOWN:
+            found = [text for op in variants for text in torch_samples.failures(torch, op, dtype)]
+            wrong += [f"{name}: {text}" for text in found if text != "missing" or name not in MISSING]
     assert not wrong, "\n".join(wrong)
 
 
 def test_lists_hold_only_names_of_ops(torch: Any):
-    assert set(MISSING | KNOWN.keys()) - {"_"} <= table().keys()
+    assert set(MISSING | KNOWN.keys()) <= table().keys()
