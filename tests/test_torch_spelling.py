@@ -89,7 +89,8 @@ def test_devices():
     assert kept.to("cpu") is kept
     assert kept.to("cpu", copy=True) is not kept
     for use in (
-        lambda: x().cuda(), lambda: x().to("cuda:0"), lambda: torch.zeros(2, device="cuda"), lambda: torch.randn(2, device="mps"),
+        lambda: x().cuda(), lambda: x().to("cuda:0"), lambda: torch.zeros(2, device="cuda"),
+        lambda: torch.randn(2, device="mps"),
     ):  # fmt: skip
         with pytest.raises(torch.DeviceError, match="staticgrad computes on the CPU"):
             use()

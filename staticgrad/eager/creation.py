@@ -321,7 +321,7 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
             return data.requires_grad_(True) if requires_grad else data
         if is_scalar(data) or isinstance(data, str):
             raise DTypeError(f"{name}: data must be a sequence (got {type(data).__name__})", f"write tensor({data!r})")
-        array = as_array(data) if len(data) or hasattr(data, "dtype") else np.zeros((0,), dtype)
+        array = as_array(data) if hasattr(data, "dtype") or len(data) else np.zeros((0,), dtype)
         return _made(array.astype(dtype), requires_grad)
     return _made(np.zeros(_extents(args), dtype), requires_grad)
 
