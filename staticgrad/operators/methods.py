@@ -223,11 +223,11 @@ def _boolean(value: Any, sign: str) -> Any:
 
 METHODS = (
     "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1", "sin", "cos",
-    "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "argmax", "argmin", "amax", "amin", "logsumexp",
-    "softmax", "log_softmax", "matmul", "permute", "transpose", "swapaxes", "reshape", "flatten", "expand_dims",
-    "unsqueeze", "squeeze", "broadcast_to", "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil",
-    "round", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "logical_xor", "remainder",
-    "floor_divide", "dot", "reciprocal", "rsqrt", "cumsum", "all", "any", "outer", "expand", "masked_fill",
+    "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "argmax", "argmin", "amax",
+    "amin", "logsumexp", "softmax", "log_softmax", "matmul", "permute", "transpose", "swapaxes", "reshape", "flatten",
+    "expand_dims", "unsqueeze", "squeeze", "broadcast_to", "take", "take_along_axis", "astype", "isnan", "isfinite",
+    "floor", "ceil", "round", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "logical_xor",
+    "remainder", "floor_divide", "dot", "reciprocal", "rsqrt", "cumsum", "all", "any", "outer", "expand", "masked_fill",
 )  # fmt: skip
 """The public functions that are methods of every tensor too."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..devices import refuse_out
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError, StaticgradError
 from .dispatch import numpy_twin, public
 
 SAME = (
@@ -60,7 +60,13 @@ def spelled(function: Function) -> Function:
     def call(*args: Any, **named: Any) -> Any:
         if named and not known.issuperset(named):
             named = meant(name, words, synonyms, args, named)
-        return function(*args, **named)
+        try:
+            return function(*args, **named)
+        except AttributeError as error:
+            given = getattr(error, "obj", None)
+            if isinstance(error, StaticgradError) or not any(given is a for a in (*args, *named.values())):
+                raise
+            raise DTypeError(f"{name}(): expected a Tensor, got {type(given).__name__}", "write tensor(...)") from None
 
     return call  # type: ignore[return-value]
 

@@ -525,6 +525,10 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if x.size and x.min() < 0:
         raise ArgumentError("bincount only supports 1-d non-negative integral inputs.")
     given = None if weights is None else known("bincount", weights)[0]
+    if given is not None and given.shape != x.shape:
+        raise ShapeError("bincount: weights should be 1-d and have the same length as input", f"got {shape_text(given.shape)}")
+    if isinstance(minlength, bool) or not isinstance(minlength, (int, np.integer)) or minlength < 0:
+        raise ArgumentError(f"bincount: minlength should be an integer >= 0, got {minlength!r}")
     found = np.bincount(x, given, minlength)
     return made(found if given is None else found.astype(given.dtype if given.dtype.kind == "f" else np.float64))
 
