@@ -18,7 +18,7 @@ from ..ir import REGISTRY
 from ..operators import INPLACE, F, Operators, Symbol, apply, as_array, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
-from ..types import category, check_unmasked, shape_text
+from ..types import category, check_unmasked, is_number, shape_text
 from .execution import UNLISTED
 from .grad_mode import modes, no_grad
 from .tape import Record, overwritten_operand, touch
@@ -299,6 +299,8 @@ def _uniform(x: Tensor, source: Any, low: float, high: float) -> Any:
 
 
 def _exponential(x: Tensor, source: Any, rate: float) -> Any:
+    if not is_number(rate) or isinstance(rate, Operators) or not rate > 0:
+        raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={rate}")
     return F.log1p(-_uniform_of(x, source)) * (-1 / rate)
 
 
@@ -312,6 +314,8 @@ def _log_normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
 
 
 def _geometric(x: Tensor, source: Any, p: float) -> Any:
+    if not is_number(p) or isinstance(p, Operators) or not 0 < p < 1:
+        raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     count = F.ceil(F.log1p(-_uniform_of(x, source)) / np.log1p(-p))
     return F.astype(F.maximum(count, 1), x.dtype)
 
@@ -342,6 +346,8 @@ def _casted(function: Callable[..., Any]) -> Callable[..., Any]:
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Set the diagonal to a number."""
     check_change(self)
+    if self.ndim < 2:
+        raise ShapeError("dimensions must larger than 1", f"fill_diagonal_: got shape {shape_text(self.shape)}")
     mask = np.zeros(self.shape, bool)
     np.fill_diagonal(mask, True, wrap)
     return replace(self, F.where(mask, np.asarray(fill_value, self.dtype), self), "fill_diagonal_")

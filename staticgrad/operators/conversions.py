@@ -111,6 +111,8 @@ def ndimension(self: Any) -> int:
 
 def is_same_size(self: Any, other: Any) -> bool:
     """Whether both have the same shape."""
+    if not isinstance(other, Operators):
+        raise DTypeError(f"is_same_size(): expected a Tensor, got {type(other).__name__}")
     return bool(self.shape == other.shape)
 
 

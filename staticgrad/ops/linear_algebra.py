@@ -391,6 +391,11 @@ def _square(name: str, x: Any) -> None:
         )
 
 
+def _matrices(name: str, x: Any) -> None:
+    if ndim_of(x) < 2:
+        raise ShapeError(f"linalg.{name}: The input tensor must have at least 2 dimensions.", f"got {shape_text(x.shape)}")
+
+
 def _lapack(name: str, function: Rule) -> Rule:
     """The function, whose failures are ours."""
 
@@ -898,6 +903,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     """The named tuple (LU, pivots). Raises ArgumentError for pivot=False."""
     if not pivot:
         raise ArgumentError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    _matrices("lu_factor", A)
     return return_types.lu_factor(apply(lu_op, A), apply(pivots_op, A))
 
 
@@ -935,6 +941,10 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
 @linalg(name="lu_solve")
 def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """X with A X = B from `lu_factor`'s results; X A = B for left=False, with A.T for adjoint=True."""
+    _square("lu_solve", LU)
+    _matrices("lu_solve", B)
+    if ndim_of(pivots) != ndim_of(LU) - 1:
+        raise ShapeError(f"linalg.lu_solve: pivots {shape_text(pivots.shape)} don't fit LU {shape_text(LU.shape)}")
     lower, upper = _factors(LU)
     A = F.matmul(permutation(pivots, LU.shape[-2], dtype_of(LU)), F.matmul(lower, upper))
     return solve(F.swapaxes(A, -1, -2) if adjoint else A, B, left=left)

@@ -537,6 +537,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
     (x,) = known("histc", input)
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+        raise ArgumentError(f"histc: bins must be > 0, but got {bins!r}")
     low, high = float(min), float(max)
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
@@ -554,12 +556,17 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
     (x,) = known("histogram", input)
     edges = known("histogram", bins)[0] if isinstance(bins, Operators) else bins
     given = None if weight is None else known("histogram", weight)[0].reshape(-1)
-    if isinstance(edges, int):
+    if isinstance(edges, (int, np.integer)) and not isinstance(edges, bool):
+        if edges < 1:
+            raise ArgumentError(f"histogram: bins must be > 0, but got {edges}")
         low, high = range if range is not None else ((float(x.min()), float(x.max())) if x.size else (0.0, 0.0))
         low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
         edges = np.linspace(low, high, edges + 1, dtype=x.dtype)
     flat = x.reshape(-1)
-    counts, edges = np.histogram(flat, np.asarray(edges, x.dtype), weights=given, density=density)
+    edges = np.asarray(edges, x.dtype)
+    if edges.ndim != 1 or len(edges) < 2 or not (edges[1:] >= edges[:-1]).all():
+        raise ArgumentError("histogram: bins is a number of intervals, or their edges, ascending", f"got {bins!r}")
+    counts, edges = np.histogram(flat, edges, weights=given, density=density)
     return return_types.histogram(made(counts.astype(x.dtype)), made(edges.astype(x.dtype)))
 
 

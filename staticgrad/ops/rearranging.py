@@ -213,6 +213,8 @@ for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3
         if n < _least:
             raise ShapeError(f"torch.{_name} requires a tensor with at least {_least} dimension, but got a tensor with {n}")
         axis = 0 if _name == "hsplit" and n == 1 else _axis
+        if isinstance(indices_or_sections, int) and indices_or_sections < 1:
+            raise ArgumentError(f"number of sections must be larger than 0, got {indices_or_sections}")
         if isinstance(indices_or_sections, int) and extent(_name, input, axis) % indices_or_sections:
             raise ShapeError(
                 f"torch.{_name} attempted to split along dimension {axis}, but the size of the dimension "
@@ -447,6 +449,8 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("repeat_interleave", input, axis)
     counts = _counts(repeats)[0] if not isinstance(repeats, int) else np.asarray(repeats)
+    if counts.size not in (1, whole):
+        raise ShapeError(f"repeats must have the same size as input along dim, but got {counts.size} repeats for {whole} elements")
     places = np.repeat(np.arange(whole), counts if counts.size != 1 else int(counts.reshape(())))
     return F.take(input, places, axis)
 

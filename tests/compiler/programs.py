@@ -290,7 +290,7 @@ OPS: dict[str, Op] = {
     "all": Op(F.all, anything, axes_of),
     "any": Op(F.any, anything, axes_of),
     "var": Op(F.var, floating, axes_of),
-    "norm": Op(lambda x, a: F.norm(x, dim=a), floating, axes_of),
+    "norm": Op(lambda x, a, kept: F.norm(x, dim=a, keepdim=kept), floating, axes_of),
     "argmax": Op(F.argmax, numeric, nonempty_axis),
     "argmin": Op(F.argmin, numeric, nonempty_axis),
     "logsumexp": Op(F.logsumexp, floating, axes_of),
