@@ -8,7 +8,8 @@ import numpy as np
 
 from ..devices import check_options
 from ..errors import ArgumentError, DTypeError
-from ..operators import F, Operators, Symbol, as_array, frontends, is_tensor, state
+from ..ir import REGISTRY
+from ..operators import F, Operators, Symbol, append, as_array, frontends, is_tensor, state
 from ..types import (
     TENSOR_NAMES,
     as_dtype,
@@ -279,11 +280,18 @@ def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.n
 # like another tensor --------------------------------------------------------------------------------------------------
 
 
+def _beside(x: Any, made: Any) -> Any:
+    """A fresh tensor, in the graph of x if that belongs to one."""
+    if isinstance(x, Symbol) and isinstance(made, Tensor):
+        return append(x.graph, REGISTRY["identity"], (made._data,), {})
+    return made
+
+
 def _new(name: str, function: Any) -> Any:
     """A method that makes a tensor of this one's dtype."""
 
     def method(self: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
-        return function(*args, dtype=self.dtype if dtype is None else dtype, **options)
+        return _beside(self, function(*args, dtype=self.dtype if dtype is None else dtype, **options))
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`{function.__name__}`, of this tensor's dtype unless one is given."
@@ -299,7 +307,7 @@ for _name, _function in (
 
 def _new_legacy(self: Any, *args: Any, device: Any = None) -> Any:
     """PyTorch's older name: of sizes, an empty tensor; of data, a tensor; of this one's dtype."""
-    return _legacy("new", self.dtype, args, device)
+    return _beside(self, _legacy("new", self.dtype, args, device))
 
 
 Operators.new = _new_legacy  # type: ignore[attr-defined]

@@ -335,7 +335,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     check_change(self)
     with no_grad():
         fresh = F.astype(F.lt(_uniform_of(self, generator), p), self.dtype)
-    self._drawn = True
+    if isinstance(fresh, Tensor):
+        self._drawn = True
     return replace(self, fresh, "bernoulli_")
 
 

@@ -13,8 +13,21 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, LinAlgError, ShapeError
-from ..ir import OpDef, define
-from ..operators import F, Operators, apply, as_array, enter_as, is_tensor, numpy_twin, spelled, torch_function
+from ..ir import REGISTRY, OpDef, define
+from ..operators import (
+    F,
+    Operators,
+    Symbol,
+    append,
+    apply,
+    as_array,
+    enter_as,
+    frontends,
+    is_tensor,
+    numpy_twin,
+    spelled,
+    torch_function,
+)
 from ..signals import module
 from ..types import TensorType, broadcast_shapes, normalize_axis, shape_text, to_float
 from . import attributes as at
@@ -486,22 +499,23 @@ def _zeros_info(A: Any) -> Any:
     return np.zeros(tuple(A.shape[:-2]), np.int32)
 
 
-def _tensor(x: Any) -> Any:
-    from ..operators import frontends
-
-    return x if isinstance(x, Operators) else frontends.tensor_class(x)
+def _tensor(array: np.ndarray, like: Any) -> Any:
+    """An array as a tensor of the mode of another one."""
+    if isinstance(like, Symbol):
+        return append(like.graph, REGISTRY["identity"], (array,), {})
+    return frontends.tensor_class(array)
 
 
 @linalg()
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
     """The named tuple (result, info) of `solve`."""
-    return return_types.solve_ex(solve(A, B, left=left), _tensor(_zeros_info(A)))
+    return return_types.solve_ex(solve(A, B, left=left), _tensor(_zeros_info(A), A))
 
 
 @linalg()
 def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     """The named tuple (inverse, info) of `inv`."""
-    return return_types.inv_ex(inv(A), _tensor(_zeros_info(A)))
+    return return_types.inv_ex(inv(A), _tensor(_zeros_info(A), A))
 
 
 @linalg()
@@ -770,7 +784,7 @@ def _linalg_qr(A: Any, mode: str = "reduced") -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     q, r = qr_packed(A, mode="reduced" if mode == "r" else mode)
-    return return_types.qr(_tensor(np.zeros((0,), dtype_of(A))) if mode == "r" else q, r)
+    return return_types.qr(_tensor(np.zeros((0,), dtype_of(A)), A) if mode == "r" else q, r)
 
 
 @torch_function()
@@ -815,7 +829,7 @@ def cholesky(input: Any, upper: bool = False) -> Any:
 @linalg()
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The named tuple (L, info) of `cholesky`."""
-    return return_types.cholesky_ex(_linalg_cholesky(A, upper=upper), _tensor(_zeros_info(A)))
+    return return_types.cholesky_ex(_linalg_cholesky(A, upper=upper), _tensor(_zeros_info(A), A))
 
 
 @torch_function()
@@ -911,7 +925,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """The named tuple (LU, pivots, info)."""
     packed, pivots = lu_factor(A, pivot=pivot)
-    return return_types.lu_factor_ex(packed, pivots, _tensor(_zeros_info(A)))
+    return return_types.lu_factor_ex(packed, pivots, _tensor(_zeros_info(A), A))
 
 
 @linalg(name="lu")
@@ -926,13 +940,13 @@ def _linalg_lu(A: Any, *, pivot: bool = True) -> Any:
 def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     """(LU, pivots), with get_infos also the infos, by an older name."""
     packed, pivots = lu_factor(input, pivot=pivot)
-    return (packed, pivots, _tensor(_zeros_info(input))) if get_infos else (packed, pivots)
+    return (packed, pivots, _tensor(_zeros_info(input), input)) if get_infos else (packed, pivots)
 
 
 @torch_function(method=False)
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
-    empty = _tensor(np.zeros((0,), dtype_of(LU_data)))
+    empty = _tensor(np.zeros((0,), dtype_of(LU_data)), LU_data)
     lower, upper = _factors(LU_data) if unpack_data else (empty, empty)
     p = permutation(LU_pivots, LU_data.shape[-2], dtype_of(LU_data)) if unpack_pivots else empty
     return return_types.lu(p, lower, upper)
@@ -1055,7 +1069,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
         atol, rtol = tol, 0.0
     x = F.stop_gradient(_floats(A))
     if 0 in x.shape[-2:]:
-        return _tensor(np.zeros(tuple(x.shape[:-2]), np.int64))
+        return _tensor(np.zeros(tuple(x.shape[:-2]), np.int64), x)
     values = F.abs(eigvalsh(x)) if hermitian else svdvals(x)
     limits = _tolerances(x, atol, rtol)
     absolute, relative = F.select(limits, -1, 0), F.select(limits, -1, 1)
@@ -1076,9 +1090,9 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     if m > n and driver != "gelsy":
         residuals = F.sum(F.square(F.matmul(A, x) - b), -2)
     else:
-        residuals = _tensor(np.zeros((0,), dtype_of(x)))
-    empty = _tensor(np.zeros((0,), dtype_of(x)))
-    rank = _tensor(np.zeros((0,), np.int64)) if driver in (None, "gels") else matrix_rank(A)
+        residuals = _tensor(np.zeros((0,), dtype_of(x)), x)
+    empty = _tensor(np.zeros((0,), dtype_of(x)), x)
+    rank = _tensor(np.zeros((0,), np.int64), x) if driver in (None, "gels") else matrix_rank(A)
     if driver is None:
         rank = matrix_rank(A)
     values = svdvals(A) if driver in ("gelss", "gelsd") else empty
@@ -1147,7 +1161,7 @@ def householder_product(A: Any, tau: Any) -> Any:
     """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
     m, n = A.shape[-2:]
     eye = np.eye(m, dtype=dtype_of(A))
-    out = F.broadcast_to(_tensor(np.eye(m, n, dtype=dtype_of(A))), (*A.shape[:-2], m, n))
+    out = F.broadcast_to(_tensor(np.eye(m, n, dtype=dtype_of(A)), A), (*A.shape[:-2], m, n))
     lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
     for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
         v = cut(lower, ndim_of(A) - 1, i, i + 1)
