@@ -1052,8 +1052,12 @@ def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:
 @linalg(twin=np.linalg.pinv)
 def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
     """The pseudoinverse; singular values up to max(atol, rtol * the largest one) count as 0."""
+    _matrices("pinv", A)
     x = _floats(A)
-    return apply(pinv_op, x, _tolerances(x, atol, rtol, rcond), hermitian=bool(hermitian))
+    limits = _tolerances(x, atol, rtol, rcond)
+    if tuple(limits.shape[:-1]) != tuple(x.shape[:-2]):
+        raise ShapeError(f"linalg.pinv: tolerances {shape_text(limits.shape[:-1])} don't fit matrices {shape_text(x.shape)}")
+    return apply(pinv_op, x, limits, hermitian=bool(hermitian))
 
 
 @torch_function()

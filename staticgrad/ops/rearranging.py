@@ -450,7 +450,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     whole = extent("repeat_interleave", input, axis)
     counts = _counts(repeats)[0] if not isinstance(repeats, int) else np.asarray(repeats)
     if counts.size not in (1, whole):
-        raise ShapeError(f"repeats must have the same size as input along dim, but got {counts.size} repeats for {whole} elements")
+        raise ShapeError(f"repeats must have the same size as input along dim, got {counts.size} for {whole}")
     places = np.repeat(np.arange(whole), counts if counts.size != 1 else int(counts.reshape(())))
     return F.take(input, places, axis)
 
