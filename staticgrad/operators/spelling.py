@@ -69,6 +69,8 @@ def spelled(function: Function) -> Function:
             raise DTypeError(f"{name}(): expected a Tensor, got {type(given).__name__}", "write tensor(...)") from None
 
         except TypeError as error:
+            if "cannot be interpreted as an integer" in str(error) and not isinstance(error, StaticgradError):
+                raise DTypeError(f"{name}(): {error}", "use an integer") from None
             if "NoneType" not in str(error) or not any(None in getattr(a, "shape", ()) for a in (*args, *named.values())):
                 raise
             raise ShapeError(

@@ -19,7 +19,7 @@ from .elementwise import dtype_of
 from .gathering import along_op, bounded, check_index, scatter_op
 from .indexing import _as_index as as_index
 from .rearranging import cut, extent, movedim
-from .reductions import ndim_of
+from .reductions import broadcast_like_op, ndim_of
 
 
 def _rows(x: Any) -> tuple[Any, bool]:
@@ -280,7 +280,7 @@ def fill(input: Any, value: Any) -> Any:
     if isinstance(value, Operators) and value.shape:
         raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
     number = F.astype(value, input.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(input))
-    return F.clone(F.broadcast_like(number, input))
+    return F.clone(apply(broadcast_like_op, number, input))
 
 
 @torch_function(inplace=True)
