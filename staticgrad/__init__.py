@@ -11,6 +11,8 @@ import importlib
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import autograd, backends, cuda, linalg, random, special, torch_names
 from .devices import check_device, device
 from .eager import (
@@ -186,6 +188,9 @@ strided = "torch.strided"
 contiguous_format = "torch.contiguous_format"
 preserve_format = "torch.preserve_format"
 channels_last = "torch.channels_last"
+newaxis = None
+dtype = np.dtype
+finfo, iinfo = np.finfo, np.iinfo
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 
 if TYPE_CHECKING:
@@ -290,6 +295,39 @@ def promote_types(type1: Any, type2: Any) -> Any:
     return promoted(empty((1,), dtype=type1), empty((1,), dtype=type2))
 
 
+def detach(input: Any) -> Any:
+    """The same value, through which no gradient flows."""
+    return input.detach()
+
+
+def typename(obj: Any) -> str:
+    """PyTorch's name of a tensor's kind, "torch.FloatTensor"; of other objects the name of their class."""
+    return str(obj.type()) if is_tensor(obj) else f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def is_same_size(input: Any, other: Any) -> builtins.bool:
+    """Whether both have the same shape."""
+    return builtins.bool(input.shape == other.shape)
+
+
+def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
+    """Nothing: results are the same from run to run for one number of threads."""
+
+
+def are_deterministic_algorithms_enabled() -> builtins.bool:
+    """True: results are the same from run to run for one number of threads."""
+    return True
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Nothing: products of float32 matrices are taken in float32."""
+
+
+def get_float32_matmul_precision() -> str:
+    """ "highest": products of float32 matrices are taken in float32."""
+    return "highest"
+
+
 def get_default_device() -> device:
     """The CPU."""
     return device("cpu")
@@ -314,28 +352,29 @@ __all__ = [
     "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
     "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
     "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "UninitializedError", "Variable",
-    "VerifyError", "__version__", "abs", "add", "all", "any", "arange", "argmax", "argmin", "as_tensor", "asarray",
-    "assign", "assign_add", "assign_sub", "astype", "autograd", "backends", "bool", "bool_", "broadcast_like",
-    "broadcast_to", "ceil", "channels_last", "clamp", "clip", "clone", "compare", "compile", "concatenate", "cond",
-    "constant", "contiguous_format", "control_dependencies", "cos", "cuda", "cumsum", "detect_anomaly", "device",
-    "distributions", "div", "dot", "double", "draw", "dropout", "e", "einsum", "empty", "empty_permuted", "empty_strided",
-    "enable_grad", "eq", "erf", "exp", "expand", "expand_dims", "expm1", "eye", "flatten", "flip", "float", "float32",
-    "float64", "floor", "floor_divide", "from_json", "from_numpy", "full", "functional", "ge", "get_collection",
-    "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_num_threads",
-    "get_rng_state", "getitem", "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of",
-    "graph_pass", "group", "gt", "identity", "index_add", "index_along", "inf", "initial_seed", "int", "int16", "int32",
-    "int64", "int8", "is_complex", "is_floating_point", "is_grad_enabled", "is_nonzero", "is_tensor", "isfinite", "isnan",
+    "VerifyError", "__version__", "abs", "add", "all", "any", "arange", "are_deterministic_algorithms_enabled", "argmax",
+    "argmin", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "astype", "autograd", "backends", "bool",
+    "bool_", "broadcast_like", "broadcast_to", "ceil", "channels_last", "clamp", "clip", "clone", "compare", "compile",
+    "concatenate", "cond", "constant", "contiguous_format", "control_dependencies", "cos", "cuda", "cumsum", "detach",
+    "detect_anomaly", "device", "distributions", "div", "dot", "double", "draw", "dropout", "dtype", "e", "einsum", "empty",
+    "empty_permuted", "empty_strided", "enable_grad", "eq", "erf", "exp", "expand", "expand_dims", "expm1", "eye", "finfo",
+    "flatten", "flip", "float", "float32", "float64", "floor", "floor_divide", "from_json", "from_numpy", "full",
+    "functional", "ge", "get_collection", "get_default_device", "get_default_dtype", "get_default_graph",
+    "get_default_session", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "getitem",
+    "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "gt",
+    "identity", "iinfo", "index_add", "index_along", "inf", "initial_seed", "int", "int16", "int32", "int64", "int8",
+    "is_complex", "is_floating_point", "is_grad_enabled", "is_nonzero", "is_same_size", "is_tensor", "isfinite", "isnan",
     "le", "linalg", "linspace", "log", "log1p", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
     "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min",
     "minimum", "mul", "nan", "ne", "neg", "nn", "no_grad", "no_op", "norm", "numel", "one_hot", "ones", "ones_like",
     "optim", "outer", "permute", "pi", "placeholder", "pow", "preserve_format", "promote_types", "rand", "randint", "randn",
     "random", "randperm", "reciprocal", "relu", "remainder", "reset_default_graph", "reshape", "result_type", "rewrite",
     "round", "rsqrt", "scalar_tensor", "scan", "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type",
-    "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "short", "sigmoid", "sign", "sin",
-    "softmax", "softplus", "special", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "strided",
-    "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx",
-    "to_text", "trainable_variables", "transpose", "uint8", "unsqueeze", "utils", "var", "variables_initializer", "where",
-    "while_loop", "zeros", "zeros_like",
+    "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "short",
+    "sigmoid", "sign", "sin", "softmax", "softplus", "special", "split", "sqrt", "square", "squeeze", "stack", "std",
+    "stop_gradient", "strided", "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot",
+    "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "transpose", "typename", "uint8", "unsqueeze",
+    "use_deterministic_algorithms", "utils", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += torch_names.__all__
 __all__.sort()

@@ -10,7 +10,7 @@ KINDS = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "vulkan", "i
 """The names that PyTorch's `device` takes; tensors can only be on the first."""
 
 
-class device:  # noqa: N801 - PyTorch's name
+class device:
     """A device by its name, `device("cpu")`, `device("cuda:0")` or `device("cuda", 0)`.
 
     Any name of PyTorch's can be made and compared; a tensor on anything but the CPU is refused (DeviceError). Raises

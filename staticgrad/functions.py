@@ -17,8 +17,8 @@ from .ops.control.cond import cond
 from .ops.control.scan import scan
 from .ops.control.while_loop import while_loop
 from .ops.einsum import einsum
-from .ops.gathering import index_along
 from .ops.elementwise import add, div, sub
+from .ops.gathering import index_along
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
 from .ops.joining import concatenate, stack
 from .ops.linear import dot, matmul, outer
@@ -27,9 +27,9 @@ from .ops.logistic import softplus
 from .ops.pointwise import astype, clone, pow, reciprocal, rsqrt, stop_gradient
 from .ops.pointwise import isfinite_ as isfinite
 from .ops.pointwise import isnan_ as isnan
+from .ops.rearranging import split
 from .ops.reductions import all_ as all
 from .ops.reductions import any_ as any
-from .ops.rearranging import split
 from .ops.reductions import broadcast_like, cumsum, std, var
 from .ops.selection import clamp, clip, masked_fill, where
 from .ops.shaping import (

@@ -102,6 +102,7 @@ erfc = F.erfc
 erfinv = F.erfinv
 expand_as = F.expand_as
 expand_copy = F.expand_copy
+fill = F.fill
 fix = F.fix
 fliplr = F.fliplr
 flipud = F.flipud
@@ -278,8 +279,8 @@ __all__ = [
     "cholesky_solve", "chunk", "clamp_max", "clamp_min", "column_stack", "combinations", "concat", "conj", "conj_physical",
     "copysign", "corrcoef", "count_nonzero", "cov", "cross", "cummax", "cummin", "cumprod", "cumulative_trapezoid",
     "deg2rad", "det", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma",
-    "dist", "divide", "dsplit", "dstack", "empty_like", "equal", "erfc", "erfinv", "expand_as", "expand_copy", "fix",
-    "fliplr", "flipud", "float_power", "fmax", "fmin", "fmod", "frac", "frexp", "full_like", "gather", "gcd", "ger",
+    "dist", "divide", "dsplit", "dstack", "empty_like", "equal", "erfc", "erfinv", "expand_as", "expand_copy", "fill",
+    "fix", "fliplr", "flipud", "float_power", "fmax", "fmin", "fmod", "frac", "frexp", "full_like", "gather", "gcd", "ger",
     "greater", "greater_equal", "heaviside", "histc", "histogram", "hsplit", "hstack", "hypot", "i0", "igamma", "igammac",
     "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inner", "inverse", "isclose", "isin", "isinf",
     "isneginf", "isposinf", "isreal", "kron", "kthvalue", "lcm", "ldexp", "lerp", "less", "less_equal", "lgamma", "log10",

@@ -55,7 +55,9 @@ TENSOR_NAMES = {
     "BoolTensor": bool_, "FloatTensor": float32, "DoubleTensor": float64,
 }  # fmt: skip
 """PyTorch's names of tensors of a dtype, `FloatTensor` and its kin."""
-SHORT_NAMES = {"long": int64, "int": int32, "short": int16, "float": float32, "double": float64, "bool": bool_}
+SHORT_NAMES: dict[str, np.dtype] = {
+    "long": int64, "int": int32, "short": int16, "float": float32, "double": float64, "bool": bool_,
+}  # fmt: skip
 """PyTorch's other names of dtypes, `sg.long` and its kin: "torch.int" is int32, where NumPy's "int" is int64."""
 PYTORCH = "torch."
 

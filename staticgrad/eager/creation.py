@@ -8,7 +8,8 @@ import numpy as np
 
 from ..devices import check_options
 from ..errors import ArgumentError, DTypeError
-from ..operators import F, Operators, Symbol, as_array, frontends, state
+from ..ir import REGISTRY
+from ..operators import F, Operators, Symbol, append, as_array, frontends, is_tensor, state
 from ..types import (
     TENSOR_NAMES,
     as_dtype,
@@ -65,7 +66,7 @@ def _extents(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
         return as_shape(size)
     if len(shape) == 1 and not isinstance(shape[0], Operators):
         return as_shape(shape[0])
-    return as_shape(tuple(int(d) if isinstance(d, Operators) else d for d in shape))
+    return as_shape(tuple(int(d) if is_tensor(d) else d for d in shape))
 
 
 def zeros(
@@ -207,7 +208,7 @@ def arange(
     check_options("arange", device=device, layout=layout, out=out)
     end = stop if end is None else end
     start, stop = (0, start) if end is None else (0 if start is None else start, end)
-    start, stop, step = (v.item() if isinstance(v, Operators) and not v.shape else v for v in (start, stop, step))
+    start, stop, step = (v.item() if is_tensor(v) and not v.shape else v for v in (start, stop, step))
     for name, value in (("start", start), ("stop", stop), ("step", step)):
         if not is_number(value):
             raise ArgumentError(f"arange: {name} has to be a number, got {value!r}")
@@ -265,7 +266,7 @@ def logspace(
 
 
 def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.ndarray:
-    start, stop, num = (v.item() if isinstance(v, Operators) and not v.shape else v for v in (start, stop, num))
+    start, stop, num = (v.item() if is_tensor(v) and not v.shape else v for v in (start, stop, num))
     for word, value in (("start", start), ("stop", stop)):
         if not is_number(value):
             raise ArgumentError(f"{name}: {word} has to be a number, got {value!r}")
@@ -279,11 +280,18 @@ def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.n
 # like another tensor --------------------------------------------------------------------------------------------------
 
 
+def _beside(x: Any, made: Any) -> Any:
+    """A fresh tensor, in the graph of x if that belongs to one."""
+    if isinstance(x, Symbol) and isinstance(made, Tensor):
+        return append(x.graph, REGISTRY["identity"], (made._data,), {})
+    return made
+
+
 def _new(name: str, function: Any) -> Any:
     """A method that makes a tensor of this one's dtype."""
 
     def method(self: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
-        return function(*args, dtype=self.dtype if dtype is None else dtype, **options)
+        return _beside(self, function(*args, dtype=self.dtype if dtype is None else dtype, **options))
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`{function.__name__}`, of this tensor's dtype unless one is given."
@@ -299,7 +307,7 @@ for _name, _function in (
 
 def _new_legacy(self: Any, *args: Any, device: Any = None) -> Any:
     """PyTorch's older name: of sizes, an empty tensor; of data, a tensor; of this one's dtype."""
-    return _legacy("new", self.dtype, args, device)
+    return _beside(self, _legacy("new", self.dtype, args, device))
 
 
 Operators.new = _new_legacy  # type: ignore[attr-defined]
@@ -315,13 +323,13 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
         return _made(np.zeros((0,), dtype), requires_grad)
     if len(args) == 1 and not (isinstance(args[0], (int, np.integer)) and not isinstance(args[0], bool)):
         data = args[0]
-        if isinstance(data, Operators):
+        if is_tensor(data):
             if data.dtype != dtype:
                 raise DTypeError(f"{name}: expected a tensor of dtype {dtype}, got {data.dtype}", f"write x.to({dtype})")
             return data.requires_grad_(True) if requires_grad else data
         if is_scalar(data) or isinstance(data, str):
             raise DTypeError(f"{name}: data must be a sequence (got {type(data).__name__})", f"write tensor({data!r})")
-        array = as_array(data) if len(data) or hasattr(data, "dtype") else np.zeros((0,), dtype)
+        array = as_array(data) if hasattr(data, "dtype") or len(data) else np.zeros((0,), dtype)
         return _made(array.astype(dtype), requires_grad)
     return _made(np.zeros(_extents(args), dtype), requires_grad)
 
@@ -360,7 +368,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             requires_grad: bool = False) -> Any:  # fmt: skip
     """`obj` as a tensor, which shares its memory where it can; with copy=True, a copy."""
     check_options("asarray", device=device)
-    made = obj if isinstance(obj, Operators) else Tensor(obj)
+    made = obj if is_tensor(obj) else Tensor(obj)
     made = made if dtype is None else F.astype(made, dtype)
     made = F.clone(made).detach() if copy and made is obj else made
     return made.requires_grad_(True) if requires_grad else made

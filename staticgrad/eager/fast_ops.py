@@ -10,8 +10,8 @@ from typing import Any
 
 from ..ir import NO_ATTRS, REGISTRY, Reduction
 from ..operators import F, Operators, frontends
-from ..ops.reductions import chosen, kept
 from ..ops.indexing import bounds
+from ..ops.reductions import chosen, kept
 from ..types import ALL_AXES, normalize_axes
 from .execution import result
 from .grad_mode import modes

@@ -263,6 +263,10 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     return F.clip(F.searchsorted(totals, u * last, right=True), 0, input.shape[-1] - 1)
 
 
+for _name in ("bernoulli", "multinomial"):  # entered after the other methods
+    setattr(Operators, _name, getattr(F, _name))
+
+
 @torch_function(method=False)
 def poisson(input: Any, generator: Generator | None = None) -> Any:
     """Poisson numbers with the rates in `input`, in its dtype."""

@@ -18,7 +18,7 @@ from ..ir import REGISTRY
 from ..operators import INPLACE, F, Operators, Symbol, apply, as_array, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
-from ..types import category, check_unmasked, shape_text
+from ..types import category, check_unmasked, is_number, shape_text
 from .execution import UNLISTED
 from .grad_mode import modes, no_grad
 from .tape import Record, overwritten_operand, touch
@@ -215,7 +215,8 @@ def _inplace(name: str) -> Callable[..., Tensor]:
 for _name in (
     "add", "sub", "mul", "div", "pow", "neg", "abs", "exp", "log", "sqrt", "square", "relu", "sigmoid", "tanh", "clip",
     "clamp", "floor", "ceil", "round", "sign", "reciprocal", "masked_fill", "floor_divide", "remainder",
-    *INPLACE,
+    "cos", "sin", "log1p", "expm1", "erf", "rsqrt", "logical_and", "logical_or", "logical_xor", "logical_not", "eq", "ne", "lt",
+    "le", "gt", "ge", "divide", "multiply", "subtract", "negative", "absolute", "true_divide", "cumsum", *INPLACE,
 ):  # fmt: skip
     setattr(Tensor, _name + "_", _inplace(_name))
 
@@ -298,6 +299,8 @@ def _uniform(x: Tensor, source: Any, low: float, high: float) -> Any:
 
 
 def _exponential(x: Tensor, source: Any, rate: float) -> Any:
+    if not is_number(rate) or isinstance(rate, Operators) or not rate > 0:
+        raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={rate}")
     return F.log1p(-_uniform_of(x, source)) * (-1 / rate)
 
 
@@ -311,6 +314,8 @@ def _log_normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
 
 
 def _geometric(x: Tensor, source: Any, p: float) -> Any:
+    if not is_number(p) or isinstance(p, Operators) or not 0 < p < 1:
+        raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     count = F.ceil(F.log1p(-_uniform_of(x, source)) / np.log1p(-p))
     return F.astype(F.maximum(count, 1), x.dtype)
 
@@ -330,7 +335,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     check_change(self)
     with no_grad():
         fresh = F.astype(F.lt(_uniform_of(self, generator), p), self.dtype)
-    self._drawn = True
+    if isinstance(fresh, Tensor):
+        self._drawn = True
     return replace(self, fresh, "bernoulli_")
 
 
@@ -341,6 +347,8 @@ def _casted(function: Callable[..., Any]) -> Callable[..., Any]:
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Set the diagonal to a number."""
     check_change(self)
+    if self.ndim < 2:
+        raise ShapeError("dimensions must larger than 1", f"fill_diagonal_: got shape {shape_text(self.shape)}")
     mask = np.zeros(self.shape, bool)
     np.fill_diagonal(mask, True, wrap)
     return replace(self, F.where(mask, np.asarray(fill_value, self.dtype), self), "fill_diagonal_")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradientError, ShapeError
+from ..errors import GradientError, ShapeError
 from ..operators import WRITERS, F, Operators, Size, Symbol, as_array, frontends, misuse, state
 from ..printing import tensor_text
 from ..types import SUPPORTED, get_default_dtype, normalize_axis, shape_text

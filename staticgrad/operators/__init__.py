@@ -3,7 +3,7 @@
 from . import conversions, misuse  # noqa: F401 - methods of every tensor
 from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .memory import layout_of
-from .methods import WRITERS, Operators, bind_methods
+from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .sizes import Size, size_of
 from .spelling import INPLACE, enter_as, spelled, torch_function
@@ -28,6 +28,7 @@ __all__ = [
     "enter_as",
     "flows",
     "frontends",
+    "is_tensor",
     "layout_of",
     "lines_of",
     "listed",

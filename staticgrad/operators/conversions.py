@@ -111,12 +111,19 @@ def ndimension(self: Any) -> int:
 
 def is_same_size(self: Any, other: Any) -> bool:
     """Whether both have the same shape."""
+    if not isinstance(other, Operators):
+        raise DTypeError(f"is_same_size(): expected a Tensor, got {type(other).__name__}")
     return bool(self.shape == other.shape)
 
 
 def is_signed(self: Any) -> bool:
     """Whether the dtype has negative numbers."""
     return bool(self.dtype.kind in "if")
+
+
+def is_nonzero(self: Any) -> bool:
+    """Whether the one element is not 0. Raises ShapeError for any other number of elements."""
+    return bool(self)
 
 
 def _plain(self: Any) -> Any:
@@ -139,7 +146,8 @@ def element_count(self: Any) -> int:
     return int(self.numel())
 
 
-for _name, _dtype in (*SHORT_NAMES.items(), ("byte", uint8), ("char", int8)):
+CASTS = {**SHORT_NAMES, "byte": uint8, "char": int8}
+for _name, _dtype in CASTS.items():
     setattr(Operators, _name, _cast(_name, _dtype))
 for _name, _text in (
     ("half", "float16"), ("bfloat16", "bfloat16"), ("cfloat", "complex64"), ("cdouble", "complex128"), ("chalf", "complex32"),
@@ -147,6 +155,7 @@ for _name, _text in (
     setattr(Operators, _name, _refused(_name, _text))
 for _function in (
     to, type_as, cpu, cuda, pin_memory, get_device, is_floating_point, ndimension, is_same_size, is_signed,
+    is_nonzero,
 ):  # fmt: skip
     setattr(Operators, _function.__name__, _function)
 Operators.type = type_  # type: ignore[attr-defined]
@@ -159,5 +168,6 @@ Operators.real = property(_plain)  # type: ignore[attr-defined]
 Operators.itemsize = property(lambda self: self.dtype.itemsize)  # type: ignore[attr-defined]
 Operators.nbytes = property(lambda self: self.dtype.itemsize * self.numel())  # type: ignore[attr-defined]
 Operators.layout = property(lambda self: "torch.strided")  # type: ignore[attr-defined]
+Operators.is_cpu = property(lambda self: True)  # type: ignore[attr-defined]
 for _name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn"):
     setattr(Operators, _name, property(_no))

@@ -123,6 +123,11 @@ class Operators:
         )
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether x is a tensor of any mode, or a variable."""
+    return isinstance(x, Operators)
+
+
 def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """A call of NumPy's function as a call of its twin: arguments by name where the names are the same, by position where
     ours has another name. None where the twin has no such argument, or NumPy's own error is to be raised."""
@@ -217,13 +222,12 @@ def _boolean(value: Any, sign: str) -> Any:
 
 
 METHODS = (
-    "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1",
-    "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean",
-    "argmax", "argmin", "logsumexp", "softmax", "log_softmax", "matmul", "permute",
-    "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to",
-    "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
-    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
-    "all", "any", "outer", "expand", "masked_fill", 
+    "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1", "sin", "cos",
+    "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "argmax", "argmin", "amax",
+    "amin", "logsumexp", "softmax", "log_softmax", "matmul", "permute", "transpose", "swapaxes", "reshape", "flatten",
+    "expand_dims", "unsqueeze", "squeeze", "broadcast_to", "take", "take_along_axis", "astype", "isnan", "isfinite",
+    "floor", "ceil", "round", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "logical_xor",
+    "remainder", "floor_divide", "dot", "reciprocal", "rsqrt", "cumsum", "all", "any", "outer", "expand", "masked_fill",
 )  # fmt: skip
 """The public functions that are methods of every tensor too."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..devices import refuse_out
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DTypeError, ShapeError, StaticgradError
 from .dispatch import numpy_twin, public
 
 SAME = (
@@ -60,7 +60,22 @@ def spelled(function: Function) -> Function:
     def call(*args: Any, **named: Any) -> Any:
         if named and not known.issuperset(named):
             named = meant(name, words, synonyms, args, named)
-        return function(*args, **named)
+        try:
+            return function(*args, **named)
+        except AttributeError as error:
+            given = getattr(error, "obj", None)
+            if isinstance(error, StaticgradError) or not any(given is a for a in (*args, *named.values())):
+                raise
+            raise DTypeError(f"{name}(): expected a Tensor, got {type(given).__name__}", "write tensor(...)") from None
+
+        except TypeError as error:
+            if "cannot be interpreted as an integer" in str(error) and not isinstance(error, StaticgradError):
+                raise DTypeError(f"{name}(): {error}", "use an integer") from None
+            if "NoneType" not in str(error) or not any(None in getattr(a, "shape", ()) for a in (*args, *named.values())):
+                raise
+            raise ShapeError(
+                f"{name}: an extent that it needs is unknown", "give the placeholder a known extent there"
+            ) from None
 
     return call  # type: ignore[return-value]
 

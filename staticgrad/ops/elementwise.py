@@ -73,9 +73,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
         if kind.kind == "f":
             return trunc(_apply_div(input, other))
         return (F.astype(input, kind) - fmod(input, other)) // F.astype(operand(other), kind)
-    raise ArgumentError(
-        f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
-    )
+    raise ArgumentError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}")
 
 
 def promoted(*operands: Any) -> np.dtype:
@@ -413,7 +411,9 @@ for _name, _ufunc, _sign in (
     _op = _record(_name, _ufunc, None, f"({{0}} {_sign} {{1}})", arity=2, promote=_bits, cost=1, doc=f"x {_sign} y, of integers or booleans.")  # fmt: skip  # noqa: E501
     enter_as(_name, binary(_op), inplace=True)
     numpy_twin(_ufunc)(getattr(F, _name))
-enter_as("bitwise_not", unary(_record("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")), inplace=True)
+enter_as(
+    "bitwise_not", unary(_record("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")), inplace=True
+)
 numpy_twin(np.invert)(F.bitwise_not)
 
 
@@ -433,10 +433,10 @@ def _shift(left: bool) -> Rule:
 for _name, _left in (("bitwise_left_shift", True), ("bitwise_right_shift", False)):
     _op = _record(_name, _shift(_left), arity=2, promote=_integers, doc="x shifted by y bits.")
     enter_as(_name, binary(_op), inplace=True)
-for _name, _ufunc in (("gcd", np.gcd), ("lcm", np.lcm)):
-    _op = _record(_name, _ufunc, arity=2, promote=_integers, doc=f"The {_name} of two integers.")
+for _name, _divisor in (("gcd", np.gcd), ("lcm", np.lcm)):
+    _op = _record(_name, _divisor, arity=2, promote=_integers, doc=f"The {_name} of two integers.")
     enter_as(_name, binary(_op), inplace=True)
-    numpy_twin(_ufunc)(getattr(F, _name))
+    numpy_twin(_divisor)(getattr(F, _name))
 
 
 # records of the host ----------------------------------------------------------------------------------------------------
@@ -522,9 +522,7 @@ def _smooth(op_name: str, numpy: Rule, dx: Rule | None, dy: Rule | None, doc: st
     return _record(op_name, _plain(numpy), vjps, arity=2, promote=promote, doc=doc)
 
 
-_hypot_op = _smooth(
-    "hypot", np.hypot, lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out), "sqrt(x**2 + y**2)."
-)
+_hypot_op = _smooth("hypot", np.hypot, lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out), "sqrt(x**2 + y**2).")
 numpy_twin(np.hypot)(F.hypot)
 
 
@@ -567,7 +565,7 @@ def _polygamma_eval(x: np.ndarray, order: int) -> np.ndarray:
     return np.asarray(module("scipy.special").polygamma(order, x.astype(np.float64))).astype(x.dtype)
 
 
-polygamma_op = define(
+polygamma_op: OpDef = define(
     OpDef(
         name="polygamma",
         attrs={"order": at.integer(0, 2**31)},
@@ -615,11 +613,11 @@ def frexp(input: Any) -> Any:
     return pair(apply(_mantissa_op, input), apply(_exponent_op, input))
 
 
-_mantissa_op = define(
+_mantissa_op: OpDef = define(
     OpDef("mantissa", elementwise, lambda x: np.frexp(x)[0],
           (lambda g, node, out, x: g * F.pow(2.0, -F.astype(apply(_exponent_op, x), out.dtype)),), None, floating)
 )  # fmt: skip
-_exponent_op = define(
+_exponent_op: OpDef = define(
     OpDef("exponent_of", lambda x: x.with_dtype(np.dtype(np.int32)), lambda x: np.frexp(x)[1].astype(np.int32), None, None,
           floating)
 )  # fmt: skip

@@ -13,8 +13,21 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, LinAlgError, ShapeError
-from ..ir import OpDef, define
-from ..operators import F, Operators, apply, as_array, enter_as, numpy_twin, spelled, torch_function
+from ..ir import REGISTRY, OpDef, define
+from ..operators import (
+    F,
+    Operators,
+    Symbol,
+    append,
+    apply,
+    as_array,
+    enter_as,
+    frontends,
+    is_tensor,
+    numpy_twin,
+    spelled,
+    torch_function,
+)
 from ..signals import module
 from ..types import TensorType, broadcast_shapes, normalize_axis, shape_text, to_float
 from . import attributes as at
@@ -34,9 +47,7 @@ def _of_axes(name: str, *operands: tuple[Any, int]) -> None:
     """Raises ShapeError unless each operand has its number of axes."""
     for x, n in operands:
         if ndim_of(x) != n:
-            raise ShapeError(
-                f"{name}: expected a {n}D tensor, got {ndim_of(x)}D", "matmul takes any number of axes"
-            )
+            raise ShapeError(f"{name}: expected a {n}D tensor, got {ndim_of(x)}D", "matmul takes any number of axes")
 
 
 @torch_function()
@@ -127,7 +138,7 @@ def inner(input: Any, other: Any) -> Any:
 @torch_function(np.tensordot, method=False)
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
-    if isinstance(dims, Operators):
+    if is_tensor(dims):
         dims = dims.tolist()
     n, m = ndim_of(a), ndim_of(b)
     if isinstance(dims, int):
@@ -213,9 +224,7 @@ def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     if extent("cross", x, axis) != 3:
         raise ShapeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[axis]}")
     a, b = ([cut(v, axis, i, i + 1) for i in range(3)] for v in (x, y))
-    return F.concatenate(
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], axis
-    )
+    return F.concatenate([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], axis)
 
 
 @torch_function()
@@ -241,7 +250,7 @@ LINALG["diagonal"] = spelled(lambda A, *, offset=0, dim1=-2, dim2=-1: F.diagonal
 
 
 @linalg(name="vander")
-def _linalg_vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803
+def _linalg_vander(x: Any, *, N: int | None = None) -> Any:
     """Powers of the last axis along a new last one: 1, x, x**2, ..."""
     count = extent("vander", x, ndim_of(x) - 1) if N is None else N
     if count < 1:
@@ -253,17 +262,19 @@ def _linalg_vander(x: Any, *, N: int | None = None) -> Any:  # noqa: N803
 
 
 @linalg(public=True, twin=np.linalg.matrix_power)
-def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
+def matrix_power(A: Any, n: int) -> Any:
     """The product of n times the matrix A; of its inverse for a negative n."""
     _square("matrix_power", A)
     if n < 0:
-        A, n = LINALG["inv"](A), -n  # noqa: N806
+        A, n = LINALG["inv"](A), -n
     result = None
     while n:
         if n & 1:
             result = A if result is None else F.matmul(result, A)
-        A, n = F.matmul(A, A) if n > 1 else A, n >> 1  # noqa: N806
-    return F.broadcast_like(np.eye(extent("matrix_power", A, ndim_of(A) - 1), dtype=dtype_of(A)), A) if result is None else result
+        A, n = F.matmul(A, A) if n > 1 else A, n >> 1
+    return (
+        F.broadcast_like(np.eye(extent("matrix_power", A, ndim_of(A) - 1), dtype=dtype_of(A)), A) if result is None else result
+    )
 
 
 # norms ----------------------------------------------------------------------------------------------------------------
@@ -299,7 +310,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
 
 
 @linalg()
-def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: N803
+def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2, -2. Raises ArgumentError for another one."""
     x = _floats(A, dtype)
     n = ndim_of(x)
@@ -322,7 +333,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
 
 
 @linalg(name="norm")
-def _linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: N803
+def _linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """`vector_norm` along one axis, or of all elements; `matrix_norm` along two, or of a matrix where `ord` is given."""
     if dim is not None:
         axes = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
@@ -388,7 +399,14 @@ def _square(name: str, x: Any) -> None:
     if ndim_of(x) < 2:
         raise ShapeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
     if x.shape[-1] != x.shape[-2] and None not in x.shape[-2:]:
-        raise ShapeError(f"linalg.{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices")
+        raise ShapeError(
+            f"linalg.{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+        )
+
+
+def _matrices(name: str, x: Any) -> None:
+    if ndim_of(x) < 2:
+        raise ShapeError(f"linalg.{name}: The input tensor must have at least 2 dimensions.", f"got {shape_text(x.shape)}")
 
 
 def _lapack(name: str, function: Rule) -> Rule:
@@ -398,11 +416,11 @@ def _lapack(name: str, function: Rule) -> Rule:
         try:
             return function(*arrays, **attrs)
         except (np.linalg.LinAlgError, ArithmeticError) as error:
-            raise LinAlgError(f"linalg.{name}: {error}") from None
+            raise LinAlgError(f"linalg_{name}: {error}") from None
         except Exception as error:
             if type(error).__name__ != "LinAlgError":
                 raise
-            raise LinAlgError(f"linalg.{name}: {error}") from None
+            raise LinAlgError(f"linalg_{name}: {error}") from None
 
     return call
 
@@ -434,7 +452,7 @@ inv_op = _host(
 
 
 @linalg(twin=np.linalg.inv)
-def inv(A: Any) -> Any:  # noqa: N803
+def inv(A: Any) -> Any:
     """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
     _square("inv", A)
     return apply(inv_op, A)
@@ -465,7 +483,7 @@ solve_op: OpDef = _host("solve", _solve_infer, np.linalg.solve, (_solve_da, _sol
 
 
 @linalg(twin=np.linalg.solve)
-def solve(A: Any, B: Any, *, left: bool = True) -> Any:  # noqa: N803
+def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """X with A X = B, or X A = B for left=False. B: matrices, or vectors. Raises ShapeError, LinAlgError."""
     _square("solve", A)
     vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
@@ -477,30 +495,31 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:  # noqa: N803
     return F.squeeze(out, -1) if vector else out
 
 
-def _zeros_info(A: Any) -> Any:  # noqa: N803
+def _zeros_info(A: Any) -> Any:
     return np.zeros(tuple(A.shape[:-2]), np.int32)
 
 
-def _tensor(x: Any) -> Any:
-    from ..operators import frontends
-
-    return x if isinstance(x, Operators) else frontends.tensor_class(x)
+def _tensor(array: np.ndarray, like: Any) -> Any:
+    """An array as a tensor of the mode of another one."""
+    if isinstance(like, Symbol):
+        return append(like.graph, REGISTRY["identity"], (array,), {})
+    return frontends.tensor_class(array)
 
 
 @linalg()
-def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:  # noqa: N803
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
     """The named tuple (result, info) of `solve`."""
-    return return_types.solve_ex(solve(A, B, left=left), _tensor(_zeros_info(A)))
+    return return_types.solve_ex(solve(A, B, left=left), _tensor(_zeros_info(A), A))
 
 
 @linalg()
-def inv_ex(A: Any, *, check_errors: bool = False) -> Any:  # noqa: N803
+def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     """The named tuple (inverse, info) of `inv`."""
-    return return_types.inv_ex(inv(A), _tensor(_zeros_info(A)))
+    return return_types.inv_ex(inv(A), _tensor(_zeros_info(A), A))
 
 
 @linalg()
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:  # noqa: N803
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     """`solve` with the upper or the lower triangle of A, whose diagonal counts as 1 where it is unitriangular."""
     _square("solve_triangular", A)
     t = F.triu(A, int(unitriangular)) if upper else F.tril(A, -int(unitriangular))
@@ -510,7 +529,7 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
 
 
 @torch_function()
-def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:  # noqa: N803
+def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
     """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
     t = F.swapaxes(A, -1, -2) if transpose else A
     solution = solve_triangular(t, b, upper=upper != transpose, unitriangular=unitriangular)
@@ -561,14 +580,14 @@ signdet_op = _host(
 
 
 @linalg(public=True, twin=np.linalg.det)
-def det(A: Any) -> Any:  # noqa: N803
+def det(A: Any) -> Any:
     """The determinant of square matrices."""
     _square("det", A)
     return apply(det_op, A)
 
 
 @linalg(public=True, twin=np.linalg.slogdet)
-def slogdet(A: Any) -> Any:  # noqa: N803
+def slogdet(A: Any) -> Any:
     """The named tuple (sign, logabsdet) of square matrices."""
     _square("slogdet", A)
     return return_types.slogdet(apply(signdet_op, A), apply(logabsdet_op, A))
@@ -660,7 +679,7 @@ eigh_packed = Packed("eigh", lambda m, n, upper: ((n,), (n, n)), _eigh_eval, _ei
 
 
 @linalg(twin=np.linalg.eigh)
-def eigh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
+def eigh(A: Any, UPLO: str = "L") -> Any:
     """The named tuple (eigenvalues, eigenvectors) of symmetric matrices, of which one triangle is read; ascending."""
     _square("eigh", A)
     if str(UPLO).upper() not in ("L", "U"):
@@ -669,7 +688,7 @@ def eigh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
 
 
 @linalg(twin=np.linalg.eigvalsh)
-def eigvalsh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
+def eigvalsh(A: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of symmetric matrices, ascending."""
     return eigh(A, UPLO).eigenvalues
 
@@ -706,7 +725,7 @@ svd_packed = Packed("svd", _svd_parts, lambda x, full: np.linalg.svd(x, full), _
 
 
 @linalg(name="svd", twin=np.linalg.svd)
-def _linalg_svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:  # noqa: N803
+def _linalg_svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """The named tuple (U, S, Vh) with A = U diag(S) Vh. Gradients need different singular values."""
     return return_types.svd(*svd_packed(A, full=bool(full_matrices)))
 
@@ -722,7 +741,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
 
 
 @linalg()
-def svdvals(A: Any, *, driver: str | None = None) -> Any:  # noqa: N803
+def svdvals(A: Any, *, driver: str | None = None) -> Any:
     """The singular values, descending."""
     return svd_packed(A, full=False)[1]
 
@@ -758,12 +777,14 @@ qr_packed = Packed("qr", _qr_parts, lambda x, mode: np.linalg.qr(x, mode), _qr_r
 
 
 @linalg(name="qr", twin=np.linalg.qr)
-def _linalg_qr(A: Any, mode: str = "reduced") -> Any:  # noqa: N803
+def _linalg_qr(A: Any, mode: str = "reduced") -> Any:
     """The named tuple (Q, R) with A = Q R: Q orthonormal, R upper triangular. mode: "reduced", "complete", or "r"."""
     if mode not in ("reduced", "complete", "r"):
-        raise ArgumentError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise ArgumentError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     q, r = qr_packed(A, mode="reduced" if mode == "r" else mode)
-    return return_types.qr(_tensor(np.zeros((0,), dtype_of(A))) if mode == "r" else q, r)
+    return return_types.qr(_tensor(np.zeros((0,), dtype_of(A)), A) if mode == "r" else q, r)
 
 
 @torch_function()
@@ -792,7 +813,7 @@ cholesky_op = _host("cholesky", _like, np.linalg.cholesky, (_cholesky_vjp,), doc
 
 
 @linalg(name="cholesky", twin=np.linalg.cholesky)
-def _linalg_cholesky(A: Any, *, upper: bool = False) -> Any:  # noqa: N803
+def _linalg_cholesky(A: Any, *, upper: bool = False) -> Any:
     """L with A = L L.T, of symmetric positive definite matrices; L.T for upper=True. Raises LinAlgError."""
     _square("cholesky", A)
     lower = apply(cholesky_op, A)
@@ -806,9 +827,9 @@ def cholesky(input: Any, upper: bool = False) -> Any:
 
 
 @linalg()
-def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:  # noqa: N803
+def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The named tuple (L, info) of `cholesky`."""
-    return return_types.cholesky_ex(_linalg_cholesky(A, upper=upper), _tensor(_zeros_info(A)))
+    return return_types.cholesky_ex(_linalg_cholesky(A, upper=upper), _tensor(_zeros_info(A), A))
 
 
 @torch_function()
@@ -820,7 +841,7 @@ def cholesky_inverse(input: Any, upper: bool = False) -> Any:
 
 
 @torch_function()
-def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: N803
+def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:
     """X with A X = input, from A's Cholesky factor."""
     factor = F.swapaxes(F.triu(L), -1, -2) if upper else F.tril(L)
     return solve(F.swapaxes(factor, -1, -2), solve(factor, input))
@@ -892,22 +913,23 @@ def _factors(packed: Any) -> tuple[Any, Any]:
 
 
 @linalg()
-def lu_factor(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
+def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     """The named tuple (LU, pivots). Raises ArgumentError for pivot=False."""
     if not pivot:
         raise ArgumentError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    _matrices("lu_factor", A)
     return return_types.lu_factor(apply(lu_op, A), apply(pivots_op, A))
 
 
 @linalg()
-def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:  # noqa: N803
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """The named tuple (LU, pivots, info)."""
     packed, pivots = lu_factor(A, pivot=pivot)
-    return return_types.lu_factor_ex(packed, pivots, _tensor(_zeros_info(A)))
+    return return_types.lu_factor_ex(packed, pivots, _tensor(_zeros_info(A), A))
 
 
 @linalg(name="lu")
-def _linalg_lu(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
+def _linalg_lu(A: Any, *, pivot: bool = True) -> Any:
     """The named tuple (P, L, U) with A = P L U."""
     packed, pivots = lu_factor(A, pivot=pivot)
     lower, upper = _factors(packed)
@@ -918,28 +940,32 @@ def _linalg_lu(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
 def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> Any:
     """(LU, pivots), with get_infos also the infos, by an older name."""
     packed, pivots = lu_factor(input, pivot=pivot)
-    return (packed, pivots, _tensor(_zeros_info(input))) if get_infos else (packed, pivots)
+    return (packed, pivots, _tensor(_zeros_info(input), input)) if get_infos else (packed, pivots)
 
 
 @torch_function(method=False)
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:  # noqa: N803
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
-    empty = _tensor(np.zeros((0,), dtype_of(LU_data)))
+    empty = _tensor(np.zeros((0,), dtype_of(LU_data)), LU_data)
     lower, upper = _factors(LU_data) if unpack_data else (empty, empty)
     p = permutation(LU_pivots, LU_data.shape[-2], dtype_of(LU_data)) if unpack_pivots else empty
     return return_types.lu(p, lower, upper)
 
 
 @linalg(name="lu_solve")
-def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:  # noqa: N803
+def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """X with A X = B from `lu_factor`'s results; X A = B for left=False, with A.T for adjoint=True."""
+    _square("lu_solve", LU)
+    _matrices("lu_solve", B)
+    if ndim_of(pivots) != ndim_of(LU) - 1:
+        raise ShapeError(f"linalg.lu_solve: pivots {shape_text(pivots.shape)} don't fit LU {shape_text(LU.shape)}")
     lower, upper = _factors(LU)
-    A = F.matmul(permutation(pivots, LU.shape[-2], dtype_of(LU)), F.matmul(lower, upper))  # noqa: N806
+    A = F.matmul(permutation(pivots, LU.shape[-2], dtype_of(LU)), F.matmul(lower, upper))
     return solve(F.swapaxes(A, -1, -2) if adjoint else A, B, left=left)
 
 
 @torch_function()
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:  # noqa: N803
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """`linalg.lu_solve` by an older name."""
     return _linalg_lu_solve(LU_data, LU_pivots, b)
 
@@ -963,7 +989,7 @@ exp_op: OpDef = _host(
 
 
 @linalg(public=True)
-def matrix_exp(A: Any) -> Any:  # noqa: N803
+def matrix_exp(A: Any) -> Any:
     """The exponential of square matrices."""
     _square("matrix_exp", A)
     return apply(exp_op, A)
@@ -1001,12 +1027,18 @@ def _pinv_vjp(g: Any, node: Any, out: Any, x: Any, tolerances: Any) -> Any:
 pinv_op = _host("pinv", _pinv_infer, _pinv_eval, (_pinv_vjp, None), {"hermitian": at.flag}, "The pseudoinverse.")
 
 
-def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:  # noqa: N803
+def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:
     """(absolute, relative) tolerance of singular values, in the last axis."""
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         eps = float(np.finfo(to_float(dtype_of(A))).eps) * max(A.shape[-2:])
-        rtol = eps if atol is None else F.where(F.gt(atol, 0), 0.0, eps) if isinstance(atol, Operators) else (0.0 if atol > 0 else eps)
+        rtol = (
+            eps
+            if atol is None
+            else F.where(F.gt(atol, 0), 0.0, eps)
+            if isinstance(atol, Operators)
+            else (0.0 if atol > 0 else eps)
+        )
     atol = 0.0 if atol is None else atol
     kind = to_float(dtype_of(A))
     if not isinstance(atol, Operators) and not isinstance(rtol, Operators):
@@ -1018,10 +1050,14 @@ def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:  # noqa
 
 
 @linalg(twin=np.linalg.pinv)
-def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:  # noqa: N803
+def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
     """The pseudoinverse; singular values up to max(atol, rtol * the largest one) count as 0."""
+    _matrices("pinv", A)
     x = _floats(A)
-    return apply(pinv_op, x, _tolerances(x, atol, rtol, rcond), hermitian=bool(hermitian))
+    limits = _tolerances(x, atol, rtol, rcond)
+    if tuple(limits.shape[:-1]) != tuple(x.shape[:-2]):
+        raise ShapeError(f"linalg.pinv: tolerances {shape_text(limits.shape[:-1])} don't fit matrices {shape_text(x.shape)}")
+    return apply(pinv_op, x, limits, hermitian=bool(hermitian))
 
 
 @torch_function()
@@ -1031,13 +1067,13 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
 
 
 @linalg(twin=np.linalg.matrix_rank)
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:  # noqa: N803
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
     """How many singular values are above max(atol, rtol * the largest one); int64."""
     if tol is not None:
         atol, rtol = tol, 0.0
     x = F.stop_gradient(_floats(A))
     if 0 in x.shape[-2:]:
-        return _tensor(np.zeros(tuple(x.shape[:-2]), np.int64))
+        return _tensor(np.zeros(tuple(x.shape[:-2]), np.int64), x)
     values = F.abs(eigvalsh(x)) if hermitian else svdvals(x)
     limits = _tolerances(x, atol, rtol)
     absolute, relative = F.select(limits, -1, 0), F.select(limits, -1, 1)
@@ -1046,7 +1082,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
 
 
 @linalg(twin=np.linalg.lstsq)
-def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:  # noqa: N803
+def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The named tuple (solution, residuals, rank, singular_values) that minimizes |A X - B|.
 
     As with PyTorch's default driver, the last two are empty, and residuals are given where A has more rows than columns.
@@ -1058,9 +1094,9 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     if m > n and driver != "gelsy":
         residuals = F.sum(F.square(F.matmul(A, x) - b), -2)
     else:
-        residuals = _tensor(np.zeros((0,), dtype_of(x)))
-    empty = _tensor(np.zeros((0,), dtype_of(x)))
-    rank = _tensor(np.zeros((0,), np.int64)) if driver in (None, "gels") else matrix_rank(A)
+        residuals = _tensor(np.zeros((0,), dtype_of(x)), x)
+    empty = _tensor(np.zeros((0,), dtype_of(x)), x)
+    rank = _tensor(np.zeros((0,), np.int64), x) if driver in (None, "gels") else matrix_rank(A)
     if driver is None:
         rank = matrix_rank(A)
     values = svdvals(A) if driver in ("gelss", "gelsd") else empty
@@ -1068,7 +1104,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 
 
 @linalg()
-def cond(A: Any, p: Any = None) -> Any:  # noqa: N803
+def cond(A: Any, p: Any = None) -> Any:
     """The condition number: |A| |inv(A)| in the norm p; for None and 2 the quotient of singular values."""
     if p in (None, 2, -2):
         values = svdvals(A)
@@ -1081,31 +1117,36 @@ def cond(A: Any, p: Any = None) -> Any:  # noqa: N803
 
 
 @linalg(twin=np.linalg.tensorinv)
-def tensorinv(A: Any, ind: int = 2) -> Any:  # noqa: N803
+def tensorinv(A: Any, ind: int = 2) -> Any:
     """The inverse for `tensordot(..., ind)`. Raises ArgumentError, ShapeError."""
     if ind <= 0:
         raise ArgumentError(f"Expected a strictly positive integer for 'ind', got {ind}")
     head, tail = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if math.prod(head) != math.prod(tail):
-        raise ShapeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), got {A.shape}")
+        raise ShapeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), got {A.shape}"
+        )
     return F.reshape(inv(F.reshape(A, (math.prod(head), -1)) if A.shape and 0 not in A.shape else A), (*tail, *head))
 
 
 @linalg(twin=np.linalg.tensorsolve)
-def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:  # noqa: N803
+def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     """X with tensordot(A, X, X.ndim) = B."""
     if dims is not None:
         axes = [normalize_axis(d, ndim_of(A)) for d in dims]
-        A = movedim(A, axes, list(range(ndim_of(A) - len(axes), ndim_of(A))))  # noqa: N806
+        A = movedim(A, axes, list(range(ndim_of(A) - len(axes), ndim_of(A))))
     shape = tuple(A.shape[ndim_of(B) :])
     size = math.prod(shape)
     if size != math.prod(tuple(B.shape)):
-        raise ShapeError(f"Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), got {A.shape}")  # noqa: E501
+        raise ShapeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim])",
+            f"got {shape_text(A.shape)}",
+        )
     return F.reshape(solve(F.reshape(A, (size, size)), F.reshape(B, (size,))), shape)
 
 
 def _complex(name: str) -> Rule:
-    def function(A: Any, *args: Any, **named: Any) -> Any:  # noqa: N803
+    def function(A: Any, *args: Any, **named: Any) -> Any:
         raise DTypeError(
             f"linalg.{name}: eigenvalues of a general matrix are complex, which tensors here can't be",
             "use linalg.eigh for symmetric matrices, or numpy.linalg on x.numpy()",
@@ -1120,16 +1161,14 @@ LINALG["eig"], LINALG["eigvals"] = _complex("eig"), _complex("eigvals")
 
 
 @linalg()
-def householder_product(A: Any, tau: Any) -> Any:  # noqa: N803
+def householder_product(A: Any, tau: Any) -> Any:
     """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
     m, n = A.shape[-2:]
     eye = np.eye(m, dtype=dtype_of(A))
-    out = F.broadcast_to(_tensor(np.eye(m, n, dtype=dtype_of(A))), (*A.shape[:-2], m, n))
+    out = F.broadcast_to(_tensor(np.eye(m, n, dtype=dtype_of(A)), A), (*A.shape[:-2], m, n))
     lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
     for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
         v = cut(lower, ndim_of(A) - 1, i, i + 1)
         weight = F.expand_dims(cut(tau, ndim_of(tau) - 1, i, i + 1), ndim_of(tau))
         out = F.matmul(eye - weight * F.matmul(v, v.mT), out)
     return out
-
-

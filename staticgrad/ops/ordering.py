@@ -12,10 +12,9 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, Symbol, apply, enter_as, frontends, numpy_twin, spelled, torch_function
+from ..operators import F, Operators, Symbol, apply, enter_as, frontends, is_tensor, numpy_twin, spelled, torch_function
 from ..types import (
     TensorType,
-    as_dtype,
     bool_,
     get_default_dtype,
     int64,
@@ -208,9 +207,13 @@ def _of_rows(name: str, op: OpDef, doc: str, *, whole: bool) -> None:
     enter_as(name, spelled(function))
 
 
-_of_rows("median", median_op, "The lower median: of all elements, or the named tuple (values, indices) along `dim`.", whole=True)
+_of_rows(
+    "median", median_op, "The lower median: of all elements, or the named tuple (values, indices) along `dim`.", whole=True
+)
 _of_rows("nanmedian", nanmedian_op, "`median`, of which NaN are left out.", whole=True)
-_of_rows("mode", mode_op, "The named tuple (values, indices) of the most frequent value along `dim` (the last axis).", whole=False)
+_of_rows(
+    "mode", mode_op, "The named tuple (values, indices) of the most frequent value along `dim` (the last axis).", whole=False
+)
 
 
 def _extremum(name: str, arg: OpDef, whole: str, elementwise: str) -> None:
@@ -292,7 +295,9 @@ for _name, _worse in (("cummax", np.less), ("cummin", np.greater)):
 
 def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise ArgumentError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, got {interpolation}")
+        raise ArgumentError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, got {interpolation}"
+        )
     if dtype_of(input).kind != "f":
         raise DTypeError(f"{name}() input tensor must be either float or double dtype")
     fractions = np.asarray(known(name, q)[0], np.float64)
@@ -364,7 +369,7 @@ def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = Fals
 
 
 def _search_eval(edges: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:
-    side = "right" if right else "left"
+    side: Any = "right" if right else "left"
     if edges.ndim == 1:
         return np.searchsorted(edges, values, side).astype(np.int64)
     out = np.empty(values.shape, np.int64)
@@ -431,9 +436,7 @@ def known(name: str, *operands: Any) -> list[np.ndarray]:
                 f"{name}: the extents of the result depend on values; a graph can't hold it",
                 "compute it outside, and pass the result; or use a mask, sg.where(mask, x, 0)",
             )
-        if isinstance(x, Operators) and frontends.tracing:
-            x.tolist() if x.shape == () else None
-    return [np.asarray(x.detach().numpy() if isinstance(x, Operators) else x) for x in operands]
+    return [np.asarray(x.detach().numpy() if is_tensor(x) else x) for x in operands]
 
 
 def made(array: Any) -> Any:
@@ -490,9 +493,7 @@ def unique(
 
 
 @torch_function()
-def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
     (x,) = known("unique_consecutive", input)
     rows = x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0)
@@ -506,7 +507,11 @@ def unique_consecutive(
 
 
 def _several(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_counts: bool) -> Any:
-    results = [values, *([inverse.astype(np.int64)] if with_inverse else []), *([counts.astype(np.int64)] if with_counts else [])]
+    results = [
+        values,
+        *([inverse.astype(np.int64)] if with_inverse else []),
+        *([counts.astype(np.int64)] if with_counts else []),
+    ]
     tensors = tuple(map(made, results))
     return tensors if len(tensors) > 1 else tensors[0]
 
@@ -520,6 +525,10 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if x.size and x.min() < 0:
         raise ArgumentError("bincount only supports 1-d non-negative integral inputs.")
     given = None if weights is None else known("bincount", weights)[0]
+    if given is not None and given.shape != x.shape:
+        raise ShapeError("bincount: weights should be 1-d and have the same length as input", f"got {shape_text(given.shape)}")
+    if isinstance(minlength, bool) or not isinstance(minlength, (int, np.integer)) or minlength < 0:
+        raise ArgumentError(f"bincount: minlength should be an integer >= 0, got {minlength!r}")
     found = np.bincount(x, given, minlength)
     return made(found if given is None else found.astype(given.dtype if given.dtype.kind == "f" else np.float64))
 
@@ -528,6 +537,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
     (x,) = known("histc", input)
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+        raise ArgumentError(f"histc: bins must be > 0, but got {bins!r}")
     low, high = float(min), float(max)
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
@@ -545,12 +556,17 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
     (x,) = known("histogram", input)
     edges = known("histogram", bins)[0] if isinstance(bins, Operators) else bins
     given = None if weight is None else known("histogram", weight)[0].reshape(-1)
-    if isinstance(edges, int):
+    if isinstance(edges, (int, np.integer)) and not isinstance(edges, bool):
+        if edges < 1:
+            raise ArgumentError(f"histogram: bins must be > 0, but got {edges}")
         low, high = range if range is not None else ((float(x.min()), float(x.max())) if x.size else (0.0, 0.0))
         low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
         edges = np.linspace(low, high, edges + 1, dtype=x.dtype)
     flat = x.reshape(-1)
-    counts, edges = np.histogram(flat, np.asarray(edges, x.dtype), weights=given, density=density)
+    edges = np.asarray(edges, x.dtype)
+    if edges.ndim != 1 or len(edges) < 2 or not (edges[1:] >= edges[:-1]).all():
+        raise ArgumentError("histogram: bins is a number of intervals, or their edges, ascending", f"got {bins!r}")
+    counts, edges = np.histogram(flat, edges, weights=given, density=density)
     return return_types.histogram(made(counts.astype(x.dtype)), made(edges.astype(x.dtype)))
 
 
@@ -737,7 +753,7 @@ def dim_of(x: Any, y: Any, axis: int) -> int:
     return axis - (ndim_of(y) - ndim_of(x))
 
 
-@torch_function(np.trapezoid if hasattr(np, "trapezoid") else np.trapz, method=False, names=("trapz",))
+@torch_function(getattr(np, "trapezoid", None) or np.__dict__["trapz"], method=False, names=("trapz",))
 def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
     """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
     axis = normalize_axis(dim, ndim_of(y))
@@ -789,5 +805,3 @@ def corrcoef(input: Any) -> Any:
         return c / c
     deviation = F.sqrt(F.diagonal(c))
     return F.clip(c / F.expand_dims(deviation, 1) / F.expand_dims(deviation, 0), -1, 1)
-
-

@@ -12,14 +12,14 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, apply, as_array, torch_function
+from ..operators import F, Operators, apply, as_array, is_tensor, torch_function
 from ..types import TensorType, bool_, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
 from .elementwise import dtype_of
 from .gathering import along_op, bounded, check_index, scatter_op
 from .indexing import _as_index as as_index
 from .rearranging import cut, extent, movedim
-from .reductions import ndim_of
+from .reductions import broadcast_like_op, ndim_of
 
 
 def _rows(x: Any) -> tuple[Any, bool]:
@@ -263,13 +263,24 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
     x, places, axis, scalar = _slices("index_fill", input, dim, index)
     if isinstance(value, Operators) and value.shape:
-        raise ShapeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise ShapeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     value = F.astype(value, x.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(x))
     rail = F.index_along(x, axis)
     chosen = F.any(F.eq(np.arange(extent("index_fill", x, axis))[:, None], F.expand_dims(places, 0)), 1)
     mask = F.reshape(chosen, tuple(-1 if i == axis else 1 for i in range(ndim_of(x))))
     out = F.where(F.logical_and(mask, F.ge(rail, 0)), value, x)
     return F.reshape(out, ()) if scalar else out
+
+
+@torch_function()
+def fill(input: Any, value: Any) -> Any:
+    """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+    if isinstance(value, Operators) and value.shape:
+        raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
+    number = F.astype(value, input.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(input))
+    return F.clone(apply(broadcast_like_op, number, input))
 
 
 @torch_function(inplace=True)
@@ -295,9 +306,7 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
         raise ArgumentError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     x, places, axis, scalar = _slices("index_reduce", input, dim, index)
     values = _rows(source)[0]
-    index_of = F.broadcast_to(
-        F.reshape(places, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), tuple(values.shape)
-    )
+    index_of = F.broadcast_to(F.reshape(places, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), tuple(values.shape))
     out = _scattered("index_reduce", x, axis, index_of, values, reduce, include_self)
     return F.reshape(out, ()) if scalar else out
 
@@ -372,7 +381,9 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """`input` with the elements of `source`, in order, where the mask is true."""
     if source.dtype != input.dtype:
-        raise DTypeError(f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}")
+        raise DTypeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}"
+        )
     shape = np.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
     spread = F.broadcast_to(mask, shape)
     flat = F.reshape(spread, (-1,))
@@ -387,9 +398,9 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 @torch_function(inplace=True)
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
-    keys = tuple(slice(None) if i is None else i for i in indices)
+    keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)
     numbers = F.reshape(np.arange(int(np.prod(input.shape)), dtype=np.int64), tuple(input.shape))
-    keys = tuple(np.asarray(k.numpy()) if isinstance(k, Operators) and k.dtype == bool_ else k for k in keys)
+    keys = tuple(np.asarray(k.numpy()) if is_tensor(k) and k.dtype == bool_ else k for k in keys)
     places = F.getitem(frontend_tensor(numbers), keys)
     value = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
     spread = F.broadcast_to(F.astype(value, input.dtype), tuple(places.shape))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Operators, apply, as_array, enter_as, frontends, numpy_twin, spelled, torch_function
+from ..operators import F, Operators, apply, as_array, enter_as, frontends, is_tensor, numpy_twin, spelled, torch_function
 from ..types import as_shape, broadcast_shapes, normalize_axis
 from .elementwise import dtype_of, operand
 from .gathering import bounded, gather_op
@@ -178,10 +178,10 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 @torch_function(np.array_split)
 def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
-    """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions. As NumPy's `array_split`."""
+    """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as `numpy.array_split`."""
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("tensor_split", input, axis)
-    if isinstance(indices_or_sections, Operators):
+    if is_tensor(indices_or_sections):
         indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, (int, np.integer)):
         n = int(indices_or_sections)
@@ -213,6 +213,8 @@ for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3
         if n < _least:
             raise ShapeError(f"torch.{_name} requires a tensor with at least {_least} dimension, but got a tensor with {n}")
         axis = 0 if _name == "hsplit" and n == 1 else _axis
+        if isinstance(indices_or_sections, int) and indices_or_sections < 1:
+            raise ArgumentError(f"number of sections must be larger than 0, got {indices_or_sections}")
         if isinstance(indices_or_sections, int) and extent(_name, input, axis) % indices_or_sections:
             raise ShapeError(
                 f"torch.{_name} attempted to split along dimension {axis}, but the size of the dimension "
@@ -277,9 +279,7 @@ enter_as("swapdims", swapaxes)
 def t(input: Any) -> Any:
     """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
     if ndim_of(input) > 2:
-        raise ShapeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {ndim_of(input)}D", "use x.mT or x.permute"
-        )
+        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim_of(input)}D", "use x.mT or x.permute")
     return F.permute(input)
 
 
@@ -449,6 +449,8 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("repeat_interleave", input, axis)
     counts = _counts(repeats)[0] if not isinstance(repeats, int) else np.asarray(repeats)
+    if counts.size not in (1, whole):
+        raise ShapeError(f"repeats must have the same size as input along dim, got {counts.size} for {whole}")
     places = np.repeat(np.arange(whole), counts if counts.size != 1 else int(counts.reshape(())))
     return F.take(input, places, axis)
 
@@ -486,11 +488,10 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
     which exchanges the first two axes."""
     given = [F.reshape(operand(x), (-1,)) for x in several("meshgrid", tensors)]
     if indexing not in ("ij", "xy"):
-        raise ArgumentError(f"torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
+        raise ArgumentError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     shape = tuple(x.shape[0] for x in given)
     grids = [
-        F.broadcast_to(F.reshape(x, tuple(-1 if i == j else 1 for j in range(len(given)))), shape)
-        for i, x in enumerate(given)
+        F.broadcast_to(F.reshape(x, tuple(-1 if i == j else 1 for j in range(len(given)))), shape) for i, x in enumerate(given)
     ]
     return tuple(F.swapaxes(g, 0, 1) for g in grids) if indexing == "xy" and len(given) > 1 else tuple(grids)
 
@@ -552,7 +553,11 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     mask = np.eye(size, size, offset, dtype=bool)
     place = np.zeros((size, size), np.int64)
     place[mask] = np.arange(count)
-    spread = F.take(input, place, n - 2) if count else F.zeros_like(F.take(F.concatenate([input, np.zeros((*input.shape[:-1], 1), input.dtype)], n - 2), place, n - 2))  # noqa: E501
+    spread = (
+        F.take(input, place, n - 2)
+        if count
+        else F.zeros_like(F.take(F.concatenate([input, np.zeros((*input.shape[:-1], 1), input.dtype)], n - 2), place, n - 2))
+    )
     return movedim(F.where(mask, spread, F.zeros_like(spread)), (-2, -1), (a, b))
 
 
@@ -609,7 +614,7 @@ _triangle_indices("triu_indices")
 
 
 @torch_function(np.vander, method=False)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """Powers of a vector as columns, the highest first unless `increasing`."""
     count = extent("vander", x, ndim_of(x) - 1) if N is None else N
     exponents = np.arange(count) if increasing else np.arange(count)[::-1].copy()
@@ -648,7 +653,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 def storage_of(x: Any) -> Any:
     """x, row-major, as one axis."""
-    return F.reshape(F.clone(x) if isinstance(x, Operators) and not x.is_contiguous() else x, (-1,))
+    return F.reshape(F.clone(x) if is_tensor(x) and not x.is_contiguous() else x, (-1,))
 
 
 for _name, _source in (
@@ -668,5 +673,3 @@ for _name, _source in (
 def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Any:
     """`input` in another shape, in memory of its own."""
     return F.clone(F.reshape(input, size))
-
-

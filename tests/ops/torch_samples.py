@@ -166,13 +166,11 @@ def gradients_differ(torch: Any, fn: Callable[..., Any], sample: Any, theirs: An
     mine = fn(*_given(torch, whole[0:1], made), *_given(torch, whole[1], made), **_named(torch, sample.kwargs, made))
     results = tensors(sg.Tensor, mine)
     pairs = [(m, w) for m, t, w in zip(
-        [r for r in results], tensors(torch.Tensor, theirs), _aligned(torch, theirs, outputs, weights), strict=True
+        results, tensors(torch.Tensor, theirs), _aligned(torch, theirs, outputs, weights), strict=True
     ) if t.requires_grad]  # fmt: skip
     if not all(m.requires_grad for m, _ in pairs):
         return "gradient: a result is not differentiable"
-    found = sg.grad(
-        [m for m, _ in pairs], list(made.values()), [ours(torch, w) for _, w in pairs], allow_unused=True
-    )
+    found = sg.grad([m for m, _ in pairs], list(made.values()), [ours(torch, w) for _, w in pairs], allow_unused=True)
     for f, e in zip(found, expected, strict=True):
         zero = e is None or not e.abs().sum()
         if f is None or e is None:
