@@ -161,6 +161,12 @@ class _MaxPool(_Pool):
             raise ArgumentError(f"{type(self).__name__}: return_indices=True is not supported")
         self.dilation = dilation
 
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
 
 class MaxPool1d(_MaxPool):
     """`functional.max_pool1d`."""
