@@ -6,14 +6,30 @@ networkx, scipy and matplotlib when something needs them.
 
 from __future__ import annotations
 
+import builtins
 import importlib
+import math
 from typing import TYPE_CHECKING, Any
 
-from . import autograd
-from .eager import PublicTensor as Tensor
+import numpy as np
+
+from . import autograd, backends, cuda, linalg, random, special, torch_names
+from .devices import check_device, device
 from .eager import (
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
     arange,
+    asarray,
     detect_anomaly,
+    empty,
+    empty_permuted,
+    empty_strided,
     enable_grad,
     eye,
     full,
@@ -21,6 +37,7 @@ from .eager import (
     graph_of,
     is_grad_enabled,
     linspace,
+    logspace,
     manual_seed,
     no_grad,
     ones,
@@ -28,20 +45,24 @@ from .eager import (
     randint,
     randn,
     randperm,
+    scalar_tensor,
     set_grad_enabled,
     zeros,
 )
+from .eager import PublicTensor as Tensor
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
 from .errors import (
     AnomalyError,
     ArgumentError,
     CompileError,
+    DeviceError,
     DivisionError,
     DTypeError,
     FeedError,
     GradientError,
     GraphError,
     IndexRangeError,
+    LinAlgError,
     OutOfMemoryError,
     ShapeError,
     StaticgradError,
@@ -154,10 +175,31 @@ from .functions import (
     while_loop,
     zeros_like,
 )
-from .types import bool_, float32, float64, get_default_dtype, int8, int16, int32, int64, set_default_dtype, uint8
+from .ops.elementwise import promoted
+from .ops.random import Generator
+from .printing import set_printoptions
+from .random import get_rng_state, initial_seed, seed, set_rng_state
+from .torch_names import *  # noqa: F403 - PyTorch's names, listed there
+from .types import as_dtype, bool_, float32, float64, get_default_dtype, int8, int16, int32, int64, set_default_dtype, uint8
+
+bool = bool_
+double = float64
+float = float32
+int = int32
+long = int64
+short = int16
+Size = tuple
+strided = "torch.strided"
+contiguous_format = "torch.contiguous_format"
+preserve_format = "torch.preserve_format"
+channels_last = "torch.channels_last"
+newaxis = None
+dtype = np.dtype
+finfo, iinfo = np.finfo, np.iinfo
+inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 
 if TYPE_CHECKING:
-    from . import functional, nn, optim
+    from . import distributions, functional, nn, optim, utils
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
     from .interchange.graph_json import from_json, to_json
@@ -211,7 +253,7 @@ _MODULES = {
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
-_LAZY_MODULES = frozenset({"functional", "nn", "optim"})
+_LAZY_MODULES = frozenset({"distributions", "functional", "nn", "optim", "utils"})
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
@@ -220,10 +262,90 @@ if not TYPE_CHECKING:  # type checkers know the names from the imports above, an
         if name in _LAZY_MODULES:
             return importlib.import_module(f".{name}", __name__)
         if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from .missing import advice
+
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice(name, __all__)}")
         value = getattr(importlib.import_module(_LAZY[name], __name__), name)
         globals()[name] = value  # later uses find it without coming here
         return value
+
+
+def is_floating_point(input: Any) -> builtins.bool:
+    """Whether a tensor's dtype is floating."""
+    return builtins.bool(input.dtype.kind == "f")
+
+
+def is_complex(input: Any) -> builtins.bool:
+    """False: there are no complex tensors."""
+    return False
+
+
+def is_nonzero(input: Any) -> builtins.bool:
+    """Whether the one element of a tensor is not 0. Raises ShapeError for any other number of elements."""
+    return builtins.bool(input)
+
+
+def numel(input: Any) -> builtins.int:
+    """The number of elements."""
+    return builtins.int(input.numel())
+
+
+def result_type(a: Any, b: Any) -> Any:
+    """The dtype that two operands take together."""
+    return promoted(a, b)
+
+
+def promote_types(type1: Any, type2: Any) -> Any:
+    """The dtype that tensors of two dtypes take together."""
+    return promoted(empty((1,), dtype=type1), empty((1,), dtype=type2))
+
+
+def detach(input: Any) -> Any:
+    """The same value, through which no gradient flows."""
+    return input.detach()
+
+
+def typename(obj: Any) -> str:
+    """PyTorch's name of a tensor's kind, "torch.FloatTensor"; of other objects the name of their class."""
+    return str(obj.type()) if is_tensor(obj) else f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+def is_same_size(input: Any, other: Any) -> builtins.bool:
+    """Whether both have the same shape."""
+    return builtins.bool(input.shape == other.shape)
+
+
+def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
+    """Nothing: results are the same from run to run for one number of threads."""
+
+
+def are_deterministic_algorithms_enabled() -> builtins.bool:
+    """True: results are the same from run to run for one number of threads."""
+    return True
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Nothing: products of float32 matrices are taken in float32."""
+
+
+def get_float32_matmul_precision() -> str:
+    """ "highest": products of float32 matrices are taken in float32."""
+    return "highest"
+
+
+def get_default_device() -> device:
+    """The CPU."""
+    return device("cpu")
+
+
+def set_default_device(device: Any) -> None:
+    """Nothing for the CPU. Raises DeviceError for any other device."""
+    check_device(device)
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default floating dtype by the name or class of its tensors."""
+    set_default_dtype(as_dtype(t))
 
 
 def __dir__() -> list[str]:
@@ -231,24 +353,34 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AnomalyError", "ArgumentError", "CompileError", "DTypeError", "DivisionError", "FeedError", "GradientError",
-    "Graph", "GraphError", "GraphKeys", "IndexRangeError", "Operation", "OutOfMemoryError", "Session", "ShapeError",
-    "StaticgradError", "Tensor", "TraceError", "UninitializedError", "Variable", "VerifyError", "__version__", "abs",
-    "add", "all", "any", "arange", "argmax", "argmin", "as_tensor", "assign", "assign_add", "assign_sub", "astype",
-    "atan", "autograd", "bool_", "broadcast_like", "broadcast_to", "ceil", "clamp", "clip", "clone", "compare",
-    "compile", "concatenate", "cond", "constant", "control_dependencies", "cos", "cosh", "cumsum", "detect_anomaly",
-    "div", "dot", "draw", "dropout", "einsum", "enable_grad", "eq", "erf", "exp", "exp2", "expand", "expand_dims",
-    "expm1", "eye", "flatten", "flip", "float32", "float64", "floor", "floor_divide", "from_json", "from_numpy", "full",
-    "functional", "ge", "get_collection", "get_default_dtype", "get_default_graph", "get_default_session",
-    "get_num_threads", "getitem", "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of",
-    "graph_pass", "group", "gt", "identity", "index_add", "index_along", "int16", "int32", "int64", "int8",
-    "is_grad_enabled", "is_tensor", "isfinite", "isnan", "le", "linspace", "log", "log1p", "log2", "log_softmax",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "manual_seed", "masked_fill", "matmul",
-    "max", "maximum", "mean", "min", "minimum", "mul", "ne", "neg", "nn", "no_grad", "no_op", "norm", "one_hot", "ones",
-    "ones_like", "optim", "outer", "permute", "placeholder", "pow", "rand", "randint", "randn", "randperm", "reciprocal",
-    "relu", "remainder", "reset_default_graph", "reshape", "rewrite", "round", "rsqrt", "scan", "set_default_dtype",
-    "set_grad_enabled", "set_num_threads", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "stop_gradient", "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh",
-    "tensor", "to_dot", "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "transpose", "uint8",
-    "unsqueeze", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
+    "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError", "DeviceError",
+    "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
+    "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
+    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "UninitializedError", "Variable",
+    "VerifyError", "atan", "cosh", "exp2", "log2", "sinh",
+    "__version__", "abs", "add", "all", "any", "arange", "are_deterministic_algorithms_enabled", "argmax",
+    "argmin", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "astype", "autograd", "backends", "bool",
+    "bool_", "broadcast_like", "broadcast_to", "ceil", "channels_last", "clamp", "clip", "clone", "compare", "compile",
+    "concatenate", "cond", "constant", "contiguous_format", "control_dependencies", "cos", "cuda", "cumsum", "detach",
+    "detect_anomaly", "device", "distributions", "div", "dot", "double", "draw", "dropout", "dtype", "e", "einsum", "empty",
+    "empty_permuted", "empty_strided", "enable_grad", "eq", "erf", "exp", "expand", "expand_dims", "expm1", "eye", "finfo",
+    "flatten", "flip", "float", "float32", "float64", "floor", "floor_divide", "from_json", "from_numpy", "full",
+    "functional", "ge", "get_collection", "get_default_device", "get_default_dtype", "get_default_graph",
+    "get_default_session", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "getitem",
+    "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "gt",
+    "identity", "iinfo", "index_add", "index_along", "inf", "initial_seed", "int", "int16", "int32", "int64", "int8",
+    "is_complex", "is_floating_point", "is_grad_enabled", "is_nonzero", "is_same_size", "is_tensor", "isfinite", "isnan",
+    "le", "linalg", "linspace", "log", "log1p", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min",
+    "minimum", "mul", "nan", "ne", "neg", "nn", "no_grad", "no_op", "norm", "numel", "one_hot", "ones", "ones_like",
+    "optim", "outer", "permute", "pi", "placeholder", "pow", "preserve_format", "promote_types", "rand", "randint", "randn",
+    "random", "randperm", "reciprocal", "relu", "remainder", "reset_default_graph", "reshape", "result_type", "rewrite",
+    "round", "rsqrt", "scalar_tensor", "scan", "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type",
+    "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "short",
+    "sigmoid", "sign", "sin", "softmax", "softplus", "special", "split", "sqrt", "square", "squeeze", "stack", "std",
+    "stop_gradient", "strided", "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot",
+    "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "transpose", "typename", "uint8", "unsqueeze",
+    "use_deterministic_algorithms", "utils", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
+__all__ += torch_names.__all__
+__all__.sort()

@@ -54,7 +54,7 @@ def attention_weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, sca
     if attn_mask is None:
         return attention_softmax(scores, scale, is_causal)
     scores = masked(scores * scale, operand(attn_mask))
-    alive = F.max(scores, -1, keepdims=True) != -math.inf
+    alive = F.amax(scores, -1, keepdims=True) != -math.inf
     return F.where(alive, F.softmax(F.where(alive, scores, 0), -1), 0)
 
 

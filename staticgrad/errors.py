@@ -137,6 +137,22 @@ class ArgumentError(StaticgradError, ValueError):
     """
 
 
+class DeviceError(StaticgradError, AssertionError, RuntimeError):
+    """A device that there is not: all tensors are in the CPU's memory.
+
+    broken:  x.to("cuda")
+    fixed:   x.to("cuda" if sg.cuda.is_available() else "cpu")
+    """
+
+
+class LinAlgError(StaticgradError, RuntimeError):
+    """A matrix without the decomposition, inverse or solution that is asked for.
+
+    broken:  sg.linalg.inv(sg.zeros(2, 2))
+    fixed:   sg.linalg.pinv(sg.zeros(2, 2))
+    """
+
+
 class IndexRangeError(StaticgradError, IndexError):
     """An index is out of range.
 

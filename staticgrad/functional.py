@@ -394,7 +394,7 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = rows * F.expand_dims(operand(per_sample_weights), len(index.shape))
     if offsets is None:
-        bags: Tensor = getattr(F, mode)(rows, 1)
+        bags: Tensor = getattr(F, "amax" if mode == "max" else mode)(rows, 1)
         return bags
     if mode == "max":
         raise ArgumentError("embedding_bag: mode 'max' takes no offsets here", "make the bags rows of a 2D index")

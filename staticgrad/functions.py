@@ -18,17 +18,20 @@ from .ops.control.cond import cond
 from .ops.control.scan import scan
 from .ops.control.while_loop import while_loop
 from .ops.einsum import einsum
+from .ops.elementwise import add, div, sub
 from .ops.gathering import index_along
 from .ops.indexing import getitem, index_add, one_hot, take, take_along_axis
-from .ops.joining import concatenate, split, stack
+from .ops.joining import concatenate, stack
 from .ops.linear import dot, matmul, outer
+from .ops.linear_algebra import norm
 from .ops.logistic import softplus
 from .ops.pointwise import astype, clone, pow, reciprocal, rsqrt, stop_gradient
 from .ops.pointwise import isfinite_ as isfinite
 from .ops.pointwise import isnan_ as isnan
+from .ops.rearranging import split
 from .ops.reductions import all_ as all
 from .ops.reductions import any_ as any
-from .ops.reductions import broadcast_like, cumsum, norm, std, var
+from .ops.reductions import broadcast_like, cumsum, std, var
 from .ops.selection import clamp, clip, masked_fill, where
 from .ops.shaping import (
     broadcast_to,
@@ -73,8 +76,6 @@ sqrt = F.sqrt
 square = F.square
 tanh = F.tanh
 
-add = F.add
-div = F.div
 eq = F.eq
 floor_divide = F.floor_divide
 ge = F.ge
@@ -89,7 +90,6 @@ minimum = F.minimum
 mul = F.mul
 ne = F.ne
 remainder = F.remainder
-sub = F.sub
 
 argmax = F.argmax
 argmin = F.argmin

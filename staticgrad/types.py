@@ -57,10 +57,26 @@ def set_default_dtype(dtype: DTypeLike) -> None:
     _default_float = dtype
 
 
+TENSOR_NAMES = {
+    "ByteTensor": uint8, "CharTensor": int8, "ShortTensor": int16, "IntTensor": int32, "LongTensor": int64,
+    "BoolTensor": bool_, "FloatTensor": float32, "DoubleTensor": float64,
+}  # fmt: skip
+"""PyTorch's names of tensors of a dtype, `FloatTensor` and its kin."""
+SHORT_NAMES: dict[str, np.dtype] = {
+    "long": int64, "int": int32, "short": int16, "float": float32, "double": float64, "bool": bool_,
+}  # fmt: skip
+"""PyTorch's other names of dtypes, `sg.long` and its kin: "torch.int" is int32, where NumPy's "int" is int64."""
+PYTORCH = "torch."
+
+
 def as_dtype(dtype: Any) -> np.dtype:
-    """Normalise what NumPy takes for a dtype (`float` and `int` too). Raises DTypeError for an unsupported one."""
-    if dtype is float:
-        return _default_float
+    """Normalise what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
+
+    "torch.float32" and "torch.FloatTensor" are taken, too. Raises DTypeError for an unsupported one.
+    """
+    if dtype.__class__ is str and dtype.startswith(PYTORCH):
+        name = dtype.removeprefix(PYTORCH)
+        dtype = TENSOR_NAMES.get(name) or SHORT_NAMES.get(name) or name
     try:
         result: np.dtype = np.dtype(dtype)
     except TypeError:
@@ -346,7 +362,10 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
         return (axis if axis >= 0 else axis + ndim,)
     if hasattr(axis, "__array__") and not isinstance(axis, np.integer):
         raise ArgumentError(f"axis must be an integer, several, or None, got {type(axis).__name__}")
-    axes = [normalize_axis(a, ndim) for a in (axis if isinstance(axis, Iterable) else (axis,))]
+    given = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+    if not ndim and given in ((0,), (-1,)):
+        return ()
+    axes = [normalize_axis(a, ndim) for a in given]
     if len(set(axes)) != len(axes):
         raise ArgumentError(f"an axis is named twice in {tuple(axes)}")
     return tuple(sorted(axes))

@@ -82,9 +82,9 @@ def _shapes() -> None:
     x, k = sg.placeholder(sg.float32, (2, 3, 4), name="x"), sg.placeholder(sg.int32, (3,), name="k")
     y = sg.transpose(x, 0, 2).reshape(4, -1)[1:, ::-2].expand(2, 3, 3)
     z = sg.where(k > 1, y.mean(0), sg.clip(x[0, :, :1], 0, 1)) ** 2
-    sg.gradients(sg.logsumexp(z, 0).sum() + sg.max(sg.squeeze(x[:1], 0), 1).sum(), [x])
+    sg.gradients(sg.logsumexp(z, 0).sum() + sg.amax(sg.squeeze(x[:1], 0), 1).sum(), [x])
     sg.astype(k // 2 % 3, sg.float64).unsqueeze(0)
-    sg.norm(y) + sg.var(x)
+    sg.norm(y) + sg.var(x, correction=0)
 
 
 def _sources() -> list[str]:

@@ -295,7 +295,7 @@ OUT_OF_RANGE = {
     "cross_entropy of images": (lambda t: F.cross_entropy(Z4, sg.stack([t, t], 1)), "Target 5 is out of bounds.",
                                 "cross_entropy: the classes are 0 to 2"),
     "embedding": (lambda t: F.embedding(t, Z[:3]), "index 5 is out of range for axis 0 with extent 3", ""),
-    "take": (lambda t: sg.take(Z[:3], t), "index 5 is out of range for axis 0 with extent 3", ""),
+    "take": (lambda t: sg.take(Z[:3], t, 0), "index 5 is out of range for axis 0 with extent 3", ""),
     "one_hot": (lambda t: F.one_hot(t, 3), "index 5 is out of range for axis 0 with extent 3", ""),
 }  # fmt: skip
 

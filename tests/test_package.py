@@ -102,7 +102,10 @@ def test_lazy_names_are_told_to_type_checkers():
 def test_no_function_has_the_name_of_a_module():
     """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert modules.intersection(sg.__all__) == {"autograd", "functional", "nn", "optim"}
+    assert modules.intersection(sg.__all__) == {
+        *("autograd", "backends", "cuda", "distributions", "functional", "linalg", "nn", "optim", "random", "special"),
+        "utils",
+    }
 
 
 def test_unknown_name():
@@ -123,14 +126,23 @@ ORDER = [
     "locks",
     "signals",
     "types",
+    "devices",
     "ir",
     "operators",
     "ops",
     "autodiff",
     "compiler",
+    "printing",
     "eager",
     "safetensors",
     "functions",
+    "torch_names",
+    "linalg",
+    "special",
+    "random",
+    "cuda",
+    "backends",
+    "missing",
     "autograd",
     "normalization",
     "attention",
@@ -139,6 +151,8 @@ ORDER = [
     "tracing",
     "nn",
     "optim",
+    "utils",
+    "distributions",
     "interchange",
     "viz",
     "compat",

@@ -5,7 +5,29 @@ from typing import TYPE_CHECKING
 from .. import ops  # noqa: F401 - fills the op table that the front end reads
 from . import execution, fast_ops, inplace, replay  # noqa: F401 - fill the front end's tables
 from .backward import backward, grad
-from .creation import arange, eye, full, linspace, ones, tensor, zeros
+from .creation import (
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    arange,
+    asarray,
+    empty,
+    empty_permuted,
+    empty_strided,
+    eye,
+    full,
+    linspace,
+    logspace,
+    ones,
+    scalar_tensor,
+    tensor,
+    zeros,
+)
 from .generator import dropout, generator, manual_seed, rand, randint, randn, randperm
 from .grad_mode import detect_anomaly, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .tape import Record
@@ -18,13 +40,25 @@ else:
     from .tensor import PublicTensor
 
 __all__ = [
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "IntTensor",
+    "LongTensor",
     "PublicTensor",
     "Record",
+    "ShortTensor",
     "Tensor",
     "arange",
+    "asarray",
     "backward",
     "detect_anomaly",
     "dropout",
+    "empty",
+    "empty_permuted",
+    "empty_strided",
     "enable_grad",
     "eye",
     "full",
@@ -33,6 +67,7 @@ __all__ = [
     "graph_of",
     "is_grad_enabled",
     "linspace",
+    "logspace",
     "manual_seed",
     "no_grad",
     "ones",
@@ -40,6 +75,7 @@ __all__ = [
     "randint",
     "randn",
     "randperm",
+    "scalar_tensor",
     "set_grad_enabled",
     "tensor",
     "zeros",

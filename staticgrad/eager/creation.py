@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..devices import check_options
 from ..errors import ArgumentError, DTypeError
-from ..operators import Symbol, TensorLike, as_array, frontends, state
+from ..ir import REGISTRY
+from ..operators import F, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state
 from ..operators import Tensor as AnyTensor
-from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, check_unmasked, get_default_dtype, is_number
-from .tensor import Tensor
+from ..types import (
+    TENSOR_NAMES,
+    DTypeLike,
+    ShapeLike,
+    as_dtype,
+    as_shape,
+    check_unmasked,
+    get_default_dtype,
+    is_number,
+    is_scalar,
+)
+from .tensor import PublicTensor, Tensor, make_public
 
 
-def tensor(data: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
-    """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor).
+def tensor(
+    data: TensorLike,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    pin_memory: bool = False,
+    names: None = None,
+) -> AnyTensor:
+    """A tensor with a copy of `data` (numbers, nested lists, an array, a tensor, lists of 0-d tensors).
 
     Python floats become the default float, NumPy arrays keep their dtype. Raises DTypeError for data without a
-    supported dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad.
+    supported dtype, for integers out of the range of `dtype`, or when an integer tensor is to require grad; DeviceError
+    for a device other than the CPU.
 
     Examples:
         >>> x = sg.tensor([[1, 2], [3, 4]], dtype=sg.float32, requires_grad=True)
@@ -26,6 +48,7 @@ def tensor(data: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool
         >>> sg.tensor([1, 2, 3])
         tensor([1, 2, 3])
     """
+    check_options("tensor", device=device)
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
         copied: AnyTensor = state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
         return copied
@@ -40,7 +63,7 @@ def tensor(data: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool
     return _made(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
 
 
-def _made(array: np.ndarray, requires_grad: bool) -> AnyTensor:
+def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
     """The tensor around a fresh array; while tracing, one that each run makes anew."""
     if frontends.tracing and state.tracer is not None:
         made: AnyTensor = state.tracer.constant(array, requires_grad)
@@ -52,60 +75,325 @@ def _dtype(dtype: DTypeLike | None) -> np.dtype:
     return get_default_dtype() if dtype is None else as_dtype(dtype)
 
 
-def _extents(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    return as_shape(shape[0] if len(shape) == 1 else shape)
+def _extents(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    if size is not None:
+        return as_shape(size)
+    if len(shape) == 1 and not isinstance(shape[0], Operators):
+        return as_shape(shape[0])
+    return as_shape(tuple(int(d) if is_tensor(d) else d for d in shape))
 
 
-def zeros(*shape: ShapeLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
+def zeros(
+    *shape: ShapeLike | AnyTensor,
+    size: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> AnyTensor:
     """Zeros; default float unless `dtype` is given."""
-    return _made(np.zeros(_extents(shape), _dtype(dtype)), requires_grad)
+    check_options("zeros", device=device, layout=layout, out=out)
+    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
 
 
-def ones(*shape: ShapeLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
+def ones(
+    *shape: ShapeLike | AnyTensor,
+    size: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> AnyTensor:
     """Ones; default float unless `dtype` is given."""
-    return _made(np.ones(_extents(shape), _dtype(dtype)), requires_grad)
+    check_options("ones", device=device, layout=layout, out=out)
+    return _made(np.ones(_extents(shape, size), _dtype(dtype)), requires_grad)
 
 
-def full(shape: ShapeLike, value: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
-    """`value` everywhere; its own dtype unless `dtype` is given."""
-    check_unmasked(value)
-    kind = as_array(value).dtype if dtype is None else as_dtype(dtype)
+def empty(
+    *shape: ShapeLike | AnyTensor,
+    size: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> AnyTensor:
+    """A tensor whose values are yet to be written: zeros, so that a program that reads them is the same in every run."""
+    check_options("empty", device=device, layout=layout, out=out)
+    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
+
+
+def empty_strided(
+    size: ShapeLike, stride: ShapeLike, *, dtype: DTypeLike | None = None, requires_grad: bool = False, device: Any = None,
+    layout: Any = None, pin_memory: bool = False,
+) -> AnyTensor:  # fmt: skip
+    """As `empty`; elements lie `stride` elements apart along each axis. Raises ArgumentError for another number of them."""
+    check_options("empty_strided", device=device, layout=layout)
+    extents, steps = as_shape(size), as_shape(stride)
+    if len(extents) != len(steps):
+        raise ArgumentError(f"empty_strided: mismatch in length of strides and shape, {steps} and {extents}")
+    kind = _dtype(dtype)
+    last = sum((d - 1) * s for d, s in zip(extents, steps, strict=True)) if 0 not in extents else -1
+    room = np.zeros(last + 1, kind)
+    array = np.lib.stride_tricks.as_strided(room, extents, [s * kind.itemsize for s in steps])
+    return _made(array, requires_grad)
+
+
+def empty_permuted(size: ShapeLike, physical_layout: Sequence[int], **options: Any) -> AnyTensor:
+    """As `empty`, with the axes in memory in the order `physical_layout`."""
+    extents, order = as_shape(size), as_shape(physical_layout)
+    if sorted(order) != list(range(len(extents))):
+        raise ArgumentError(f"empty_permuted: {order} is not an order of {len(extents)} axes")
+    made = empty(tuple(extents[a] for a in order), **options)
+    return F.permute(made, tuple(order.index(i) for i in range(len(order))))
+
+
+def full(
+    size: ShapeLike | None = None,
+    fill_value: TensorLike | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+    shape: ShapeLike | None = None,
+    value: TensorLike | None = None,
+) -> AnyTensor:
+    """`fill_value` everywhere; its own dtype unless `dtype` is given. `shape` and `value` are taken for PyTorch's names."""
+    check_options("full", device=device, layout=layout, out=out)
+    size, fill_value = shape if size is None else size, value if fill_value is None else fill_value
+    if isinstance(fill_value, Operators):
+        filled = F.clone(F.broadcast_to(fill_value, as_shape(size)))
+        return filled if dtype is None else F.astype(filled, dtype)
+    check_unmasked(fill_value)
+    kind = as_array(fill_value).dtype if dtype is None else as_dtype(dtype)
     try:
-        return _made(np.full(as_shape(shape), value, kind), requires_grad)
+        return _made(np.full(as_shape(size), fill_value, kind), requires_grad)
     except OverflowError as error:
         raise DTypeError(f"full: {error}") from None
 
 
-def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
+def scalar_tensor(
+    s: float, *, dtype: DTypeLike | None = None, device: Any = None, layout: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> AnyTensor:  # fmt: skip
+    """A number as a 0-d tensor, of the default float unless `dtype` is given."""
+    check_options("scalar_tensor", device=device, layout=layout)
+    return _made(np.array(s, _dtype(dtype)), requires_grad)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> AnyTensor:
     """Ones on the diagonal of an n x m matrix (m = n unless given)."""
+    check_options("eye", device=device, layout=layout, out=out)
     n, m = as_shape((n, n if m is None else m))
     return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
 
 
 def arange(
-    start: float, stop: float | None = None, step: float = 1, dtype: DTypeLike | None = None, requires_grad: bool = False
+    start: float | AnyTensor | None = None,
+    end: float | AnyTensor | None = None,
+    step: float | AnyTensor = 1,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    stop: float | AnyTensor | None = None,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
 ) -> AnyTensor:
-    """start, start + step, ... before stop; int64 for integers, else the default float."""
-    start, stop = (0, start) if stop is None else (start, stop)
-    for name, value in (("start", start), ("stop", stop), ("step", step)):
+    """start, start + step, ... before end (also called `stop`); int64 for integers, else the default float."""
+    check_options("arange", device=device, layout=layout, out=out)
+    end = stop if end is None else end
+    given = (0, start) if end is None else (0 if start is None else start, end)
+    first, last, by = [_plain(value) for value in (*given, step)]
+    for name, value in (("start", first), ("stop", last), ("step", by)):
         if not is_number(value):
             raise ArgumentError(f"arange: {name} has to be a number, got {value!r}")
-    if step == 0:
+    if by == 0:
         raise ArgumentError("arange: step must be nonzero")
-    floating = any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
+    floating = any(isinstance(v, (float, np.floating)) for v in (first, last, by))
     kind = (get_default_dtype() if floating else np.dtype(np.int64)) if dtype is None else as_dtype(dtype)
+    if kind.kind in "iu":
+        first, last, by = int(first), int(last), int(by) or by
     try:
-        values = np.arange(start, stop, step)
+        values = np.arange(first, last, by)
     except ValueError as error:
-        raise ArgumentError(f"arange: {error}", f"from {start} to {stop} by {step}") from None
+        raise ArgumentError(f"arange: {error}", f"from {first} to {last} by {by}") from None
     return _made(values.astype(kind), requires_grad)
 
 
 def linspace(
-    start: float, stop: float, num: int = 50, dtype: DTypeLike | None = None, requires_grad: bool = False
+    start: float | AnyTensor,
+    end: float | AnyTensor | None = None,
+    steps: int | AnyTensor | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    stop: float | AnyTensor | None = None,
+    num: int = 50,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
 ) -> AnyTensor:
-    """`num` evenly spaced values from start to stop, both included."""
-    for name, value in (("start", start), ("stop", stop)):
+    """`steps` evenly spaced values from start to end, both included. NumPy's `stop` and `num` are taken, too."""
+    check_options("linspace", device=device, layout=layout, out=out)
+    values = _spaced("linspace", start, stop if end is None else end, num if steps is None else steps, _dtype(dtype))
+    return _made(values.astype(_dtype(dtype)), requires_grad)
+
+
+def logspace(
+    start: float | AnyTensor,
+    end: float | AnyTensor,
+    steps: int | AnyTensor,
+    base: float = 10.0,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> AnyTensor:
+    """base**start to base**end, with evenly spaced exponents."""
+    check_options("logspace", device=device, layout=layout, out=out)
+    with np.errstate(all="ignore"):
+        values = np.power(float(base), _spaced("logspace", start, end, steps, np.dtype(np.float64)))
+        return _made(values.astype(_dtype(dtype)), requires_grad)
+
+
+def _plain(value: Any) -> Any:
+    """The number of a 0-d tensor; anything else as it is."""
+    return value.item() if is_tensor(value) and not value.shape else value
+
+
+def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.ndarray:
+    start, stop, num = map(_plain, (start, stop, num))
+    for word, value in (("start", start), ("stop", stop)):
         if not is_number(value):
-            raise ArgumentError(f"linspace: {name} has to be a number, got {value!r}")
-    return _made(np.linspace(start, stop, *as_shape((num,))).astype(_dtype(dtype)), requires_grad)
+            raise ArgumentError(f"{name}: {word} has to be a number, got {value!r}")
+    if dtype.kind in "iu":
+        start, stop = int(start), int(stop)
+    (count,) = as_shape((num,))
+    values = np.linspace(start, stop, count)
+    return np.trunc(values) if dtype.kind in "iu" else values
+
+
+# like another tensor --------------------------------------------------------------------------------------------------
+
+
+def _beside(x: Any, made: Any) -> Any:
+    """A fresh tensor, in the graph of x if that belongs to one."""
+    if isinstance(x, Symbol) and isinstance(made, Tensor):
+        return append(x.graph, REGISTRY["identity"], (made._data,), {})
+    return made
+
+
+def _new(name: str, function: Any) -> Any:
+    """A method that makes a tensor of this one's dtype."""
+
+    def method(self: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        return _beside(self, function(*args, dtype=self.dtype if dtype is None else dtype, **options))
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{function.__name__}`, of this tensor's dtype unless one is given."
+    return method
+
+
+for _name, _function in (
+    ("new_zeros", zeros), ("new_ones", ones), ("new_empty", empty), ("new_full", full), ("new_tensor", tensor),
+    ("new_empty_strided", empty_strided),
+):  # fmt: skip
+    setattr(Operators, _name, _new(_name, _function))
+
+
+def _new_legacy(self: Any, *args: Any, device: Any = None) -> Any:
+    """PyTorch's older name: of sizes, an empty tensor; of data, a tensor; of this one's dtype."""
+    return _beside(self, _legacy("new", self.dtype, args, device))
+
+
+Operators.new = _new_legacy  # type: ignore[attr-defined]
+
+
+# constructors ---------------------------------------------------------------------------------------------------------
+
+
+def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requires_grad: bool = False) -> Any:
+    """What PyTorch's constructors of tensors make: an empty tensor of sizes, a copy of data, a tensor itself."""
+    check_options(name, device=device)
+    if not args:
+        return _made(np.zeros((0,), dtype), requires_grad)
+    if len(args) == 1 and not (isinstance(args[0], (int, np.integer)) and not isinstance(args[0], bool)):
+        data = args[0]
+        if is_tensor(data):
+            if data.dtype != dtype:
+                raise DTypeError(f"{name}: expected a tensor of dtype {dtype}, got {data.dtype}", f"write x.to({dtype})")
+            return data.requires_grad_(True) if requires_grad else data
+        if is_scalar(data) or isinstance(data, str):
+            raise DTypeError(f"{name}: data must be a sequence (got {type(data).__name__})", f"write tensor({data!r})")
+        array = as_array(data) if hasattr(data, "dtype") or len(data) else np.zeros((0,), dtype)
+        return _made(array.astype(dtype), requires_grad)
+    return _made(np.zeros(_extents(args), dtype), requires_grad)
+
+
+def _public_tensor(*data: Any, device: Any = None, requires_grad: bool = False) -> Any:
+    """`sg.Tensor(...)`, as PyTorch's: of the default float."""
+    return _legacy("Tensor", get_default_dtype(), data, device, requires_grad)
+
+
+class _OfDType(type):
+    """The class of `FloatTensor` and its kin: tensors of one dtype, which they make."""
+
+    dtype: np.dtype
+
+    def __call__(cls, *data: Any, device: Any = None) -> Any:
+        return _legacy(cls.__name__, cls.dtype, data, device)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, PublicTensor) and x.dtype == cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'staticgrad.{cls.__name__}'>"
+
+
+def _of_dtype(name: str) -> Any:
+    doc = f"Tensors of dtype {TENSOR_NAMES[name]}: an empty one of sizes, or a copy of data."
+    return _OfDType(name, (), {"dtype": TENSOR_NAMES[name], "__doc__": doc, "__module__": "staticgrad"})
+
+
+FloatTensor, DoubleTensor = _of_dtype("FloatTensor"), _of_dtype("DoubleTensor")
+ByteTensor, CharTensor, ShortTensor = _of_dtype("ByteTensor"), _of_dtype("CharTensor"), _of_dtype("ShortTensor")
+IntTensor, LongTensor, BoolTensor = _of_dtype("IntTensor"), _of_dtype("LongTensor"), _of_dtype("BoolTensor")
+
+
+def asarray(obj: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool = False) -> AnyTensor:  # fmt: skip
+    """`obj` as a tensor, which shares its memory where it can; with copy=True, a copy."""
+    check_options("asarray", device=device)
+    made: Any = obj if is_tensor(obj) else Tensor(obj)
+    made = made if dtype is None else F.astype(made, dtype)
+    made = F.clone(made).detach() if copy and made is obj else made
+    result: AnyTensor = made.requires_grad_(True) if requires_grad else made
+    return result
+
+
+make_public.append(_public_tensor)

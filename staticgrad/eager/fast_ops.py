@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir import NO_ATTRS, REGISTRY, Reduction
-from ..operators import WITH_TORCH_WORDS, F, Operators, frontends
+from ..operators import F, Operators, frontends
 from ..operators import Tensor as AnyTensor
 from ..ops.indexing import bounds
+from ..ops.reductions import chosen, kept
 from ..types import ALL_AXES, normalize_axes
 from .execution import result
 from .grad_mode import modes
@@ -76,23 +77,27 @@ def unary(name: str) -> Callable[[Any], Any]:
     return method
 
 
-def reduction(name: str) -> Callable[..., Any]:
+def reduction(name: str, record: str = "") -> Callable[..., Any]:
     """A reduction of a floating tensor."""
-    op, general, worded = REGISTRY[name], getattr(F, name), getattr(Operators, name)
+    op, general = REGISTRY[record or name], getattr(F, name)
     assert isinstance(op.emit, Reduction)
     fold = op.emit.fold
 
-    def method(self: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: Any = False) -> Any:
+    def method(
+        self: Tensor,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
         if dim is not None or keepdim:
-            if name not in WITH_TORCH_WORDS:
-                return general(self, dim=dim)  # raises: the keyword has another meaning there
-            if (dim is not None and axis is not None) or (keepdim and keepdims):
-                given = {"axis": axis, "dim": dim, "keepdims": keepdims or None, "keepdim": keepdim or None}
-                return worded(self, **{word: value for word, value in given.items() if value is not None})  # raises
-            axis, keepdims = (axis if dim is None else dim), keepdims or keepdim
+            axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
         data = self._data
-        if frontends.tracing or data.dtype not in FLOATS or isinstance(axis, Operators):
-            return general(self, axis, keepdims)
+        if frontends.tracing or data.dtype not in FLOATS or dtype is not None or out is not None:
+            return general(self, axis, keepdims, dtype=dtype, out=out)
         axes = ALL_AXES[data.ndim] if axis is None else normalize_axes(axis, data.ndim)
         mode = modes.now
         try:
@@ -103,6 +108,34 @@ def reduction(name: str) -> Callable[..., Any]:
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
+
+
+def extremum(name: str, whole: str) -> Callable[..., Any]:
+    """`max` or `min`, which without arguments is `amax` or `amin`."""
+    general, all_axes = getattr(F, name), getattr(Tensor, whole)
+
+    def method(self: Tensor, *args: Any, **named: Any) -> Any:
+        return general(self, *args, **named) if args or named else all_axes(self)
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+def scaled(name: str) -> Callable[..., Any]:
+    """`add` or `sub`, of `alpha` times the other operand if that is given."""
+    fast, general = getattr(Tensor, BINARY[name]), getattr(F, name)
+
+    def method(self: Tensor, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+        return fast(self, other) if alpha == 1 and out is None else general(self, other, alpha=alpha, out=out)
+
+    method.__name__, method.__doc__ = name, general.__doc__
+    return method
+
+
+def rounded(self: Tensor, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    """self / other, or the quotient rounded; see `staticgrad.div`."""
+    fast = rounding_mode is None and out is None
+    return self.__truediv__(other) if fast else F.div(self, other, rounding_mode=rounding_mode, out=out)
 
 
 def along(name: str) -> Callable[..., Any]:
@@ -175,8 +208,13 @@ for _name in (*UNARY, *UNARY_OPERATORS):
     _method = unary(_name)
     setattr(Tensor, _name, _method)
     setattr(Tensor, UNARY_OPERATORS.get(_name, _name), _method)
-for _name in ("sum", "max", "min"):
-    setattr(Tensor, _name, reduction(_name))
+for _name, _record in (("sum", ""), ("amax", "max"), ("amin", "min")):
+    setattr(Tensor, _name, reduction(_name, _record))
+for _name in ("max", "min"):
+    setattr(Tensor, _name, extremum(_name, f"a{_name}"))
+for _name in ("add", "sub"):
+    setattr(Tensor, _name, scaled(_name))
+Tensor.div = rounded  # type: ignore[attr-defined]
 for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))
 Tensor.T = property(transposed)  # type: ignore[assignment]

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import check_options
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
 from ..locks import lock
-from ..operators import F, Symbol, default_graph, frontends, public, state
+from ..operators import F, Operators, Symbol, apply, default_graph, frontends, public, state, torch_function
 from ..operators import Tensor as AnyTensor
+from ..ops.elementwise import poisson_op
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
 from ..ops.random import generator as generator
 from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
@@ -46,8 +48,11 @@ def _refuse_tracing(name: str) -> None:
         state.tracer.refuse(f"sg.{name} can't be traced", "call it outside the compiled function")
 
 
-def _place(x: Any = None) -> Place:
-    """The next draw of the graph being built, or the next one of the generator."""
+def _place(x: Any = None, source: Generator | None = None) -> Place:
+    """The next draw of the graph being built, or the next one of the generator (`source` if that is given).
+
+    Raises ArgumentError for a generator of the user's in a graph, whose draws are counted by itself.
+    """
     graph = None
     if frontends.tracing and state.tracer is not None:
         graph = state.tracer.graph
@@ -55,6 +60,10 @@ def _place(x: Any = None) -> Place:
         graph = x.graph
     elif x is None and state.graphs:
         graph = state.graphs[-1]
+    if source is not None and source is not generator:
+        if graph is not None:
+            raise ArgumentError("generator= is for eager code: a graph counts the draws of the default generator")
+        return Place(Tensor(source.take()), None, 0)
     return Place(Tensor(current().take()), None, 0) if graph is None else next_place(graph)
 
 
@@ -95,48 +104,189 @@ class _Marks:
 marks = _Marks()
 
 
-def _draw(op: Any, shape: tuple[Any, ...], dtype: Any) -> Any:
+def _draw(op: Any, shape: tuple[Any, ...], dtype: Any, source: Generator | None = None) -> Any:
     extents = as_shape(shape[0] if len(shape) == 1 else shape)
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if kind.kind != "f":
         raise ArgumentError(f"random numbers are floating, got dtype {kind}")
-    return marks.mark(_place().draw(op, shape=extents, dtype=kind))
+    return marks.mark(_place(None, source).draw(op, shape=extents, dtype=kind))
+
+
+def _draw_like(op: Any, x: Any, dtype: Any = None, source: Generator | None = None) -> Any:
+    """A draw of x's shape, in x's dtype unless one is given."""
+    kind = as_dtype(x.dtype if dtype is None else dtype)
+    if kind.kind != "f":
+        raise ArgumentError(f"random numbers are floating, got dtype {kind}")
+    return marks.mark(_place(x, source).draw(op, x, shape=None, dtype=kind))
 
 
 def _with_grad(x: AnyTensor, requires_grad: bool) -> AnyTensor:
     return x.requires_grad_(True) if requires_grad else x
 
 
-def rand(*shape: ShapeLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
+def rand(
+    *size: ShapeLike | AnyTensor, dtype: DTypeLike | None = None, requires_grad: bool = False,
+    generator: Generator | None = None, device: Any = None, layout: Any = None, out: None = None, pin_memory: bool = False,
+) -> AnyTensor:  # fmt: skip
     """Uniform in [0, 1), the same numbers in every mode; 24 random bits in float32, 53 in float64.
 
     Inside `with graph.as_default():`, and in `sg.compile`, drawn anew in each run; elsewhere now, an eager tensor, which a
     graph refuses to take for a constant (GraphError).
     """
-    return _with_grad(_draw(uniform_op, shape, dtype), requires_grad)
+    check_options("rand", device=device, layout=layout, out=out)
+    return _with_grad(_draw(uniform_op, size, dtype, generator), requires_grad)
 
 
-def randn(*shape: ShapeLike, dtype: DTypeLike | None = None, requires_grad: bool = False) -> AnyTensor:
+def randn(
+    *size: ShapeLike | AnyTensor, dtype: DTypeLike | None = None, requires_grad: bool = False,
+    generator: Generator | None = None, device: Any = None, layout: Any = None, out: None = None, pin_memory: bool = False,
+) -> AnyTensor:  # fmt: skip
     """Standard normal (Box-Muller), the same numbers in every mode; drawn when `rand` is."""
-    return _with_grad(_draw(normal_op, shape, dtype), requires_grad)
+    check_options("randn", device=device, layout=layout, out=out)
+    return _with_grad(_draw(normal_op, size, dtype, generator), requires_grad)
 
 
-def randint(low: int, high: int | None = None, shape: ShapeLike = (), dtype: DTypeLike = np.int64) -> AnyTensor:
+def randint(
+    low: int,
+    high: int | tuple[int, ...] | list[int] | None = None,
+    size: ShapeLike | None = None,
+    dtype: DTypeLike | None = np.int64,
+    *,
+    shape: ShapeLike | None = None,
+    generator: Generator | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    out: None = None,
+) -> AnyTensor:
     """Integers in [low, high), or [0, low) when `high` is left out; drawn when `rand` is."""
+    check_options("randint", device=device, layout=layout, out=out)
+    if isinstance(high, (tuple, list)):
+        high, size = None, high
+    size = shape if size is None else size
     low, high = (0, low) if high is None else (low, high)
     if high <= low:
         raise ArgumentError(f"randint: need low < high, got {low} and {high}")
-    u = _draw(uniform_op, (as_shape(shape),), np.float64)
-    return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, dtype)  # low is added exactly
+    u = _draw(uniform_op, (as_shape(() if size is None else size),), np.float64, generator)
+    return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, np.int64 if dtype is None else dtype)
 
 
-def randperm(n: int) -> AnyTensor:
+def randperm(
+    n: int, *, dtype: DTypeLike | None = np.int64, generator: Generator | None = None, device: Any = None, layout: Any = None,
+    requires_grad: bool = False, out: None = None, pin_memory: bool = False,
+) -> AnyTensor:  # fmt: skip
     """A random order of 0 ... n-1, int64; drawn now in graphs, too, which refuse to take it for a constant."""
+    check_options("randperm", device=device, layout=layout, out=out)
     _refuse_tracing("randperm")
     (n,) = as_shape((n,))
-    keys = Place(Tensor(current().take()), None, 0).draw(uniform_op, shape=(n,), dtype=np.dtype(np.float64))
-    order: AnyTensor = marks.mark(Tensor(np.argsort(keys._data, kind="stable").astype(np.int64)))
+    place = Place(Tensor((generator or current()).take()), None, 0)
+    keys = place.draw(uniform_op, shape=(n,), dtype=np.dtype(np.float64))
+    order: AnyTensor = marks.mark(Tensor(np.argsort(keys._data, kind="stable").astype(as_dtype(dtype))))
     return order
+
+
+# like another tensor, and from distributions ----------------------------------------------------------------------------
+
+
+def _like(name: str, op: OpDef) -> Any:
+    def function(
+        input: AnyTensor, *, dtype: DTypeLike | None = None, generator: Generator | None = None, requires_grad: bool = False,
+        device: Any = None, layout: Any = None, memory_format: Any = None,
+    ) -> AnyTensor:  # fmt: skip
+        check_options(name, device=device, layout=layout)
+        return _with_grad(_draw_like(op, input, dtype, generator), requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name[:-5]}` of the shape of `input`, and of its dtype unless one is given."
+    return public(function)
+
+
+rand_like, randn_like = _like("rand_like", uniform_op), _like("randn_like", normal_op)
+
+
+@public
+def randint_like(
+    input: AnyTensor, low: int, high: int | None = None, *, dtype: DTypeLike | None = None, generator: Generator | None = None,
+    requires_grad: bool = False, device: Any = None, layout: Any = None, memory_format: Any = None,
+) -> AnyTensor:  # fmt: skip
+    """`randint` of the shape of `input`, and of its dtype unless one is given."""
+    check_options("randint_like", device=device, layout=layout)
+    low, high = (0, low) if high is None else (low, high)
+    if high <= low:
+        raise ArgumentError(f"randint_like: need low < high, got {low} and {high}")
+    u = _draw_like(uniform_op, input, np.float64, generator)
+    return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, input.dtype if dtype is None else dtype)
+
+
+@torch_function(method=False)
+def normal(
+    mean: float | AnyTensor = 0.0, std: float | AnyTensor = 1.0, size: ShapeLike | None = None, *,
+    dtype: DTypeLike | None = None, generator: Generator | None = None, requires_grad: bool = False, device: Any = None,
+    layout: Any = None, pin_memory: bool = False,
+) -> AnyTensor:  # fmt: skip
+    """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
+    neither. Raises ArgumentError for a negative deviation, or without a shape."""
+    check_options("normal", device=device)
+    if is_number(std) and not isinstance(std, Operators) and std < 0:
+        raise ArgumentError(f"normal expects std >= 0.0, but found std {std}")
+    given = [F.stop_gradient(v) for v in (mean, std) if isinstance(v, Operators)]
+    if size is not None:
+        drawn = _draw(normal_op, (as_shape(size),), dtype, generator)
+    elif given:
+        drawn = _draw_like(normal_op, given[0] if len(given) == 1 else F.add(*given), dtype, generator)
+    else:
+        raise ArgumentError("normal: give a size, or tensors of means or deviations")
+    return _with_grad(drawn * F.stop_gradient(std) + F.stop_gradient(mean), requires_grad)
+
+
+@torch_function()
+def bernoulli(input: AnyTensor, p: float | None = None, *, generator: Generator | None = None) -> AnyTensor:
+    """1 with the probabilities in `input` (or p, in its shape), else 0, in its dtype. Raises ArgumentError outside [0, 1]."""
+    chance = F.stop_gradient(input) if p is None else p
+    if isinstance(chance, Tensor):
+        values = chance._data
+        if values.size and not (values.min() >= 0 and values.max() <= 1):
+            raise ArgumentError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    u = _draw_like(uniform_op, input, input.dtype if input.dtype.kind == "f" else get_default_dtype(), generator)
+    return F.astype(F.lt(u, chance), input.dtype)
+
+
+@torch_function()
+def multinomial(
+    input: AnyTensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> AnyTensor:
+    """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
+    weights = F.stop_gradient(input)
+    if len(input.shape) not in (1, 2):
+        raise ArgumentError("prob_dist must be 1 or 2 dim")
+    if isinstance(weights, Tensor):
+        values = weights._data
+        if not (np.isfinite(values).all() and (values >= 0).all()):
+            raise ArgumentError("probability tensor contains either `inf`, `nan` or element < 0")
+        if values.size and not (values.sum(-1) > 0).all():
+            raise ArgumentError("invalid multinomial distribution (sum of probabilities <= 0)")
+        if not replacement and num_samples > values.shape[-1]:
+            raise ArgumentError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if not replacement:  # the largest of log(weight) + Gumbel's noise
+        u = _draw_like(uniform_op, weights, np.float64, generator)
+        keys = F.log(F.astype(weights, np.float64)) - F.log(-F.log(F.clip(u, 1e-300, 1.0 - 1e-16)))
+        return F.topk(keys, num_samples, -1).indices
+    totals = F.cumsum(F.astype(weights, np.float64), -1)
+    u = _draw(uniform_op, ((*input.shape[:-1], num_samples),), np.float64, generator)
+    last = F.getitem(totals, (..., slice(-1, None)))
+    return F.clip(F.searchsorted(totals, u * last, right=True), 0, input.shape[-1] - 1)
+
+
+for _name in ("bernoulli", "multinomial"):  # entered after the other methods
+    setattr(Operators, _name, getattr(F, _name))
+
+
+@torch_function(method=False)
+def poisson(input: AnyTensor, generator: Generator | None = None) -> AnyTensor:
+    """Poisson numbers with the rates in `input`, in its dtype."""
+    rate = F.stop_gradient(input)
+    u = _draw_like(uniform_op, rate, np.float64, generator)
+    return F.astype(apply(poisson_op, u, F.astype(rate, np.float64)), input.dtype)
 
 
 @public

@@ -15,10 +15,11 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import F, Index, Operators, Symbol, TensorLike, apply, as_array, frontends, misuse, state
+from ..operators import INPLACE, F, Index, Operators, Symbol, TensorLike, apply, as_array, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
-from ..types import category, check_unmasked, shape_text
+from ..ops.random import uniform_op
+from ..types import category, check_unmasked, is_number, shape_text
 from .execution import UNLISTED
 from .grad_mode import modes, no_grad
 from .tape import Record, overwritten_operand, touch
@@ -38,8 +39,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         raise of_a_graph(name, value)
     if value.shape != x.shape:
         raise ShapeError(
-            f"{name}: output with shape {shape_text(x.shape)} doesn't match the broadcast shape "
-            f"{shape_text(value.shape)}"
+            f"{name}: output with shape {shape_text(x.shape)} doesn't match the broadcast shape {shape_text(value.shape)}"
         )
     if category(value.dtype) > category(x.dtype):
         raise DTypeError(f"{name}: result type {value.dtype} can't be cast to the desired output type {x.dtype}")
@@ -218,6 +218,8 @@ def _inplace(name: str) -> Callable[..., Tensor]:
 for _name in (
     "add", "sub", "mul", "div", "pow", "neg", "abs", "exp", "log", "sqrt", "square", "relu", "sigmoid", "tanh", "clip",
     "clamp", "floor", "ceil", "round", "sign", "reciprocal", "masked_fill", "floor_divide", "remainder",
+    "cos", "sin", "log1p", "expm1", "erf", "rsqrt", "logical_and", "logical_or", "logical_xor", "logical_not", "eq", "ne", "lt",
+    "le", "gt", "ge", "divide", "multiply", "subtract", "negative", "absolute", "true_divide", "cumsum", *INPLACE,
 ):  # fmt: skip
     setattr(Tensor, _name + "_", _inplace(_name))
 
@@ -261,11 +263,17 @@ def zero_(self: Tensor) -> Tensor:
     return fill_(self, 0)
 
 
-def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]:
-    def method(self: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+def _fill_random(name: str, defaults: dict[str, Any], values: Callable[..., Any]) -> Callable[..., Tensor]:
+    """A method that draws: `values(x, source, *arguments)`, whose names and defaults are given."""
+
+    def method(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        unknown = [word for word in named if word not in defaults]
+        if len(args) > len(defaults) or unknown:
+            raise TypeError(f"{name}() takes {', '.join(defaults)} and generator, got {', '.join(unknown) or len(args)}")
+        given = {**defaults, **dict(zip(defaults, args, strict=False)), **named}
         check_change(self)
         with no_grad():
-            fresh = values(self, a, b)
+            fresh = values(self, generator, *given.values())
         if isinstance(fresh, Tensor):
             self._drawn = True
         return replace(self, fresh, name)
@@ -274,16 +282,79 @@ def _fill_random(name: str, values: Callable[..., Any]) -> Callable[..., Tensor]
     return method
 
 
-def _normal(x: Tensor, mean: float, std: float) -> Any:
+def _uniform_of(x: Tensor, source: Any, dtype: Any = None) -> Any:
+    """Uniform numbers in [0, 1) in x's shape; in x's dtype if that is floating."""
+    from .generator import _draw_like
+
+    return _draw_like(uniform_op, x, dtype or (x.dtype if x.dtype.kind == "f" else np.float64), source)
+
+
+def _normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
     from .generator import randn
 
-    return randn(x.shape, dtype=x.dtype) * std + mean
+    return randn(x.shape, dtype=x.dtype, generator=source) * std + mean
 
 
-def _uniform(x: Tensor, low: float, high: float) -> Any:
+def _uniform(x: Tensor, source: Any, low: float, high: float) -> Any:
     from .generator import rand
 
-    return rand(x.shape, dtype=x.dtype) * (high - low) + low
+    return rand(x.shape, dtype=x.dtype, generator=source) * (high - low) + low
+
+
+def _exponential(x: Tensor, source: Any, rate: float) -> Any:
+    if not is_number(rate) or isinstance(rate, Operators) or not rate > 0:
+        raise ArgumentError(f"exponential_ expects lambda > 0.0, but found lambda={rate}")
+    return F.log1p(-_uniform_of(x, source)) * (-1 / rate)
+
+
+def _cauchy(x: Tensor, source: Any, median: float, sigma: float) -> Any:
+    angle = (_uniform_of(x, source) - 0.5) * np.pi
+    return F.sin(angle) / F.cos(angle) * sigma + median
+
+
+def _log_normal(x: Tensor, source: Any, mean: float, std: float) -> Any:
+    return F.exp(_normal(x, source, mean, std))
+
+
+def _geometric(x: Tensor, source: Any, p: float) -> Any:
+    if not is_number(p) or isinstance(p, Operators) or not 0 < p < 1:
+        raise ArgumentError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    count = F.ceil(F.log1p(-_uniform_of(x, source)) / np.log1p(-p))
+    return F.astype(F.maximum(count, 1), x.dtype)
+
+
+def _random(x: Tensor, source: Any, low: Any, high: Any) -> Any:
+    """Integers in [low, high); up to 2**24 or 2**53 in floats, up to the largest one in integers."""
+    if high is None:
+        low, high = 0, low
+    if high is None:
+        high = 2 ** np.finfo(x.dtype).nmant if x.dtype.kind == "f" else 2 if x.dtype == bool else int(np.iinfo(x.dtype).max)
+    low = 0 if low is None else low
+    return F.astype(F.floor(_uniform_of(x, source, np.float64) * (high - low)) + low, x.dtype)
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """1 with probability p (a number or a tensor), else 0."""
+    check_change(self)
+    with no_grad():
+        fresh = F.astype(F.lt(_uniform_of(self, generator), p), self.dtype)
+    if isinstance(fresh, Tensor):
+        self._drawn = True
+    return replace(self, fresh, "bernoulli_")
+
+
+def _casted(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, source, *args: F.astype(function(x, source, *args), x.dtype)
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the diagonal to a number."""
+    check_change(self)
+    if self.ndim < 2:
+        raise ShapeError("dimensions must larger than 1", f"fill_diagonal_: got shape {shape_text(self.shape)}")
+    mask = np.zeros(self.shape, bool)
+    np.fill_diagonal(mask, True, wrap)
+    return replace(self, F.where(mask, np.asarray(fill_value, self.dtype), self), "fill_diagonal_")
 
 
 def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
@@ -319,9 +390,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     except ShapeError:
         raise _misfit(value.shape, places.shape) from None
     if len(np.unique(places)) != places.size:
-        raise GradientError(
-            "setitem: an index is named twice, so the gradient is not defined", "make the indices unique"
-        )
+        raise GradientError("setitem: an index is named twice, so the gradient is not defined", "make the indices unique")
     mask, flat = _written(self, places, cast("Tensor", spread))
     replace(self, F.where(mask, flat, self), "setitem")
 
@@ -347,15 +416,21 @@ def _index_error(error: IndexError) -> Exception:
 
 
 def _misfit(value: Any, places: Any) -> ShapeError:
-    return ShapeError(
-        f"setitem: can't write a value of shape {shape_text(value)} to places of shape {shape_text(places)}"
-    )
+    return ShapeError(f"setitem: can't write a value of shape {shape_text(value)} to places of shape {shape_text(places)}")
 
 
-for _function in (copy_, fill_, zero_, __setitem__):
+for _function in (copy_, fill_, zero_, bernoulli_, fill_diagonal_, __setitem__):
     setattr(Tensor, _function.__name__, _function)
-Tensor.normal_ = _fill_random("normal_", _normal)  # type: ignore[method-assign]
-Tensor.uniform_ = _fill_random("uniform_", _uniform)  # type: ignore[method-assign]
+for _name, _defaults, _values in (
+    ("normal_", {"mean": 0.0, "std": 1.0}, _normal),
+    ("uniform_", {"from": 0.0, "to": 1.0}, _uniform),
+    ("exponential_", {"lambd": 1.0}, _casted(_exponential)),
+    ("cauchy_", {"median": 0.0, "sigma": 1.0}, _cauchy),
+    ("log_normal_", {"mean": 1.0, "std": 2.0}, _log_normal),
+    ("geometric_", {"p": None}, _geometric),
+    ("random_", {"from": None, "to": None}, _random),
+):
+    setattr(Tensor, _name, _fill_random(_name, _defaults, _values))
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..errors import DTypeError, GradientError, ShapeError
-from ..operators import WRITERS, Array, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, state
+from ..errors import GradientError, ShapeError
+from ..operators import WRITERS, F, Operators, Size, Symbol, TensorLike, as_array, frontends, misuse, state
 from ..operators import Tensor as AnyTensor
-from ..types import SUPPORTED, DTypeLike, ShapeLike, normalize_axis, shape_text
+from ..printing import tensor_text
+from ..types import SUPPORTED, ShapeLike, get_default_dtype, normalize_axis, shape_text
 from .grad_mode import modes
 from .tape import Handle, Memory, Record, Retain, memory_of, tick, touch
 
@@ -225,13 +226,14 @@ class Tensor(Operators):
         return tuple(map(_as_tensor, value)) if isinstance(value, tuple) else _as_tensor(value)
 
     def __repr__(self) -> str:
-        text = np.array2string(self._data, separator=", ", prefix="tensor(", precision=4, suppress_small=True)
-        notes = "" if self.dtype in (np.float32, np.int64, np.bool_) else f", dtype={self.dtype}"
+        default = get_default_dtype()
+        known = self.dtype in (default, np.int64, np.bool_) and (self._data.size or self.dtype == default)
+        notes = [] if known else [f"dtype=torch.{'bool' if self.dtype == np.bool_ else self.dtype}"]
         if self._record is not None:
-            notes += f", grad_fn=<{self._record.name()}>"
+            notes.append(f"grad_fn=<{self._record.name()}>")
         elif self._tracked:
-            notes += ", requires_grad=True"
-        return f"tensor({text}{notes})"
+            notes.append("requires_grad=True")
+        return tensor_text(self._data, notes)
 
     def __str__(self) -> str:
         if frontends.tracing and state.tracer is not None:
@@ -409,44 +411,6 @@ class Tensor(Operators):
         Structure.changes += 1
         return Handle(self._hooks, hook)
 
-    # dtype -------------------------------------------------------------------------------------------------------
-
-    def to(self, dtype: DTypeLike | AnyTensor) -> AnyTensor:
-        """This tensor in another dtype, or that of another tensor."""
-        return F.astype(self, dtype.dtype if isinstance(dtype, AnyTensor) else dtype)
-
-    def type(self, dtype: DTypeLike) -> AnyTensor:
-        """This tensor in another dtype."""
-        return F.astype(self, dtype)
-
-    def type_as(self, other: Array) -> AnyTensor:
-        """This tensor in the dtype of another. Raises DTypeError where the other is no tensor."""
-        if not hasattr(other, "dtype"):
-            raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
-        return F.astype(self, other.dtype)
-
-    def float(self) -> AnyTensor:
-        return F.astype(self, np.float32)
-
-    def double(self) -> AnyTensor:
-        return F.astype(self, np.float64)
-
-    def long(self) -> AnyTensor:
-        return F.astype(self, np.int64)
-
-    def int(self) -> AnyTensor:
-        return F.astype(self, np.int32)
-
-    def bool(self) -> AnyTensor:
-        return F.astype(self, np.bool_)
-
-    def is_floating_point(self) -> builtins.bool:
-        return self.dtype.kind == "f"
-
-    def cpu(self) -> AnyTensor:
-        """This tensor: all tensors are in the CPU's memory."""
-        return self
-
     # shape -------------------------------------------------------------------------------------------------------
 
     def view(self, *shape: ShapeLike) -> AnyTensor:
@@ -476,6 +440,12 @@ def _arrays(value: Any) -> Any:
 def _as_tensor(value: Any) -> Any:
     """An array or number of NumPy as a tensor, where a tensor can have its dtype."""
     return Tensor(np.asarray(value)) if getattr(value, "dtype", None) in SUPPORTED else value
+
+
+make_public: list[Callable[..., Any]] = []
+"""What `sg.Tensor(...)` makes; `creation.py` enters it."""
+
+
 class _EveryTensor(type):
     """The metaclass of `sg.Tensor`, which defines its instances.
 
@@ -483,6 +453,9 @@ class _EveryTensor(type):
     none, as in TensorFlow 1: `sg.is_tensor` accepts both. The package itself tests for the plain class `Tensor`, a tensor that
     has a value now; that test runs in C.
     """
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        return make_public[0](*args, **named) if cls is PublicTensor else super().__call__(*args, **named)
 
     def __instancecheck__(cls, x: Any) -> builtins.bool:
         return cls.__subclasscheck__(x.__class__)
@@ -496,9 +469,7 @@ class _EveryTensor(type):
 if TYPE_CHECKING:
     PublicTensor = Tensor
 else:
-    PublicTensor = _EveryTensor(
-        "Tensor", (Tensor,), {"__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad"}
-    )
+    PublicTensor = _EveryTensor("Tensor", (Tensor,), {"__slots__": (), "__doc__": Tensor.__doc__, "__module__": "staticgrad"})
 
 
 def wrap(data: np.ndarray, record: Record | None = None) -> Tensor:

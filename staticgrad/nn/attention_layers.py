@@ -14,9 +14,9 @@ from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import Array, F
 from ..operators import Tensor as AnyTensor
-from ..types import DTypeLike, as_dtype, get_default_dtype
+from ..types import DTypeLike
 from . import init
-from .layers import Dropout, LayerNorm, Linear, _extent
+from .layers import Dropout, LayerNorm, Linear, _extent, made_kind
 from .module import Module
 from .parameter import Parameter
 
@@ -44,7 +44,8 @@ class MultiheadAttention(Module):
 
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, kdim: int | None = None,
-        vdim: int | None = None, batch_first: bool = False, dtype: DTypeLike | None = None,
+        vdim: int | None = None, batch_first: bool = False, device: Any = None,
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         e = self.embed_dim = _extent("MultiheadAttention", "embed_dim", embed_dim)
@@ -58,7 +59,7 @@ class MultiheadAttention(Module):
         self.kdim, self.vdim = e if kdim is None else kdim, e if vdim is None else vdim
         self.dropout = Dropout(dropout).p
         self.batch_first = bool(batch_first)
-        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        kind = made_kind(device, dtype)
         same = self.kdim == self.vdim == e
         shapes = (
             ("q_proj_weight", None if same else (e, e)), ("k_proj_weight", None if same else (e, self.kdim)),
@@ -67,7 +68,7 @@ class MultiheadAttention(Module):
         )  # fmt: skip
         for name, shape in shapes:
             self.register_parameter(name, None if shape is None else Parameter(np.empty(shape, kind)))
-        self.out_proj = Linear(e, e, bias, dtype)
+        self.out_proj = Linear(e, e, bias, dtype=dtype)
         self._start()
 
     def _start(self) -> None:
@@ -138,7 +139,7 @@ class MultiheadAttention(Module):
         weight, bias = self.in_proj_weight, self.in_proj_bias
         if weight is None:
             weights: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)  # given where there is no joined weight
-            biases = [None] * 3 if bias is None else F.split(bias, 3)
+            biases = [None] * 3 if bias is None else F.chunk(bias, 3)
             parts = [functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
         elif same:
             joined = functional.linear(query, weight, bias)
@@ -209,15 +210,15 @@ class TransformerEncoderLayer(Module):
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
         activation: str | Callable[[AnyTensor], AnyTensor] = "relu",
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-        dtype: DTypeLike | None = None,
+        device: Any = None, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         if isinstance(activation, str) and activation not in ACTIVATIONS:
             raise ArgumentError(f"activation should be relu/gelu, not {activation}")
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype)
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
         self.norm_first = bool(norm_first)
         self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import ArgumentError, IndexRangeError
 from ..operators import Tensor, TensorLike
 from .module import MODULE, Module
+from .parameter import Parameter
 
 
 class _Chain(Module):
@@ -56,6 +57,34 @@ class _Chain(Module):
         return self
 
 
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add several at the end."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Add before the module at `index`; those after it move on."""
+        own = list(self)
+        own.insert(index, module)
+        for name in [name for name, _ in self._own(MODULE)]:
+            delattr(self, name)
+        return self.extend(own)
+
+    def __delitem__(self, index: Any) -> None:
+        kept = list(self)
+        del kept[index]
+        for name in [name for name, _ in self._own(MODULE)]:
+            delattr(self, name)
+        self.extend(kept)
+
+    def pop(self, index: int = -1) -> Module:
+        """Remove the module at a position and return it."""
+        module = self[index]
+        del self[index]
+        return module
+
+
 class Sequential(_Chain):
     """Modules applied one after another: `Sequential(a, b)`, or `Sequential({"first": a, "second": b})`.
 
@@ -86,8 +115,9 @@ class Sequential(_Chain):
 class ModuleList(_Chain):
     """A list whose modules are registered; it has no forward of its own."""
 
-    def __init__(self, modules: Iterable[Module] = ()):
+    def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
+        modules = () if modules is None else modules
         if not isinstance(modules, Iterable):
             raise ArgumentError(f"ModuleList: expected modules, one after another, got {type(modules).__name__}")
         for module in modules:
@@ -97,9 +127,9 @@ class ModuleList(_Chain):
 class ModuleDict(Module):
     """Modules under names of their own, registered; it has no forward of its own."""
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()):
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()
-        self.update(modules)
+        self.update(() if modules is None else modules)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add or replace several, from a mapping or pairs."""
@@ -149,3 +179,123 @@ class ModuleDict(Module):
         """Remove all modules."""
         for name in self.keys():
             del self[name]
+
+
+class ParameterList(Module):
+    """A list of parameters, registered under "0", "1", ...; plain tensors become parameters, anything else stays as it is."""
+
+    def __init__(self, values: Iterable[Any] | None = None):
+        super().__init__()
+        self._size = 0
+        self.extend(() if values is None else values)
+
+    def _place(self, index: int) -> str:
+        if not -self._size <= index < self._size:
+            raise IndexRangeError(f"index {index} is out of range", f"ParameterList has {self._size} members")
+        return str(index % self._size)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return ParameterList([self[i] for i in range(*index.indices(self._size))])
+        return getattr(self, self._place(index))
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        setattr(self, self._place(index), _as_parameter(value))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(self._size))
+
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
+        return self.extend(values)
+
+    def append(self, value: Any) -> ParameterList:
+        """Add at the end."""
+        self._size += 1
+        self[self._size - 1] = value
+        return self
+
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add several at the end."""
+        for value in values:
+            self.append(value)
+        return self
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({i}): {_member_text(value)}" for i, value in enumerate(self))
+
+
+class ParameterDict(Module):
+    """Parameters under names, registered; plain tensors become parameters, anything else stays as it is."""
+
+    def __init__(self, parameters: Any = None):
+        super().__init__()
+        self._keys: dict[str, None] = {}
+        self.update(() if parameters is None else parameters)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._keys:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._keys[key] = None
+        setattr(self, key, _as_parameter(value))
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def keys(self) -> list[str]:
+        return list(self._keys)
+
+    def values(self) -> list[Any]:
+        return [self[key] for key in self._keys]
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [(key, self[key]) for key in self._keys]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The member under a name, or the default."""
+        return getattr(self, key) if key in self._keys else default
+
+    def pop(self, key: str) -> Any:
+        """Remove a member and return it. Raises KeyError."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def update(self, parameters: Any) -> None:
+        """Add or replace several, from a mapping or pairs."""
+        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
+            self[key] = value
+
+    def clear(self) -> None:
+        """Remove all members."""
+        for key in self.keys():
+            del self[key]
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({key}): {_member_text(value)}" for key, value in self.items())
+
+
+def _as_parameter(value: Any) -> Any:
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def _member_text(value: Any) -> str:
+    if not isinstance(value, Tensor):
+        return f"Object of type: {type(value).__name__}"
+    size = "x".join(map(str, value.shape))
+    return f"Parameter containing: [{value.dtype} of size {size}]"

@@ -6,7 +6,7 @@ Each function returns its tensor. None of them is recorded.
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,14 @@ from ..operators import Tensor as AnyTensor
 from ..ops.random import Place, normal_op, uniform_op
 from ..types import shape_text
 
-GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0)}
+GAINS = {
+    **dict.fromkeys(
+        ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"), 1.0
+    ),
+    "tanh": 5.0 / 3,
+    "relu": math.sqrt(2.0),
+    "selu": 3.0 / 4,
+}
 
 
 def _refuse_tracing(name: str) -> None:
@@ -26,29 +33,108 @@ def _refuse_tracing(name: str) -> None:
         tracer().refuse(f"nn.init.{name} can't be traced", "make modules outside the compiled function")
 
 
-def _drawn(tensor: AnyTensor, op: OpDef, name: str, scale: float, shift: float) -> AnyTensor:
-    """scale * draw + shift. The next draw is taken here: inside a graph's context too, parameters have values now."""
+def _draw(op: OpDef, shape: Any, dtype: Any, source: Any) -> Any:
+    """The next numbers of `source`, the library's generator for None. They are drawn now, inside a graph's context too."""
+    return Place(Tensor((generator if source is None else source).take()), None, 0).draw(op, shape=shape, dtype=dtype)
+
+
+def _drawn(tensor: AnyTensor, op: OpDef, name: str, scale: float, shift: float, source: Any) -> AnyTensor:
+    """scale * draw + shift."""
     _refuse_tracing(name)
     with no_grad():
-        values = Place(Tensor(generator.take()), None, 0).draw(op, shape=tensor.shape, dtype=tensor.dtype)
-        return replace(cast("Tensor", tensor), values * scale + shift, name)
+        return replace(cast("Tensor", tensor), _draw(op, tensor.shape, tensor.dtype, source) * scale + shift, name)
 
 
-def uniform_(tensor: AnyTensor, a: float = 0.0, b: float = 1.0) -> AnyTensor:
-    """Uniform in [a, b)."""
-    return _drawn(tensor, uniform_op, "uniform_", b - a, a)
+def _filled(tensor: AnyTensor, values: np.ndarray, name: str) -> AnyTensor:
+    _refuse_tracing(name)
+    with no_grad():
+        return replace(cast("Tensor", tensor), Tensor(np.array(values, tensor.dtype, order="C")), name)
 
 
-def normal_(tensor: AnyTensor, mean: float = 0.0, std: float = 1.0) -> AnyTensor:
+def uniform_(tensor: AnyTensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> AnyTensor:
+    """Uniform in [a, b). generator: the source of the numbers, the library's unless given."""
+    return _drawn(tensor, uniform_op, "uniform_", b - a, a, generator)
+
+
+def normal_(tensor: AnyTensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> AnyTensor:
     """Normal with this mean and standard deviation."""
-    return _drawn(tensor, normal_op, "normal_", std, mean)
+    return _drawn(tensor, normal_op, "normal_", std, mean, generator)
+
+
+def trunc_normal_(
+    tensor: AnyTensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> AnyTensor:
+    """Normal with this mean and standard deviation, conditional on values in [a, b]: the inverse of the distribution
+    function of uniform numbers."""
+    from scipy.special import ndtr, ndtri
+
+    _refuse_tracing("trunc_normal_")
+    low, high = ndtr((a - mean) / std), ndtr((b - mean) / std)
+    u = _draw(uniform_op, tensor.shape, np.dtype(np.float64), generator)._data
+    return _filled(tensor, np.clip(mean + std * ndtri(low + u * (high - low)), a, b), "trunc_normal_")
+
+
+def orthogonal_(tensor: AnyTensor, gain: float = 1.0, generator: Any = None) -> AnyTensor:
+    """`gain` times a matrix (out, everything else) with orthonormal rows or columns, uniform among them.
+
+    Raises ShapeError for fewer than two axes. Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in
+    deep linear neural networks", 2013; the signs as in Mezzadri, "How to generate random matrices", 2007.
+    """
+    if len(tensor.shape) < 2:
+        raise ShapeError("Only tensors with 2 or more dimensions are supported", f"got {shape_text(tensor.shape)}")
+    _refuse_tracing("orthogonal_")
+    if not math.prod(tensor.shape):
+        return tensor
+    rows = tensor.shape[0]
+    columns = math.prod(tensor.shape) // rows
+    draws = _draw(normal_op, (rows, columns), np.dtype(np.float64), generator)._data
+    q, r = np.linalg.qr(draws.T if rows < columns else draws)
+    q = q * np.sign(np.diag(r))
+    return _filled(tensor, gain * (q.T if rows < columns else q).reshape(tensor.shape), "orthogonal_")
+
+
+def sparse_(tensor: AnyTensor, sparsity: float, std: float = 0.01, generator: Any = None) -> AnyTensor:
+    """Normal of mean 0, with the share `sparsity` of each column, at random places, set to 0. Raises ShapeError unless it
+    is a matrix. Source: Martens, "Deep learning via Hessian-free optimization", 2010."""
+    if len(tensor.shape) != 2:
+        raise ShapeError("Only tensors with 2 dimensions are supported", f"got {shape_text(tensor.shape)}")
+    _refuse_tracing("sparse_")
+    rows = tensor.shape[0]
+    values = std * _draw(normal_op, tensor.shape, np.dtype(np.float64), generator)._data
+    places = np.argsort(_draw(uniform_op, tensor.shape, np.dtype(np.float64), generator)._data, 0)
+    np.put_along_axis(values, places[: math.ceil(sparsity * rows)], 0.0, 0)
+    return _filled(tensor, values, "sparse_")
+
+
+def eye_(tensor: AnyTensor) -> AnyTensor:
+    """Ones on the diagonal of a matrix. Raises ShapeError for other shapes."""
+    if len(tensor.shape) != 2:
+        raise ShapeError("Only tensors with 2 dimensions are supported", f"got {shape_text(tensor.shape)}")
+    return _filled(tensor, np.eye(*tensor.shape), "eye_")
+
+
+def dirac_(tensor: AnyTensor, groups: int = 1) -> AnyTensor:
+    """A convolution's weight that keeps its input: 1 in the middle of the window from channel i of a group to channel i.
+
+    Raises ShapeError for other than 3 to 5 axes, ArgumentError for groups that do not divide the output channels.
+    """
+    shape = tensor.shape
+    if len(shape) not in (3, 4, 5):
+        raise ShapeError("Only tensors with 3, 4, or 5 dimensions are supported", f"got {shape_text(shape)}")
+    if shape[0] % groups:
+        raise ArgumentError("dim 0 must be divisible by groups", f"got {shape[0]} and {groups}")
+    values = np.zeros(shape)
+    each = shape[0] // groups
+    middle = tuple(d // 2 for d in shape[2:])
+    for group in range(groups):
+        for i in range(min(each, shape[1])):
+            values[(group * each + i, i, *middle)] = 1
+    return _filled(tensor, values, "dirac_")
 
 
 def constant_(tensor: AnyTensor, val: float) -> AnyTensor:
     """`val` everywhere."""
-    _refuse_tracing("constant_")
-    with no_grad():
-        return replace(cast("Tensor", tensor), Tensor(np.full(tensor.shape, val, tensor.dtype)), "constant_")
+    return _filled(tensor, np.full(tensor.shape, val, tensor.dtype), "constant_")
 
 
 def zeros_(tensor: AnyTensor) -> AnyTensor:
@@ -61,10 +147,13 @@ def ones_(tensor: AnyTensor) -> AnyTensor:
     return constant_(tensor, 1.0)
 
 
-def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
-    """The factor that keeps variances through a nonlinearity; `param` is leaky_relu's slope. Raises ArgumentError."""
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor that keeps variances through a nonlinearity; `param` is leaky_relu's slope, 0.01 unless given.
+
+    Raises ArgumentError.
+    """
     if nonlinearity == "leaky_relu":
-        return math.sqrt(2.0 / (1 + param**2))
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in GAINS:
         raise ArgumentError(f"Unsupported nonlinearity {nonlinearity}", f"use one of leaky_relu, {', '.join(GAINS)}")
     return GAINS[nonlinearity]
@@ -85,15 +174,15 @@ def _spread(gain: float, fan: float) -> float:
     return gain / math.sqrt(fan) if fan > 0 else 0.0
 
 
-def xavier_uniform_(tensor: AnyTensor, gain: float = 1.0) -> AnyTensor:
+def xavier_uniform_(tensor: AnyTensor, gain: float = 1.0, generator: Any = None) -> AnyTensor:
     """U(-a, a) with a = gain sqrt(6 / (fan_in + fan_out)). Source: Glorot and Bengio, AISTATS 2010, equation 16."""
     bound = math.sqrt(6.0) * _spread(gain, sum(fans(tensor)))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: AnyTensor, gain: float = 1.0) -> AnyTensor:
+def xavier_normal_(tensor: AnyTensor, gain: float = 1.0, generator: Any = None) -> AnyTensor:
     """N(0, s^2) with s = gain sqrt(2 / (fan_in + fan_out)). Source: Glorot and Bengio, AISTATS 2010."""
-    return normal_(tensor, 0.0, math.sqrt(2.0) * _spread(gain, sum(fans(tensor))))
+    return normal_(tensor, 0.0, math.sqrt(2.0) * _spread(gain, sum(fans(tensor))), generator)
 
 
 def _fan(tensor: AnyTensor, mode: str) -> int:
@@ -102,26 +191,53 @@ def _fan(tensor: AnyTensor, mode: str) -> int:
     return fans(tensor)[mode == "fan_out"]
 
 
-def kaiming_uniform_(tensor: AnyTensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> AnyTensor:
+def kaiming_uniform_(
+    tensor: AnyTensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> AnyTensor:
     """U(-b, b) with b = gain sqrt(3 / fan); `a` is leaky_relu's slope. Source: He et al., ICCV 2015, equation 14."""
     bound = math.sqrt(3.0) * _spread(calculate_gain(nonlinearity, a), _fan(tensor, mode))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor: AnyTensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> AnyTensor:
+def kaiming_normal_(
+    tensor: AnyTensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> AnyTensor:
     """N(0, s^2) with s = gain / sqrt(fan). Source: He et al., ICCV 2015, equation 14."""
-    return normal_(tensor, 0.0, _spread(calculate_gain(nonlinearity, a), _fan(tensor, mode)))
+    return normal_(tensor, 0.0, _spread(calculate_gain(nonlinearity, a), _fan(tensor, mode)), generator)
 
+
+# names without the underscore, of PyTorch before 0.4
+uniform, normal, constant, eye, dirac = uniform_, normal_, constant_, eye_, dirac_
+xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = (
+    xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_
+)  # fmt: skip
+orthogonal, sparse = orthogonal_, sparse_
 
 __all__ = [
     "calculate_gain",
+    "constant",
     "constant_",
+    "dirac",
+    "dirac_",
+    "eye",
+    "eye_",
+    "kaiming_normal",
     "kaiming_normal_",
+    "kaiming_uniform",
     "kaiming_uniform_",
+    "normal",
     "normal_",
     "ones_",
+    "orthogonal",
+    "orthogonal_",
+    "sparse",
+    "sparse_",
+    "trunc_normal_",
+    "uniform",
     "uniform_",
+    "xavier_normal",
     "xavier_normal_",
+    "xavier_uniform",
     "xavier_uniform_",
     "zeros_",
 ]

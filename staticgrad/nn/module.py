@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
+from ..devices import check_device, is_device
 from ..eager import Tensor
 from ..eager.tape import Handle
 from ..eager.tensor import Structure
@@ -12,7 +13,7 @@ from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol
 from ..types import DTypeLike, as_dtype
 from .parameter import Parameter, clear_gradients, mark
-from .state_dict import IncompatibleKeys, load, snapshot
+from .state_dict import IncompatibleKeys, StateDictError, load, snapshot
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
 EXPECTED = {PARAMETER: "nn.Parameter or None", BUFFER: "Tensor or None", MODULE: "Module or None"}
@@ -167,13 +168,15 @@ class Module:
             )
         self._register(name, parameter, PARAMETER)
 
-    def register_buffer(self, name: str, tensor: Tensor | None) -> None:
-        """Add a tensor that is saved with the module but not trained. Raises ArgumentError."""
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is saved with the module, unless it is not `persistent`, but not trained. Raises ArgumentError."""
         if tensor is not None and not isinstance(tensor, Tensor):
             raise ArgumentError(
                 f"cannot assign {type(tensor).__name__!r} as buffer {name!r} ({EXPECTED[BUFFER]} expected)"
             )
         self._register(name, tensor, BUFFER)
+        transient = self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        (transient.discard if persistent else transient.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child under a name that need not be an identifier. Raises ArgumentError."""
@@ -199,43 +202,97 @@ class Module:
     def children(self) -> Iterator[Module]:
         return (child for _, child in self.named_children())
 
-    def named_modules(self, prefix: str = "", *, _seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
-        """This module (under the name `prefix`) and all below it, each once, by dotted path."""
-        seen = set() if _seen is None else _seen
-        if id(self) in seen:
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module (under the name `prefix`) and all below it, each once (where its duplicates are removed), by dotted
+        path. memo: modules that are left out, to which those found are added."""
+        seen: set[Any] = set() if memo is None else memo
+        if self in seen:
             return
-        seen.add(id(self))
+        if remove_duplicate:
+            seen.add(self)
         yield prefix, self
         for name, child in self._own(MODULE):
-            yield from child.named_modules(_joined(prefix, name), _seen=seen)
+            yield from child.named_modules(seen, _joined(prefix, name), remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
         return (module for _, module in self.named_modules())
 
-    def _named(self, role: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Tensor]]:
+    def _named(self, role: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Tensor]]:
         seen: set[int] = set()
-        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+        for path, module in self.named_modules(None, prefix, once) if recurse else [(prefix, self)]:
             for name, tensor in module._own(role):
-                if id(tensor) not in seen:
+                if not once or id(tensor) not in seen:
                     seen.add(id(tensor))
                     full = _joined(path, name)
                     if full.endswith(tensor.name):  # given by a module below: the longest path wins
                         tensor.name = full
                     yield full, tensor
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Parameters by dotted path, a shared one once; the path becomes the tensor's `name`."""
-        return self._named(PARAMETER, prefix, recurse)
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Parameters by dotted path, a shared one once where duplicates are removed; the path becomes the tensor's `name`."""
+        return self._named(PARAMETER, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
         return (p for _, p in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Buffers by dotted path, a shared one once."""
-        return self._named(BUFFER, prefix, recurse)
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Buffers by dotted path, a shared one once where duplicates are removed."""
+        return self._named(BUFFER, prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         return (b for _, b in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted path; this one for "". Raises AttributeError."""
+        found: Module = self
+        for name in target.split(".") if target else ():
+            if not hasattr(found, name):
+                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
+            child = getattr(found, name)
+            if not isinstance(child, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+            found = child
+        return found
+
+    def _member(self, target: str, role: str) -> Tensor:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if owner._roles.get(name) != role:
+            kind = "an nn.Parameter" if role == PARAMETER else "a buffer"
+            raise AttributeError(f"{type(owner).__name__}: `{name}` is not {kind}")
+        tensor: Tensor = getattr(owner, name)
+        return tensor
+
+    def get_parameter(self, target: str) -> Tensor:
+        """The parameter at a dotted path. Raises AttributeError."""
+        return self._member(target, PARAMETER)
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted path. Raises AttributeError."""
+        return self._member(target, BUFFER)
+
+    def _members(self, role: str) -> dict[str, Any]:
+        own = self.__dict__
+        return {name: own[name] for name, r in own["_roles"].items() if r == role}
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
+        """This module's own parameters by name: a copy of the dict that PyTorch has under this name."""
+        return self._members(PARAMETER)
+
+    @property
+    def _buffers(self) -> dict[str, Any]:
+        return self._members(BUFFER)
+
+    @property
+    def _modules(self) -> dict[str, Any]:
+        return self._members(MODULE)
 
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(path, fact) for all that a trace of this module depends on beside the values of its tensors: equal
@@ -284,9 +341,20 @@ class Module:
         """Drop the gradients of all parameters (or fill them with zeros)."""
         clear_gradients(self.parameters(), set_to_none)
 
-    def to(self, dtype: DTypeLike) -> Self:
-        """Cast floating parameters and buffers in place; integer buffers stay. Raises DTypeError for a dtype that isn't
-        floating."""
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """`to(dtype)`, `to(device)`, `to(device, dtype)` or `to(tensor)`: cast floating parameters and buffers in place;
+        integer buffers stay. Raises DTypeError for a dtype that isn't floating, DeviceError for a device but the CPU."""
+        dtype = kwargs.get("dtype")
+        check_device(kwargs.get("device"))
+        for value in args:
+            if isinstance(value, Tensor):
+                dtype = value.dtype
+            elif is_device(value):
+                check_device(value)
+            elif value is not None and not isinstance(value, bool):
+                dtype = value
+        if dtype is None:
+            return self
         dtype = as_dtype(dtype)
         if dtype.kind != "f":
             raise DTypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
@@ -306,21 +374,62 @@ class Module:
         """`to(float64)`."""
         return self.to("float64")
 
+    def type(self, dst_type: DTypeLike) -> Self:
+        """`to(dst_type)`."""
+        return self.to(dst_type)
+
+    def half(self) -> Self:
+        """Raises DTypeError: there is no float16."""
+        raise DTypeError("Module.half(): float16 is not supported", "use float32: module.float()")
+
+    def bfloat16(self) -> Self:
+        """Raises DTypeError: there is no bfloat16."""
+        raise DTypeError("Module.bfloat16(): bfloat16 is not supported", "use float32: module.float()")
+
+    def cpu(self) -> Self:
+        """The module itself, which is on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> Self:
+        """Raises DeviceError: there is only the CPU."""
+        check_device("cuda")
+        return self
+
     # saving -----------------------------------------------------------------------------------------------------------
 
-    def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
-        """Copies of all parameters and buffers by dotted path; a shared one under each of its names.
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """Copies of all parameters and persistent buffers by dotted path; a shared one under each of its names.
 
-        Values trained by a Session stay in the Session: `load_state_dict(sess.run(dict(model.named_parameters())))` brings it
-        here.
+        destination: a dict to add to. prefix: what paths begin with. keep_vars: the tensors themselves. Hooks are called
+        before and after each module's part. What a Session trained lies in the Session:
+        `load_state_dict(sess.run(dict(model.named_parameters())))` brings it here.
         """
-        return snapshot(dict(self._places(prefix)))
+        given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        if len(args) == 1 and isinstance(args[0], str):
+            given = {"prefix": args[0]}
+        place = given.get("destination", destination)
+        found: dict[str, Tensor] = {} if place is None else place
+        self._save(found, given.get("prefix", prefix), given.get("keep_vars", keep_vars))
+        return found
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+    def _save(self, found: dict[str, Tensor], prefix: str, keep: bool) -> None:
+        for hook in self._hooks("state_dict_pre"):
+            hook(self, prefix, keep)
+        own = dict(self._saved_members(prefix))
+        found.update(own if keep else snapshot(own))
+        for name, child in self._own(MODULE):
+            child._save(found, f"{prefix}{name}.", keep)
+        for hook in self._hooks("state_dict_post"):
+            hook(self, found, prefix, {})
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values in, cast to each tensor's dtype. Returns the missing and the unexpected keys.
 
-        Raises StateDictError, before anything is changed, for a shape that differs, and with `strict` for a missing or
-        an unexpected key.
+        assign is accepted; values are copied, so that optimizers and compiled steps keep their tensors. Hooks are called
+        before, with a copy of the dict that they may change, and after. Raises StateDictError, before anything is changed,
+        for a shape that differs, for what a hook reports, and with `strict` for a missing or an unexpected key.
 
         Examples:
             >>> source, target = nn.Linear(3, 2), nn.Linear(3, 2)
@@ -329,12 +438,59 @@ class Module:
             >>> (target.weight == source.weight).all().item()
             True
         """
-        return load(type(self).__name__, dict(self._places("")), state_dict, strict)
+        modules = list(self.named_modules())
+        if any(module._hooks("load_pre") for _, module in modules) and isinstance(state_dict, Mapping):
+            values, errors = dict(state_dict), list[str]()
+            for path, module in modules:
+                for hook in module._hooks("load_pre"):
+                    hook(module, values, f"{path}." if path else "", {}, strict, [], [], errors)
+            if errors:
+                raise StateDictError(f"Error(s) in loading state_dict for {type(self).__name__}:", *errors)
+            state_dict = values
+        result = load(type(self).__name__, dict(self._places("")), state_dict, strict)
+        for _, module in modules:
+            for hook in module._hooks("load_post"):
+                hook(module, result)
+        return result
 
-    def _places(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
+    def _hooks(self, kind: str) -> tuple[Callable[..., Any], ...]:
+        return tuple(self.__dict__.get("_saving_hooks", {}).get(kind, {}).values())
+
+    def _add_hook(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
+        hooks = self.__dict__.setdefault("_saving_hooks", {}).setdefault(kind, {})
+        return HookHandle(hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` takes this module's part."""
+        return self._add_hook("state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata)` after it; the hook may change the dict."""
+        return self._add_hook("state_dict_post", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` before
+        values are loaded; it may change the dict, and add errors."""
+        return self._add_hook("load_pre", hook)
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> HookHandle:
+        return self._add_hook("load_pre", hook if with_module else lambda module, *args: hook(*args))
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Call `hook(module, incompatible_keys)` after values were loaded; it may change the lists."""
+        return self._add_hook("load_post", hook)
+
+    def _saved_members(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
+        transient = self.__dict__.get("_non_persistent_buffers_set", ())
         for role in (PARAMETER, BUFFER):
             for name, tensor in self._own(role):
-                yield prefix + name, tensor
+                if name not in transient:
+                    yield prefix + name, tensor
+
+    def _places(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
+        yield from self._saved_members(prefix)
         for name, child in self._own(MODULE):
             yield from child._places(f"{prefix}{name}.")
 

@@ -12,9 +12,9 @@ from ..errors import ArgumentError, ShapeError
 from ..normalization import check_eps, kept, renew
 from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
-from ..types import DTypeLike, ShapeLike, as_dtype, get_default_dtype
+from ..types import DTypeLike, ShapeLike
 from . import init
-from .layers import _extent, _extents
+from .layers import _extent, _extents, made_kind
 from .module import Module
 from .parameter import Parameter
 
@@ -35,7 +35,7 @@ class _BatchNorm(Module):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, dtype: DTypeLike | None = None,
+        track_running_stats: bool = True, device: Any = None, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         n = self.num_features = _extent(type(self).__name__, "num_features", num_features)
@@ -43,7 +43,7 @@ class _BatchNorm(Module):
         self.momentum = momentum
         self.affine = bool(affine)
         self.track_running_stats = bool(track_running_stats)
-        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        kind = made_kind(device, dtype)
         self.register_parameter("weight", Parameter(np.ones(n, kind)) if affine else None)
         self.register_parameter("bias", Parameter(np.zeros(n, kind)) if affine else None)
         tracked = track_running_stats
@@ -100,6 +100,12 @@ class BatchNorm2d(_BatchNorm):
     dims = (4,)
 
 
+class BatchNorm3d(_BatchNorm):
+    """`functional.batch_norm` of (n, c, d, h, w)."""
+
+    dims = (5,)
+
+
 class GroupNorm(Module):
     """`functional.group_norm` with weight (ones) and bias (zeros) of (num_channels,). Raises ArgumentError."""
 
@@ -107,8 +113,9 @@ class GroupNorm(Module):
     bias: Tensor | None
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: DTypeLike | None = None
-    ):
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
+        dtype: DTypeLike | None = None,
+    ):  # fmt: skip
         super().__init__()
         self.num_groups = _extent("GroupNorm", "num_groups", num_groups)
         self.num_channels = _extent("GroupNorm", "num_channels", num_channels)
@@ -116,7 +123,7 @@ class GroupNorm(Module):
             raise ArgumentError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.eps = float(check_eps("GroupNorm", eps))
         self.affine = bool(affine)
-        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        kind = made_kind(device, dtype)
         self.register_parameter("weight", Parameter(np.ones(self.num_channels, kind)) if affine else None)
         self.register_parameter("bias", Parameter(np.zeros(self.num_channels, kind)) if affine else None)
 
@@ -134,13 +141,13 @@ class RMSNorm(Module):
 
     def __init__(
         self, normalized_shape: ShapeLike, eps: float | None = None, elementwise_affine: bool = True,
-        dtype: DTypeLike | None = None,
+        device: Any = None, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         self.normalized_shape = _extents("RMSNorm", "normalized_shape", normalized_shape)
         self.eps = None if eps is None else check_eps("RMSNorm", eps)
         self.elementwise_affine = bool(elementwise_affine)
-        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        kind = made_kind(device, dtype)
         ones = Parameter(np.ones(self.normalized_shape, kind)) if elementwise_affine else None
         self.register_parameter("weight", ones)
 

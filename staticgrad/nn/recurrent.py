@@ -15,11 +15,12 @@ from ..operators import Array, F
 from ..operators import Tensor as AnyTensor
 from ..ops.control.scan import scan
 from ..ops.settings import operand, size_text
-from ..types import DTypeLike, as_dtype, get_default_dtype
+from ..types import DTypeLike
 from . import init
-from .layers import Dropout, _extent
+from .layers import Dropout, _extent, made_kind
 from .module import Module
 from .parameter import Parameter
+from .utils.rnn import PackedSequence, lengths_of, padded_as_sorted
 
 
 class _Recurrent(Module):
@@ -32,7 +33,8 @@ class _Recurrent(Module):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, dtype: DTypeLike | None = None, proj_size: int = 0,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None,
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -50,7 +52,7 @@ class _Recurrent(Module):
         self.proj_size = int(proj_size)
         self.bias, self.batch_first, self.bidirectional = bool(bias), bool(batch_first), bool(bidirectional)
         self.dropout = Dropout(dropout).p
-        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        kind = made_kind(device, dtype)
         rows, made = self.gates * self.hidden_size, self._sizes()[0]
         for k in range(self.num_layers):
             inputs = self.input_size if k == 0 else made * len(self._directions())
@@ -93,6 +95,8 @@ class _Recurrent(Module):
         zeros when left out. An LSTM's outputs and h have proj_size in place of hidden_size, unless that is 0. Raises
         ShapeError.
         """
+        if isinstance(x, PackedSequence):
+            return self._packed(x, hx)
         name, n = type(self).__name__, len(x.shape)
         if n not in (2, 3):
             raise ShapeError(f"{name}: Expected input to be 2D or 3D, got {n}D instead")
@@ -104,7 +108,36 @@ class _Recurrent(Module):
             x = F.expand_dims(x, 1)
         elif self.batch_first:
             x = F.swapaxes(x, 0, 1)
-        first = self._first(x, hx, n == 3)
+        x, parts = self._layers(x, self._first(x, hx, n == 3), None)
+        if n == 2:
+            x, parts = F.squeeze(x, 1), tuple(F.squeeze(part, 1) for part in parts)
+        elif self.batch_first:
+            x = F.swapaxes(x, 0, 1)
+        return x, parts if self.states > 1 else parts[0]
+
+    def _packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
+        """The same of sequences of different lengths: each state stays as it is where its sequence has no step."""
+        lengths = lengths_of(packed)
+        steps = np.arange(lengths[0])[:, None]
+        x = padded_as_sorted(packed, 0.0, int(lengths[0]))
+        if x.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
+            )
+        first = self._first(x, hx, True)
+        order = packed.layout[1]
+        if hx is not None and order is not None:
+            first = tuple(F.take(part, np.argsort(order), 1) for part in first)
+        present = steps < lengths
+        x, parts = self._layers(x, first, present[:, :, None])
+        rows = np.flatnonzero(present)
+        data = F.take(F.reshape(x, (-1, x.shape[-1])), rows, 0)
+        if order is not None:
+            parts = tuple(F.take(part, order, 1) for part in parts)
+        return packed.with_data(data), parts if self.states > 1 else parts[0]
+
+    def _layers(self, x: Any, first: tuple[Any, ...], present: Any) -> tuple[Any, tuple[Any, ...]]:
+        """(outputs, last state) of all layers, over (l, n, inputs). present: (l, n, 1), where sequences have a step."""
         last: list[tuple[Any, ...]] = []
         for k in range(self.num_layers):
             if k and self.training:
@@ -112,22 +145,16 @@ class _Recurrent(Module):
             outputs = []
             for end in self._directions():
                 begin = tuple(part[len(last)] for part in first)
-                state, ys = self._layer(x, begin, f"_l{k}{end}", end != "")
+                state, ys = self._layer(x, begin, f"_l{k}{end}", end != "", present)
                 last.append(state)
                 outputs.append(ys)
             x = outputs[0] if len(outputs) == 1 else F.concatenate(outputs, -1)
-        parts = tuple(F.stack([state[i] for state in last]) for i in range(self.states))
-        if n == 2:
-            x, parts = F.squeeze(x, 1), tuple(F.squeeze(part, 1) for part in parts)
-        elif self.batch_first:
-            x = F.swapaxes(x, 0, 1)
-        return x, parts if self.states > 1 else parts[0]
+        return x, tuple(F.stack([state[i] for state in last]) for i in range(self.states))
 
-    def _layer(self, x: AnyTensor, begin: tuple[Any, ...], end: str, reverse: bool) -> tuple[Any, Any]:
-        own = self.__dict__
-        weight, bias = own["weight_hh" + end].T, own.get("bias_hh" + end)
-        project = own["weight_hr" + end].T if self.proj_size else None
-        projected = functional.linear(x, own["weight_ih" + end], own.get("bias_ih" + end))
+    def _layer(self, x: AnyTensor, begin: tuple[Any, ...], end: str, reverse: bool, present: Any) -> tuple[Any, Any]:
+        weight, bias = getattr(self, "weight_hh" + end).T, getattr(self, "bias_hh" + end, None)
+        project = getattr(self, "weight_hr" + end).T if self.proj_size else None
+        projected = functional.linear(x, getattr(self, "weight_ih" + end), getattr(self, "bias_ih" + end, None))
 
         def step(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
             after = self.cell(inputs, state, weight, bias)
@@ -135,7 +162,14 @@ class _Recurrent(Module):
                 after = (F.matmul(after[0], project), *after[1:])
             return after, after[0]
 
-        return scan(step, begin, projected, reverse=reverse)
+        def step_where_present(state: tuple[Any, ...], inputs: Any) -> tuple[tuple[Any, ...], Any]:
+            there = inputs[1]
+            after = tuple(F.where(there, new, old) for new, old in zip(step(state, inputs[0])[0], state, strict=True))
+            return after, after[0]
+
+        if present is None:
+            return scan(step, begin, projected, reverse=reverse)
+        return scan(step_where_present, begin, (projected, present), reverse=reverse)
 
     def _first(self, x: Any, hx: Any, batched: bool) -> tuple[Any, ...]:
         """The first state's parts, (layers * directions, n, hidden_size) each. Raises ShapeError."""
@@ -181,11 +215,12 @@ class RNN(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, dtype: DTypeLike | None = None,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         if nonlinearity not in ("tanh", "relu"):
             raise ArgumentError(f"Unknown nonlinearity {nonlinearity!r}. Select from 'tanh' or 'relu'.")
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
         self.nonlinearity = nonlinearity
 
     if TYPE_CHECKING:
@@ -217,10 +252,11 @@ class LSTM(_Recurrent):
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, dtype: DTypeLike | None = None,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None,
+        dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype, proj_size
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
         )
 
     def _sizes(self) -> tuple[int, ...]:
@@ -234,7 +270,7 @@ class LSTM(_Recurrent):
         self, x: AnyTensor, state: tuple[AnyTensor, ...], weight: AnyTensor, bias: AnyTensor | None
     ) -> tuple[AnyTensor, ...]:
         h, c = state
-        i, f, g, o = F.split(x + _recurred(h, weight, bias), 4, -1)
+        i, f, g, o = F.chunk(x + _recurred(h, weight, bias), 4, -1)
         c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
         return F.sigmoid(o) * F.tanh(c), c
 

@@ -14,9 +14,9 @@ from ..errors import ArgumentError
 from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
 from ..ops.settings import padding_of, positive_numbers, whole_numbers
-from ..types import DTypeLike, ShapeLike, as_dtype, get_default_dtype
+from ..types import DTypeLike, ShapeLike
 from . import init
-from .layers import _extent
+from .layers import _extent, made_kind
 from .module import Module
 from .parameter import Parameter
 
@@ -35,7 +35,7 @@ class _Conv(Module):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
         dilation: ShapeLike = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
-        dtype: DTypeLike | None = None,
+        device: Any = None, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
         name = type(self).__name__
@@ -56,7 +56,7 @@ class _Conv(Module):
         if self.transposed and padding_mode != "zeros":
             raise ArgumentError(f'Only "zeros" padding mode is supported for {name}')
         self.padding_mode = padding_mode
-        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        kind = made_kind(device, dtype)
         first, second = self.out_channels, self.in_channels
         if self.transposed:
             first, second = second, first
@@ -131,10 +131,10 @@ class ConvTranspose2d(_Conv):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
         output_padding: ShapeLike = 0, groups: int = 1, bias: bool = True, dilation: ShapeLike = 1, padding_mode: str = "zeros",
-        dtype: DTypeLike | None = None,
+        device: Any = None, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
         self.output_padding = whole_numbers("output_padding", output_padding, 2)
 
@@ -162,10 +162,18 @@ class _Pool(Module):
 class _MaxPool(_Pool):
     def __init__(
         self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
-        *, ceil_mode: bool = False,
+        return_indices: bool = False, ceil_mode: bool = False,
     ):  # fmt: skip
         super().__init__(kernel_size, stride, padding, ceil_mode)
+        if return_indices:
+            raise ArgumentError(f"{type(self).__name__}: return_indices=True is not supported")
         self.dilation = dilation
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
 
 
 class MaxPool1d(_MaxPool):

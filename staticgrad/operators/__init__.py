@@ -1,17 +1,18 @@
 """Operations before there is a mode: dispatch between the modes, symbols, and the operators that every tensor has."""
 
-from . import misuse
+from . import conversions, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, Output, Tensor, TensorLike, Tensors
 from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .memory import layout_of
-from .methods import WITH_TORCH_WORDS, WRITERS, Operators, bind_methods
+from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .sizes import Size, size_of
+from .spelling import INPLACE, enter_as, spelled, torch_function
 from .symbols import GradFn, Symbol, flows
 
 __all__ = [
+    "INPLACE",
     "NUMPY",
-    "WITH_TORCH_WORDS",
     "WRITERS",
     "Array",
     "Carry",
@@ -32,8 +33,10 @@ __all__ = [
     "bind_methods",
     "control_of",
     "default_graph",
+    "enter_as",
     "flows",
     "frontends",
+    "is_tensor",
     "layout_of",
     "lines_of",
     "listed",
@@ -44,5 +47,7 @@ __all__ = [
     "promotion",
     "public",
     "size_of",
+    "spelled",
     "state",
+    "torch_function",
 ]

@@ -26,9 +26,9 @@ NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """NumPy function -> ours, for `np.exp(tensor)`; filled by `ops/`."""
 
 
-def public(fn: Function) -> Function:
-    """Enter a function in `F`."""
-    setattr(F, fn.__name__.rstrip("_"), fn)
+def public(fn: Function, name: str = "") -> Function:
+    """Enter a function in `F`, under its own name unless another one is given."""
+    setattr(F, name or fn.__name__.rstrip("_"), fn)
     return fn
 
 

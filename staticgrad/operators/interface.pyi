@@ -8,6 +8,8 @@ import numpy as np
 
 from ..eager.tape import Handle, Record
 from ..ir import Graph, Node
+from ..ir.op import OpDef
+from ..ops.random import Generator
 from ..types import Axis, DTypeLike, ShapeLike
 from .annotations import Array, Carry, Index, Output, TensorLike
 from .sizes import Size
@@ -116,23 +118,81 @@ class Tensor:
     def __hash__(self) -> builtins.int: ...
 
     @property
+    def H(self) -> Any:
+        """The transpose of a matrix."""
+
+    @property
     def T(self) -> Tensor:
         """Axes reversed."""
 
-    def abs(self) -> Tensor:
+    def abs(self, *, out: None = None) -> Tensor:
         """|x|; its derivative at 0 is 0."""
 
-    def abs_(self) -> Tensor:
+    def abs_(self, *, out: None = None) -> Tensor:
         """`abs` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def absolute(self) -> Tensor:
+    def absolute(self, *, out: None = None) -> Tensor:
         """|x|; its derivative at 0 is 0."""
 
-    def add(self, y: TensorLike) -> Tensor:
-        """x + y, broadcast. Booleans: logical or."""
+    def absolute_(self, *, out: None = None) -> Tensor:
+        """`absolute` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def add_(self, y: TensorLike) -> Tensor:
+    def acos(self, *, out: None = None) -> Tensor:
+        """Inverse cosine."""
+
+    def acos_(self, *, out: None = None) -> Tensor:
+        """`acos` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def acosh(self, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic cosine."""
+
+    def acosh_(self, *, out: None = None) -> Tensor:
+        """`acosh` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def add(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+        """input + alpha * other, broadcast. Booleans: logical or."""
+
+    def add_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
         """`add` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
+
+    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """`addbmm` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+        """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
+
+    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+        """`addcdiv` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+        """input + value * tensor1 * tensor2, broadcast."""
+
+    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+        """`addcmul` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * (mat1 @ mat2)."""
+
+    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """`addmm` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def addmv(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * (mat @ vec)."""
+
+    def addmv_(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """`addmv` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * outer(vec1, vec2)."""
+
+    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """`addr` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def adjoint(self) -> Any:
+        """The last two axes swapped."""
 
     def all(
         self,
@@ -144,6 +204,54 @@ class Tensor:
     ) -> Tensor:
         """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
+    def allclose(
+        self,
+        other: Any,
+        rtol: builtins.float = 1e-05,
+        atol: builtins.float = 1e-08,
+        equal_nan: builtins.bool = False,
+    ) -> builtins.bool:
+        """Whether `isclose` holds everywhere, as a Python bool."""
+
+    def amax(
+        self,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
+        Raises ArgumentError for a bad one."""
+
+    def amin(
+        self,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
+        Raises ArgumentError for a bad one."""
+
+    def aminmax(
+        self,
+        *,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The named tuple (min, max) along one axis, or of all elements."""
+
+    def angle(self) -> Any:
+        """0, or pi for negative numbers; NaN stays NaN."""
+
     def any(
         self,
         axis: Axis = None,
@@ -154,8 +262,44 @@ class Tensor:
     ) -> Tensor:
         """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
-    def arctan(self) -> Tensor:
+    def arccos(self, *, out: None = None) -> Tensor:
+        """Inverse cosine."""
+
+    def arccos_(self, *, out: None = None) -> Tensor:
+        """`arccos` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def arccosh(self, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic cosine."""
+
+    def arccosh_(self, *, out: None = None) -> Tensor:
+        """`arccosh` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def arcsin(self, *, out: None = None) -> Tensor:
+        """Inverse sine."""
+
+    def arcsin_(self, *, out: None = None) -> Tensor:
+        """`arcsin` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def arcsinh(self, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic sine."""
+
+    def arcsinh_(self, *, out: None = None) -> Tensor:
+        """`arcsinh` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def arctan(self, *, out: None = None) -> Tensor:
         """Inverse tangent, in radians."""
+
+    def arctan2(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """The angle of (other, input)."""
+
+    def arctan2_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`arctan2` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def arctanh(self, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic tangent."""
+
+    def arctanh_(self, *, out: None = None) -> Tensor:
+        """`arctanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def argmax(
         self,
@@ -165,7 +309,7 @@ class Tensor:
         dim: builtins.int | None = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
+        """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
 
     def argmin(
         self,
@@ -175,13 +319,59 @@ class Tensor:
         dim: builtins.int | None = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
+        """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+
+    def argsort(
+        self,
+        dim: builtins.int = -1,
+        descending: builtins.bool = False,
+        stable: builtins.bool = False,
+        *,
+        axis: builtins.int = -1,
+    ) -> Any:
+        """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
+
+    def argwhere(self) -> Any:
+        """The positions of elements that are not 0, (number, axes). Eager only."""
+
+    def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Any:
+        """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+
+    def as_strided_copy(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Any:
+        """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+
+    def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Any:
+        """`input` (row-major) with `src` at the places of these strides."""
+
+    def asin(self, *, out: None = None) -> Tensor:
+        """Inverse sine."""
+
+    def asin_(self, *, out: None = None) -> Tensor:
+        """`asin` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def asinh(self, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic sine."""
+
+    def asinh_(self, *, out: None = None) -> Tensor:
+        """`asinh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def astype(self, dtype: DTypeLike) -> Tensor:
         """x in another dtype (float to integer truncates). The gradient is cast back."""
 
-    def atan(self) -> Tensor:
+    def atan(self, *, out: None = None) -> Tensor:
         """Inverse tangent, in radians."""
+
+    def atan2(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """The angle of (other, input)."""
+
+    def atan2_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`atan2` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def atanh(self, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic tangent."""
+
+    def atanh_(self, *, out: None = None) -> Tensor:
+        """`atanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def backward(
         self,
@@ -203,28 +393,122 @@ class Tensor:
             tensor([2., 4., 6.])
         """
 
-    def bmm(self, y: TensorLike) -> Tensor:
-        """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
+    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * (batch1 @ batch2)."""
 
-        Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
-        """
+    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """`baddbmm` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def bool(self) -> Tensor: ...
+    def bernoulli(self, p: builtins.float | None = None, *, generator: Generator | None = None) -> Tensor:
+        """1 with the probabilities in `input` (or p, in its shape), else 0, in its dtype. Raises ArgumentError outside [0,
+        1]."""
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+        """1 with probability p (a number or a tensor), else 0."""
+
+    def bfloat16(self, memory_format: Any = None) -> Any:
+        """Raises DTypeError: there is no bfloat16."""
+
+    def bincount(self, weights: Any = None, minlength: builtins.int = 0) -> Any:
+        """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
+
+    def bitwise_and(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x & y, of integers or booleans."""
+
+    def bitwise_and_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`bitwise_and` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def bitwise_left_shift(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x shifted by y bits."""
+
+    def bitwise_left_shift_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`bitwise_left_shift` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def bitwise_not(self, *, out: None = None) -> Tensor:
+        """~x, of integers or booleans."""
+
+    def bitwise_not_(self, *, out: None = None) -> Tensor:
+        """`bitwise_not` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def bitwise_or(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x | y, of integers or booleans."""
+
+    def bitwise_or_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`bitwise_or` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def bitwise_right_shift(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x shifted by y bits."""
+
+    def bitwise_right_shift_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`bitwise_right_shift` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def bitwise_xor(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x ^ y, of integers or booleans."""
+
+    def bitwise_xor_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`bitwise_xor` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def bmm(self, mat2: Any) -> Any:
+        """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
+
+    def bool(self, memory_format: Any = None) -> Any:
+        """This tensor in bool."""
 
     def broadcast_to(self, *shape: ShapeLike) -> Tensor:
         """x repeated to `shape` by NumPy's broadcasting, without copying."""
 
-    def ceil(self) -> Tensor:
+    def byte(self, memory_format: Any = None) -> Any:
+        """This tensor in uint8."""
+
+    def cauchy_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+
+    def cdouble(self, memory_format: Any = None) -> Any:
+        """Raises DTypeError: there is no complex128."""
+
+    def ceil(self, *, out: None = None) -> Tensor:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
 
-    def ceil_(self) -> Tensor:
+    def ceil_(self, *, out: None = None) -> Tensor:
         """`ceil` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def cfloat(self, memory_format: Any = None) -> Any:
+        """Raises DTypeError: there is no complex64."""
+
+    def chalf(self, memory_format: Any = None) -> Any:
+        """Raises DTypeError: there is no complex32."""
+
+    def char(self, memory_format: Any = None) -> Any:
+        """This tensor in int8."""
+
+    def cholesky(self, upper: builtins.bool = False) -> Any:
+        """`linalg.cholesky` by an older name."""
+
+    def cholesky_inverse(self, upper: builtins.bool = False) -> Any:
+        """The inverse of A from its Cholesky factor."""
+
+    def cholesky_solve(self, L: Any, upper: builtins.bool = False) -> Any:
+        """X with A X = input, from A's Cholesky factor."""
+
+    def chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
 
     def clamp(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """PyTorch's name of `clip`."""
 
     def clamp_(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """`clamp` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def clamp_max(self, max: Any) -> Any:
+        """The smaller of `input` and `max`."""
+
+    def clamp_max_(self, max: Any) -> Any:
+        """`clamp_max` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def clamp_min(self, min: Any) -> Any:
+        """The larger of `input` and `min`."""
+
+    def clamp_min_(self, min: Any) -> Any:
+        """`clamp_min` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def clip(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
@@ -242,23 +526,83 @@ class Tensor:
     def clone(self) -> Tensor:
         """A copy in memory of its own, row-major; gradients flow through."""
 
+    def conj(self) -> Any:
+        """`input`: numbers are real."""
+
+    def conj_physical(self) -> Any:
+        """`input`: numbers are real."""
+
     def contiguous(self) -> Tensor:
         """This tensor when its elements lie in row-major order, else a copy in that order."""
 
     def copy_(self, value: TensorLike) -> Tensor:
         """Take over the values of `value` (broadcast, cast to this dtype)."""
 
-    def cos(self) -> Tensor:
+    def copysign(self, other: Any) -> Any:
+        """|input| with the sign of `other`."""
+
+    def copysign_(self, other: Any) -> Any:
+        """`copysign` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def corrcoef(self) -> Any:
+        """The correlations of variables (rows) over observations (columns)."""
+
+    def cos(self, *, out: None = None) -> Tensor:
         """Cosine."""
 
-    def cosh(self) -> Tensor:
+    def cos_(self, *, out: None = None) -> Tensor:
+        """`cos` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def cosh(self, *, out: None = None) -> Tensor:
         """Hyperbolic cosine."""
 
-    def cpu(self) -> Tensor:
+    def count_nonzero(self, dim: Any = None, *, axis: Any = None) -> Any:
+        """How many elements along `dim` (of all for None) are not 0, int64."""
+
+    def cov(self, *, correction: builtins.int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+        """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
+
+    def cpu(self, memory_format: Any = None) -> Any:
         """This tensor: all tensors are in the CPU's memory."""
 
-    def cumsum(self, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+    def cross(self, other: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+        """The cross products along `dim`, the first axis of extent 3 unless given."""
+
+    def cuda(self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None) -> Any:
+        """Raises DeviceError: tensors are in the CPU's memory."""
+
+    @overload
+    def cummax(self, dim: builtins.int, *, _op: OpDef = ..., _name: str = 'cummax') -> Any: ...
+    @overload
+    def cummax(self, *, axis: builtins.int, _op: OpDef = ..., _name: str = 'cummax') -> Any:
+        """The named tuple (values, indices) of the extremum so far, along `dim`."""
+
+    @overload
+    def cummin(self, dim: builtins.int, *, _op: OpDef = ..., _name: str = 'cummin') -> Any: ...
+    @overload
+    def cummin(self, *, axis: builtins.int, _op: OpDef = ..., _name: str = 'cummin') -> Any:
+        """The named tuple (values, indices) of the extremum so far, along `dim`."""
+
+    @overload
+    def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Any: ...
+    @overload
+    def cumprod(self, *, axis: builtins.int, dtype: Any = None) -> Any:
+        """Running products along `dim`; integers in int64."""
+
+    def cumprod_(self, dim: builtins.int, *, dtype: Any = None) -> Any:
+        """`cumprod` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def cumsum(
+        self,
+        axis: builtins.int | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        dim: builtins.int | None = None,
+    ) -> Tensor:
         """Running sums along `axis` (of the flattened array for None)."""
+
+    def cumsum_(self, axis: builtins.int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
+        """`cumsum` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
     def data(self) -> Tensor:
@@ -266,27 +610,97 @@ class Tensor:
     @data.setter
     def data(self, value: TensorLike) -> None: ...
 
+    def deg2rad(self) -> Any:
+        """Degrees as radians."""
+
+    def deg2rad_(self) -> Any:
+        """`deg2rad` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def det(self) -> Any:
+        """The determinant of square matrices."""
+
     def detach(self) -> Tensor:
         """The same memory without the tape."""
 
     def detach_(self) -> Tensor:
         """Cut this tensor from its tape: it becomes a leaf that doesn't require grad."""
 
+    @property
+    def device(self) -> Any: ...
+
+    def diag(self, diagonal: builtins.int = 0) -> Any:
+        """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+
+    def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Any:
+        """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
+
+    def diagflat(self, offset: builtins.int = 0) -> Any:
+        """The matrix with all elements of `input` on its diagonal."""
+
+    def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Any:
+        """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
+        axis."""
+
+    def diagonal_copy(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Any:
+        """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
+        axis."""
+
+    def diagonal_scatter(self, src: Any, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Any:
+        """`input` with `src` on a diagonal."""
+
+    def diff(
+        self,
+        n: builtins.int = 1,
+        dim: builtins.int = -1,
+        prepend: Any = None,
+        append: Any = None,
+        *,
+        axis: builtins.int = -1,
+    ) -> Any:
+        """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
+
+    def digamma(self, *, out: None = None) -> Tensor:
+        """The derivative of `lgamma`."""
+
+    def digamma_(self, *, out: None = None) -> Tensor:
+        """`digamma` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def dim(self) -> builtins.int: ...
 
-    def div(self, y: TensorLike) -> Tensor:
-        """x / y, broadcast; integers give the default float."""
+    def dist(self, other: Any, p: builtins.float = 2) -> Any:
+        """The p-norm of input - other."""
 
-    def div_(self, y: TensorLike) -> Tensor:
+    def div(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+        """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
+        integers to an integer. Raises ArgumentError for another one.
+        """
+
+    def div_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
         """`div` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def divide(self, y: TensorLike) -> Tensor:
-        """x / y, broadcast; integers give the default float."""
+    def divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+        """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
+        integers to an integer. Raises ArgumentError for another one.
+        """
+
+    def divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+        """`divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def dot(self, y: TensorLike) -> Tensor:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
 
-    def double(self) -> Tensor: ...
+    def double(self, memory_format: Any = None) -> Any:
+        """This tensor in float64."""
+
+    def dsplit(
+        self,
+        indices_or_sections: Any,
+        *,
+        _name: str = 'dsplit',
+        _axis: builtins.int = 2,
+        _least: builtins.int = 3,
+    ) -> Any:
+        """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @property
     def dtype(self) -> np.dtype: ...
@@ -294,55 +708,156 @@ class Tensor:
     def element_size(self) -> builtins.int:
         """Bytes of an element."""
 
-    def eq(self, y: TensorLike) -> Tensor:
+    def eq(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x == y elementwise, bool."""
 
-    def erf(self) -> Tensor:
+    def eq_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`eq` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def equal(self, other: Any) -> builtins.bool:
+        """Whether both have the same shape and elements, as a Python bool."""
+
+    def erf(self, *, out: None = None) -> Tensor:
         """The error function."""
+
+    def erf_(self, *, out: None = None) -> Tensor:
+        """`erf` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def erfc(self, *, out: None = None) -> Tensor:
+        """1 - erf(x), accurate for large x."""
+
+    def erfc_(self, *, out: None = None) -> Tensor:
+        """`erfc` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def erfinv(self, *, out: None = None) -> Tensor:
+        """The inverse of `erf`."""
+
+    def erfinv_(self, *, out: None = None) -> Tensor:
+        """`erfinv` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> np.ndarray:
         """Its value in `session`, the default one when left out; see `Session.run`."""
 
-    def exp(self) -> Tensor:
+    def exp(self, *, out: None = None) -> Tensor:
         """e**x."""
 
-    def exp2(self) -> Tensor:
+    def exp2(self, *, out: None = None) -> Tensor:
         """2**x."""
 
-    def exp_(self) -> Tensor:
+    def exp_(self, *, out: None = None) -> Tensor:
         """`exp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def expand(self, *shape: ShapeLike) -> Tensor:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
+    def expand_as(self, other: Any) -> Any:
+        """`input` repeated to the shape of `other`."""
+
     def expand_dims(self, axis: builtins.int | Sequence[builtins.int]) -> Tensor:
         """x with new axes of extent 1 at the places `axis` of the result."""
 
-    def expm1(self) -> Tensor:
+    def expm1(self, *, out: None = None) -> Tensor:
         """exp(x) - 1, accurate for small x."""
+
+    def expm1_(self, *, out: None = None) -> Tensor:
+        """`expm1` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def exponential_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+
+    def fill(self, value: Any) -> Any:
+        """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
 
     def fill_(self, value: TensorLike) -> Tensor:
         """Set every element to a number."""
 
-    def flatten(self, start: builtins.int = 0) -> Tensor:
-        """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
+    def fill_diagonal_(self, fill_value: Any, wrap: builtins.bool = False) -> Tensor:
+        """Set the diagonal to a number."""
 
-    def flip(self, axis: builtins.int) -> Tensor:
-        """x in reverse order along `axis`."""
+    def fix(self) -> Any:
+        """The integer next to `input` on the side of 0; integers stay what they are."""
 
-    def float(self) -> Tensor: ...
+    def fix_(self) -> Any:
+        """`fix` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def floor(self) -> Tensor:
+    def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
+        """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
+
+    def flip(self, dims: Any = (), *more: builtins.int, dim: Any = (), axis: Any = ()) -> Tensor:
+        """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
+
+    def fliplr(self) -> Any:
+        """`input` in reverse order along axis 1."""
+
+    def flipud(self) -> Any:
+        """`input` in reverse order along axis 0."""
+
+    def float(self, memory_format: Any = None) -> Any:
+        """This tensor in float32."""
+
+    def float_power(self, exponent: Any) -> Any:
+        """input ** exponent in float64."""
+
+    def floor(self, *, out: None = None) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
 
-    def floor_(self) -> Tensor:
+    def floor_(self, *, out: None = None) -> Tensor:
         """`floor` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def floor_divide_(self, y: TensorLike) -> Tensor:
+    def floor_divide(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
+
+    def floor_divide_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`floor_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def ge(self, y: TensorLike) -> Tensor:
+    def fmax(self, other: Any) -> Any:
+        """`maximum`, of which a NaN is left out."""
+
+    def fmin(self, other: Any) -> Any:
+        """`minimum`, of which a NaN is left out."""
+
+    def fmod(self, other: Any) -> Any:
+        """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
+
+    def fmod_(self, other: Any) -> Any:
+        """`fmod` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def frac(self) -> Any:
+        """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
+
+    def frac_(self) -> Any:
+        """`frac` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def frexp(self) -> Any:
+        """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
+
+    @overload
+    def gather(self, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = False) -> Any: ...
+    @overload
+    def gather(self, *, axis: builtins.int, index: Any, sparse_grad: builtins.bool = False) -> Any:
+        """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+        `input`,
+        and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
+        """
+
+    def gcd(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """The gcd of two integers."""
+
+    def gcd_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`gcd` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def ge(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x >= y elementwise, bool."""
+
+    def ge_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`ge` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def geometric_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+
+    def ger(self, y: TensorLike) -> Tensor:
+        """x[i] * y[j] for 1-D operands."""
+
+    def get_device(self) -> builtins.int:
+        """-1, the number of the CPU."""
 
     @property
     def grad(self) -> Tensor | None:
@@ -355,73 +870,434 @@ class Tensor:
 
     graph: Graph
 
-    def gt(self, y: TensorLike) -> Tensor:
+    def greater(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x > y elementwise, bool."""
 
-    def int(self) -> Tensor: ...
+    def greater_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x >= y elementwise, bool."""
+
+    def gt(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x > y elementwise, bool."""
+
+    def gt_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`gt` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def half(self, memory_format: Any = None) -> Any:
+        """Raises DTypeError: there is no float16."""
+
+    def heaviside(self, values: Any) -> Any:
+        """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
+
+    def heaviside_(self, values: Any) -> Any:
+        """`heaviside` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Any:
+        """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
+
+    def histogram(self, bins: Any, *, range: Any = None, weight: Any = None, density: builtins.bool = False) -> Any:
+        """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
+
+    def hsplit(
+        self,
+        indices_or_sections: Any,
+        *,
+        _name: str = 'hsplit',
+        _axis: builtins.int = 1,
+        _least: builtins.int = 1,
+    ) -> Any:
+        """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
+
+    def hypot(self, other: Any) -> Any:
+        """sqrt(input**2 + other**2), without overflow."""
+
+    def hypot_(self, other: Any) -> Any:
+        """`hypot` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def i0(self, *, out: None = None) -> Tensor:
+        """Modified Bessel function of order 0."""
+
+    def i0_(self, *, out: None = None) -> Tensor:
+        """`i0` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def igamma(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """The regularized lower incomplete gamma function."""
+
+    def igamma_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`igamma` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def igammac(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """The regularized upper incomplete gamma function."""
+
+    def igammac_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`igammac` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def index_add(
+        self,
+        axis: builtins.int,
+        index: TensorLike,
+        source: TensorLike,
+        *,
+        alpha: builtins.float | Tensor = 1,
+    ) -> Tensor: ...
+    @overload
+    def index_add(
+        self,
+        *,
+        dim: builtins.int,
+        index: TensorLike,
+        source: TensorLike,
+        alpha: builtins.float | Tensor = 1,
+    ) -> Tensor:
+        """x with `alpha * source` added at `index` along `axis`, once for every time that a position occurs.
+
+        index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
+        IndexRangeError, ShapeError, and DTypeError for a floating index.
+
+        Examples:
+            >>> sg.index_add(sg.zeros(3), 0, sg.tensor([2, 0, 2]), sg.tensor([1.0, 2.0, 3.0]))
+            tensor([2., 0., 4.])
+        """
+
+    def index_add_(
+        self,
+        axis: builtins.int,
+        index: TensorLike,
+        source: TensorLike,
+        *,
+        alpha: builtins.float | Tensor = 1,
+    ) -> Tensor:
+        """`index_add` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def index_copy(self, dim: builtins.int, index: Any, source: Any) -> Any: ...
+    @overload
+    def index_copy(self, *, axis: builtins.int, index: Any, source: Any) -> Any:
+        """`input` with the slices of `source` at positions along `dim`."""
+
+    def index_copy_(self, dim: builtins.int, index: Any, source: Any) -> Any:
+        """`index_copy` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def index_fill(self, dim: builtins.int, index: Any, value: Any) -> Any: ...
+    @overload
+    def index_fill(self, *, axis: builtins.int, index: Any, value: Any) -> Any:
+        """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
+
+    def index_fill_(self, dim: builtins.int, index: Any, value: Any) -> Any:
+        """`index_fill` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def index_put(self, indices: Any, values: Any, accumulate: builtins.bool = False) -> Any:
+        """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
+
+    def index_put_(self, indices: Any, values: Any, accumulate: builtins.bool = False) -> Any:
+        """`index_put` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def index_reduce(
+        self,
+        dim: builtins.int,
+        index: Any,
+        source: Any,
+        reduce: str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Any: ...
+    @overload
+    def index_reduce(
+        self,
+        *,
+        axis: builtins.int,
+        index: Any,
+        source: Any,
+        reduce: str,
+        include_self: builtins.bool = True,
+    ) -> Any:
+        """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
+
+    def index_reduce_(
+        self,
+        dim: builtins.int,
+        index: Any,
+        source: Any,
+        reduce: str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Any:
+        """`index_reduce` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def index_select(self, dim: builtins.int, index: Any) -> Any: ...
+    @overload
+    def index_select(self, *, axis: builtins.int, index: Any) -> Any:
+        """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
+
+    def inner(self, other: Any) -> Any:
+        """Sums of products over the last axes of both operands."""
+
+    def int(self, memory_format: Any = None) -> Any:
+        """This tensor in int32."""
+
+    def inverse(self) -> Any:
+        """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
+
+    def is_complex(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    def is_conj(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
 
     def is_contiguous(self) -> builtins.bool: ...
 
-    def is_floating_point(self) -> builtins.bool: ...
+    @property
+    def is_cpu(self) -> Any: ...
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    def is_floating_point(self) -> builtins.bool:
+        """Whether the dtype is floating."""
 
     @property
     def is_leaf(self) -> builtins.bool:
         """Made by the user, or by an operation that was not recorded."""
 
     @property
+    def is_meta(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    @property
+    def is_mkldnn(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    @property
+    def is_mps(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    def is_neg(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    def is_nonzero(self) -> builtins.bool:
+        """Whether the one element is not 0. Raises ShapeError for any other number of elements."""
+
+    def is_pinned(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    @property
+    def is_quantized(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    def is_same_size(self, other: Any) -> builtins.bool:
+        """Whether both have the same shape."""
+
+    def is_shared(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    def is_signed(self) -> builtins.bool:
+        """Whether the dtype has negative numbers."""
+
+    @property
+    def is_sparse(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    @property
     def is_view(self) -> builtins.bool:
         """Shares memory with another tensor of the same tape (what PyTorch calls `_is_view`)."""
+
+    @property
+    def is_xpu(self) -> builtins.bool:
+        """False: tensors are dense, real, and in the CPU's memory."""
+
+    def isclose(
+        self,
+        other: Any,
+        rtol: builtins.float = 1e-05,
+        atol: builtins.float = 1e-08,
+        equal_nan: builtins.bool = False,
+    ) -> Any:
+        """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
 
     def isfinite(self) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
 
+    def isinf(self) -> Any:
+        """Where `input` is infinite."""
+
     def isnan(self) -> Tensor:
         """Where x is NaN, bool."""
+
+    def isneginf(self) -> Any:
+        """Where `input` is minus infinity."""
+
+    def isposinf(self) -> Any:
+        """Where `input` is plus infinity."""
+
+    def isreal(self) -> Any:
+        """True everywhere: numbers are real."""
 
     def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
 
-    def le(self, y: TensorLike) -> Tensor:
+    @property
+    def itemsize(self) -> Any: ...
+
+    def kron(self, other: Any) -> Any:
+        """The Kronecker product: the blocks input[i] * other."""
+
+    def kthvalue(
+        self,
+        k: builtins.int,
+        dim: builtins.int = -1,
+        keepdim: builtins.bool = False,
+        *,
+        axis: builtins.int = -1,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
+
+    @property
+    def layout(self) -> Any: ...
+
+    def lcm(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """The lcm of two integers."""
+
+    def lcm_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`lcm` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def ldexp(self, other: Any) -> Any:
+        """input * 2**other."""
+
+    def ldexp_(self, other: Any) -> Any:
+        """`ldexp` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def le(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x <= y elementwise, bool."""
 
-    def log(self) -> Tensor:
+    def le_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`le` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def lerp(self, end: Any, weight: Any) -> Any:
+        """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
+        end."""
+
+    def lerp_(self, end: Any, weight: Any) -> Any:
+        """`lerp` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def less(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x < y elementwise, bool."""
+
+    def less_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x <= y elementwise, bool."""
+
+    def lgamma(self, *, out: None = None) -> Tensor:
+        """log|gamma(x)|."""
+
+    def lgamma_(self, *, out: None = None) -> Tensor:
+        """`lgamma` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def log(self, *, out: None = None) -> Tensor:
         """Natural logarithm."""
 
-    def log1p(self) -> Tensor:
+    def log10(self, *, out: None = None) -> Tensor:
+        """Logarithm to base 10."""
+
+    def log10_(self, *, out: None = None) -> Tensor:
+        """`log10` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def log1p(self, *, out: None = None) -> Tensor:
         """log(1 + x), accurate for small x."""
 
-    def log2(self) -> Tensor:
+    def log1p_(self, *, out: None = None) -> Tensor:
+        """`log1p` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def log2(self, *, out: None = None) -> Tensor:
         """Logarithm to base 2."""
 
-    def log_(self) -> Tensor:
+    def log_(self, *, out: None = None) -> Tensor:
         """`log` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def log_softmax(self, axis: Axis = -1, *, dim: Axis = -1) -> Tensor:
+    def log_normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+
+    def log_softmax(self, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
         """log(softmax(x)) over `axis`, accurate where softmax underflows."""
 
-    def logical_and(self, y: TensorLike) -> Tensor:
+    def logaddexp(self, other: Any) -> Any:
+        """log(exp(input) + exp(other)), without overflow."""
+
+    def logaddexp2(self, other: Any) -> Any:
+        """log2(2**input + 2**other), without overflow."""
+
+    @overload
+    def logcumsumexp(self, dim: builtins.int) -> Any: ...
+    @overload
+    def logcumsumexp(self, *, axis: builtins.int) -> Any:
+        """log(cumsum(exp(x))) along `dim`, without overflow."""
+
+    def logdet(self) -> Any:
+        """log(det), NaN for a negative determinant."""
+
+    def logical_and(self, other: TensorLike, *, out: None = None) -> Tensor:
         """numpy.logical_and, bool."""
 
-    def logical_not(self) -> Tensor:
+    def logical_and_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`logical_and` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def logical_not(self, *, out: None = None) -> Tensor:
         """not x, bool."""
 
-    def logical_or(self, y: TensorLike) -> Tensor:
+    def logical_not_(self, *, out: None = None) -> Tensor:
+        """`logical_not` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def logical_or(self, other: TensorLike, *, out: None = None) -> Tensor:
         """numpy.logical_or, bool."""
+
+    def logical_or_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`logical_or` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def logical_xor(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """numpy.logical_xor, bool."""
+
+    def logical_xor_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`logical_xor` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def logit(self, eps: builtins.float | None = None) -> Any:
+        """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
+
+    def logit_(self, eps: builtins.float | None = None) -> Any:
+        """`logit` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def logsumexp(
         self,
-        axis: Axis = None,
+        axis: Any = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Axis = None,
+        dim: Any = None,
         keepdim: builtins.bool = False,
-    ) -> Tensor:
-        """log(sum(exp(x))) without overflow. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
+        bad one."""
 
-    def long(self) -> Tensor: ...
+    def long(self, memory_format: Any = None) -> Any:
+        """This tensor in int64."""
 
-    def lt(self, y: TensorLike) -> Tensor:
+    def lt(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x < y elementwise, bool."""
+
+    def lt_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`lt` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
+        """(LU, pivots), with get_infos also the infos, by an older name."""
+
+    def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Any:
+        """`linalg.lu_solve` by an older name."""
+
+    @property
+    def mH(self) -> Any:
+        """The last two axes swapped."""
 
     @property
     def mT(self) -> Tensor:
@@ -433,79 +1309,285 @@ class Tensor:
     def masked_fill_(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """`masked_fill` in place. Raises GradientError for a leaf that requires grad while recording."""
 
+    def masked_scatter(self, mask: Any, source: Any) -> Any:
+        """`input` with the elements of `source`, in order, where the mask is true."""
+
+    def masked_scatter_(self, mask: Any, source: Any) -> Any:
+        """`masked_scatter` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def masked_select(self, mask: Any) -> Any:
+        """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
+
     def matmul(self, y: TensorLike) -> Tensor:
         """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
 
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
         """
 
-    def max(self, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
-        """The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`. `axis`: an int, several, or
-        None for all. Raises ArgumentError for a bad axis."""
+    def matrix_exp(self) -> Any:
+        """The exponential of square matrices."""
 
-    def maximum(self, y: TensorLike) -> Tensor:
+    def matrix_power(self, n: builtins.int) -> Any:
+        """The product of n times the matrix A; of its inverse for a negative n."""
+
+    def max(
+        self,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+        *,
+        other: Any = None,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
+        `maximum`. `amax` gives the values alone, over several axes too."""
+
+    def maximum(self, other: TensorLike, *, out: None = None) -> Tensor:
         """The larger of each pair; NaN if either is. A tie shares its gradient."""
 
     def mean(
         self,
-        axis: Axis = None,
+        axis: Any = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Axis = None,
+        dim: Any = None,
         keepdim: builtins.bool = False,
-    ) -> Tensor:
-        """The mean, floating; NaN over no elements. `axis`: an int, several, or None for all. Raises ArgumentError for a bad
-        axis."""
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
+        for a bad one."""
 
-    def min(self, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
-        """The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`. `axis`: an int, several,
-        or None for all. Raises ArgumentError for a bad axis."""
+    def median(
+        self,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
-    def minimum(self, y: TensorLike) -> Tensor:
+    def min(
+        self,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+        *,
+        other: Any = None,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
+        `minimum`. `amin` gives the values alone, over several axes too."""
+
+    def minimum(self, other: TensorLike, *, out: None = None) -> Tensor:
         """The smaller of each pair; NaN if either is. A tie shares its gradient."""
 
-    def mm(self, y: TensorLike) -> Tensor:
-        """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
+    def mm(self, mat2: Any) -> Any:
+        """The product of two matrices. Raises ShapeError."""
 
-        Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
-        """
+    def mode(
+        self,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
 
-    def mul(self, y: TensorLike) -> Tensor:
+    def moveaxis(self, source: Any, destination: Any) -> Any:
+        """`input` with the axes `source` at the places `destination`; the others keep their order."""
+
+    def movedim(self, source: Any, destination: Any) -> Any:
+        """`input` with the axes `source` at the places `destination`; the others keep their order."""
+
+    def msort(self) -> Any:
+        """`input` sorted along its first axis."""
+
+    def mul(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
-    def mul_(self, y: TensorLike) -> Tensor:
+    def mul_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`mul` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def multiply(self, y: TensorLike) -> Tensor:
+    def multinomial(
+        self,
+        num_samples: builtins.int,
+        replacement: builtins.bool = False,
+        *,
+        generator: Generator | None = None,
+    ) -> Tensor:
+        """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
+
+    def multiply(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
+    def multiply_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`multiply` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def mv(self, vec: Any) -> Any:
+        """The product of a matrix and a vector. Raises ShapeError."""
+
+    def mvlgamma(self, p: builtins.int) -> Any:
+        """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
+
+    def mvlgamma_(self, p: builtins.int) -> Any:
+        """`mvlgamma` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     name: str
+
+    def nan_to_num(
+        self,
+        nan: builtins.float | None = None,
+        posinf: builtins.float | None = None,
+        neginf: builtins.float | None = None,
+    ) -> Any:
+        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+
+    def nan_to_num_(
+        self,
+        nan: builtins.float | None = None,
+        posinf: builtins.float | None = None,
+        neginf: builtins.float | None = None,
+    ) -> Any:
+        """`nan_to_num` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def nanmean(
+        self,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+        *,
+        dtype: Any = None,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The mean of what is not NaN."""
+
+    def nanmedian(
+        self,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """`median`, of which NaN are left out."""
+
+    def nanquantile(
+        self,
+        q: Any,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        interpolation: str = 'linear',
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """`quantile`, of which NaN are left out."""
+
+    def nansum(
+        self,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+        *,
+        dtype: Any = None,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The sum of what is not NaN."""
+
+    @overload
+    def narrow(self, dim: builtins.int, start: Any, length: builtins.int) -> Any: ...
+    @overload
+    def narrow(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Any:
+        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+
+    @overload
+    def narrow_copy(self, dim: builtins.int, start: Any, length: builtins.int) -> Any: ...
+    @overload
+    def narrow_copy(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Any:
+        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+
+    @property
+    def nbytes(self) -> Any: ...
 
     @property
     def ndim(self) -> builtins.int: ...
 
-    def ne(self, y: TensorLike) -> Tensor:
+    def ndimension(self) -> builtins.int:
+        """The number of axes."""
+
+    def ne(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x != y elementwise, bool."""
 
-    def neg(self) -> Tensor:
+    def ne_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`ne` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def neg(self, *, out: None = None) -> Tensor:
         """-x."""
 
-    def neg_(self) -> Tensor:
+    def neg_(self, *, out: None = None) -> Tensor:
         """`neg` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def negative(self, *, out: None = None) -> Tensor:
+        """-x."""
+
+    def negative_(self, *, out: None = None) -> Tensor:
+        """`negative` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def nelement(self) -> builtins.int:
+        """The number of elements."""
+
+    def new(self, *args: Any, device: Any = None) -> Any:
+        """PyTorch's older name: of sizes, an empty tensor; of data, a tensor; of this one's dtype."""
+
+    def new_empty(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        """`empty`, of this tensor's dtype unless one is given."""
+
+    def new_empty_strided(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        """`empty_strided`, of this tensor's dtype unless one is given."""
+
+    def new_full(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        """`full`, of this tensor's dtype unless one is given."""
+
+    def new_ones(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        """`ones`, of this tensor's dtype unless one is given."""
+
+    def new_tensor(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        """`tensor`, of this tensor's dtype unless one is given."""
+
+    def new_zeros(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        """`zeros`, of this tensor's dtype unless one is given."""
+
+    def nextafter(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """The next number towards y."""
+
+    def nextafter_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`nextafter` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     node: Node
 
+    def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
+        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
+
     def norm(
         self,
-        axis: Axis = None,
-        keepdims: builtins.bool = False,
-        *,
-        dim: Axis = None,
+        p: Any = 'fro',
+        dim: Any = None,
         keepdim: builtins.bool = False,
-    ) -> Tensor:
-        """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
+        dtype: Any = None,
+        *,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a
+        matrix."""
 
-    def normal_(self, a: builtins.float = 0.0, b: builtins.float = 1.0) -> Tensor: ...
+    def normal_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+
+    def not_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x != y elementwise, bool."""
 
     def numel(self) -> builtins.int: ...
 
@@ -522,6 +1604,15 @@ class Tensor:
     def permute(self, *axes: ShapeLike) -> Tensor:
         """x with its axes in the order `axes` (reversed when none are given)."""
 
+    def pin_memory(self, device: Any = None) -> Any:
+        """This tensor: memory is pinned for other devices."""
+
+    def pinverse(self, rcond: builtins.float = 1e-15) -> Any:
+        """`linalg.pinv` by an older name."""
+
+    def positive(self) -> Any:
+        """`input` itself. Raises DTypeError for booleans."""
+
     def pow(self, exponent: TensorLike) -> Tensor:
         """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
@@ -530,6 +1621,56 @@ class Tensor:
 
     def pow_(self, exponent: TensorLike) -> Tensor:
         """`pow` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def prod(
+        self,
+        dim: Any = None,
+        keepdim: builtins.bool = False,
+        *,
+        dtype: Any = None,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The product along `dim`, of all elements for None; integers in int64."""
+
+    def put(self, index: Any, source: Any, accumulate: builtins.bool = False) -> Any:
+        """`input` with values at positions of the flattened array; they are added with `accumulate`."""
+
+    def put_(self, index: Any, source: Any, accumulate: builtins.bool = False) -> Any:
+        """`put` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def qr(self, some: builtins.bool = True) -> Any:
+        """`linalg.qr` by an older name."""
+
+    def quantile(
+        self,
+        q: Any,
+        dim: builtins.int | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        interpolation: str = 'linear',
+        axis: builtins.int | None = None,
+        keepdims: builtins.bool = False,
+    ) -> Any:
+        """The q-quantiles along `dim` (of all elements for None), q a number or several in [0, 1], along a new first axis.
+
+        A NaN makes its row NaN. Raises ArgumentError, DTypeError for integers.
+        """
+
+    def rad2deg(self) -> Any:
+        """Radians as degrees."""
+
+    def rad2deg_(self) -> Any:
+        """`rad2deg` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def random_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+
+    def ravel(self) -> Any:
+        """`input` with all axes joined into one."""
+
+    @property
+    def real(self) -> Any:
+        """This tensor: it is real and dense."""
 
     def reciprocal(self) -> Tensor:
         """1 / x."""
@@ -548,14 +1689,42 @@ class Tensor:
             tensor([10., 10.])
         """
 
-    def relu(self) -> Tensor:
+    def relu(self, *, out: None = None) -> Tensor:
         """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
 
-    def relu_(self) -> Tensor:
+    def relu_(self, *, out: None = None) -> Tensor:
         """`relu` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def remainder_(self, y: TensorLike) -> Tensor:
+    def remainder(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
+
+    def remainder_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`remainder` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Any: ...
+    @overload
+    def renorm(self, *, p: builtins.float, axis: builtins.int, maxnorm: builtins.float) -> Any:
+        """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
+
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Any:
+        """`renorm` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def repeat(self, *repeats: Any) -> Any:
+        """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
+
+    def repeat_interleave(
+        self,
+        repeats: Any = None,
+        dim: builtins.int | None = None,
+        *,
+        output_size: builtins.int | None = None,
+        axis: builtins.int | None = None,
+    ) -> Any:
+        """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
+
+        Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+        """
 
     @property
     def requires_grad(self) -> builtins.bool: ...
@@ -568,69 +1737,246 @@ class Tensor:
     def reshape(self, *shape: ShapeLike) -> Tensor:
         """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
 
+    def reshape_as(self, other: Any) -> Any:
+        """`input` in the shape of `other`."""
+
+    def resolve_conj(self) -> Any:
+        """`input`: numbers are real."""
+
+    def resolve_neg(self) -> Any:
+        """`input`: numbers are real."""
+
     def retain_grad(self) -> None:
         """Keep `grad` of a non-leaf when backward passes through it."""
 
     @property
     def retains_grad(self) -> builtins.bool: ...
 
-    def round(self) -> Tensor:
-        """Nearest integer, halves to even. Integers stay what they are; raises DTypeError for booleans."""
+    def roll(self, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Any:
+        """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
 
-    def round_(self) -> Tensor:
+    def rot90(self, k: builtins.int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Any:
+        """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
+
+    def round(self, *, decimals: builtins.int = 0) -> Any:
+        """The nearest number with so many decimals, halves to even. Integers stay what they are."""
+
+    def round_(self, *, decimals: builtins.int = 0) -> Any:
         """`round` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def rsqrt(self) -> Tensor:
         """1 / sqrt(x)."""
 
+    def rsqrt_(self) -> Tensor:
+        """`rsqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def rsub(self, other: Any, *, alpha: Any = 1) -> Any:
+        """other - alpha * input."""
+
+    @overload
+    def scatter(
+        self,
+        dim: builtins.int,
+        index: Any,
+        src: Any = None,
+        *,
+        reduce: str | None = None,
+        value: Any = None,
+    ) -> Any: ...
+    @overload
+    def scatter(
+        self,
+        *,
+        axis: builtins.int,
+        index: Any,
+        src: Any = None,
+        reduce: str | None = None,
+        value: Any = None,
+    ) -> Any:
+        """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+        one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
+        """
+
+    def scatter_(
+        self,
+        dim: builtins.int,
+        index: Any,
+        src: Any = None,
+        *,
+        reduce: str | None = None,
+        value: Any = None,
+    ) -> Any:
+        """`scatter` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def scatter_add(self, dim: builtins.int, index: Any, src: Any) -> Any: ...
+    @overload
+    def scatter_add(self, *, axis: builtins.int, index: Any, src: Any) -> Any:
+        """`input` with `src` added at positions along `dim`."""
+
+    def scatter_add_(self, dim: builtins.int, index: Any, src: Any) -> Any:
+        """`scatter_add` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def scatter_reduce(
+        self,
+        dim: builtins.int,
+        index: Any,
+        src: Any,
+        reduce: str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Any: ...
+    @overload
+    def scatter_reduce(
+        self,
+        *,
+        axis: builtins.int,
+        index: Any,
+        src: Any,
+        reduce: str,
+        include_self: builtins.bool = True,
+    ) -> Any:
+        """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self,
+        of
+        the values alone where there are any.
+        """
+
+    def scatter_reduce_(
+        self,
+        dim: builtins.int,
+        index: Any,
+        src: Any,
+        reduce: str,
+        *,
+        include_self: builtins.bool = True,
+    ) -> Any:
+        """`scatter_reduce` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    @overload
+    def select(self, dim: builtins.int, index: Any) -> Any: ...
+    @overload
+    def select(self, *, axis: builtins.int, index: Any) -> Any:
+        """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
+
+    @overload
+    def select_scatter(self, src: Any, dim: builtins.int, index: builtins.int) -> Any: ...
+    @overload
+    def select_scatter(self, *, src: Any, axis: builtins.int, index: builtins.int) -> Any:
+        """`input` with `src` as the slice at one position along `dim`."""
+
+    def sgn(self) -> Any:
+        """`sign`."""
+
+    def sgn_(self) -> Any:
+        """`sgn` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     @property
     def shape(self) -> tuple[builtins.int, ...]: ...
 
-    def sigmoid(self) -> Tensor:
+    def short(self, memory_format: Any = None) -> Any:
+        """This tensor in int16."""
+
+    def sigmoid(self, *, out: None = None) -> Tensor:
         """1 / (1 + exp(-x))."""
 
-    def sigmoid_(self) -> Tensor:
+    def sigmoid_(self, *, out: None = None) -> Tensor:
         """`sigmoid` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def sign(self) -> Tensor:
+    def sign(self, *, out: None = None) -> Tensor:
         """-1, 0 or 1; 0 for NaN, as in PyTorch."""
 
-    def sign_(self) -> Tensor:
+    def sign_(self, *, out: None = None) -> Tensor:
         """`sign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def sin(self) -> Tensor:
+    def signbit(self) -> Any:
+        """Whether the sign is negative, of -0.0 too."""
+
+    def sin(self, *, out: None = None) -> Tensor:
         """Sine."""
 
-    def sinh(self) -> Tensor:
+    def sin_(self, *, out: None = None) -> Tensor:
+        """`sin` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def sinc(self) -> Any:
+        """sin(pi x) / (pi x), 1 at 0."""
+
+    def sinc_(self) -> Any:
+        """`sinc` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def sinh(self, *, out: None = None) -> Tensor:
         """Hyperbolic sine."""
 
     @property
     def size(self) -> Size:
         """The number of elements, as in NumPy; `x.size()` and `x.size(axis)` are extents, as in PyTorch."""
 
-    def softmax(self, axis: Axis = -1, *, dim: Axis = -1) -> Tensor:
+    def slice_scatter(
+        self,
+        src: Any,
+        dim: builtins.int = 0,
+        start: builtins.int | None = None,
+        end: builtins.int | None = None,
+        step: builtins.int = 1,
+        *,
+        axis: builtins.int = 0,
+    ) -> Any:
+        """`input` with `src` in the place of the slice start:end:step along `dim`."""
+
+    def slogdet(self) -> Any:
+        """The named tuple (sign, logabsdet) of square matrices."""
+
+    def softmax(self, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
         """exp(x) / sum(exp(x)) over `axis`, without overflow."""
 
-    def split(self, sections: builtins.int | Sequence[builtins.int], axis: builtins.int = 0) -> list[Tensor]:
-        """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
+    def sort(
+        self,
+        dim: builtins.int = -1,
+        descending: builtins.bool = False,
+        *,
+        stable: builtins.bool = False,
+        axis: builtins.int = -1,
+    ) -> Any:
+        """The named tuple (values, indices) of `input` sorted along `dim`."""
 
-    def sqrt(self) -> Tensor:
+    def split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
+
+        Raises ArgumentError for sizes that don't add up to the extent.
+        """
+
+    def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """Parts of these sizes along `dim`."""
+
+    def split_with_sizes_copy(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """Parts of these sizes along `dim`."""
+
+    def sqrt(self, *, out: None = None) -> Tensor:
         """Square root."""
 
-    def sqrt_(self) -> Tensor:
+    def sqrt_(self, *, out: None = None) -> Tensor:
         """`sqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def square(self) -> Tensor:
+    def square(self, *, out: None = None) -> Tensor:
         """x * x."""
 
-    def square_(self) -> Tensor:
+    def square_(self, *, out: None = None) -> Tensor:
         """`square` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def squeeze(self, axis: Axis = None, *, dim: Axis = None) -> Tensor:
-        """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
+        """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
 
-    def std(self, axis: Axis = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Tensor:
-        """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
+    def std(
+        self,
+        dim: Any = None,
+        unbiased: builtins.bool | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """The square root of `var`; its derivative where it is 0 is 0."""
 
     @overload
     def stride(self, axis: None = None) -> tuple[builtins.int, ...]: ...
@@ -638,31 +1984,49 @@ class Tensor:
     def stride(self, axis: builtins.int) -> builtins.int:
         """Elements from one place along each axis, or along `axis`, to the next."""
 
-    def sub(self, y: TensorLike) -> Tensor:
-        """x - y, broadcast. Raises DTypeError for booleans."""
+    def sub(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+        """input - alpha * other, broadcast. Raises DTypeError for booleans."""
 
-    def sub_(self, y: TensorLike) -> Tensor:
+    def sub_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
         """`sub` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def subtract(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+        """input - alpha * other, broadcast. Raises DTypeError for booleans."""
+
+    def subtract_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+        """`subtract` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sum(
         self,
-        axis: Axis = None,
+        axis: Any = None,
         keepdims: builtins.bool = False,
         *,
-        dim: Axis = None,
+        dim: Any = None,
         keepdim: builtins.bool = False,
-    ) -> Tensor:
-        """The sum; integers and booleans in int64. `axis`: an int, several, or None for all. Raises ArgumentError for a bad
-        axis."""
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
+        for a bad one."""
 
-    def swapaxes(self, a: builtins.int, b: builtins.int) -> Tensor:
+    def sum_to_size(self, *size: Any) -> Any:
+        """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
+
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
+        """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
+
+    def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """x with two axes exchanged."""
 
-    def t(self) -> Tensor:
+    def swapdims(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
+        """x with two axes exchanged."""
+
+    def t(self) -> Any:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
 
-    def take(self, index: TensorLike, axis: builtins.int = 0) -> Tensor:
-        """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
+    def take(self, index: TensorLike, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+        """x[index] along `axis`: the index's shape replaces that axis. Of the flattened x when no axis is given, as in PyTorch
+        and NumPy. Negative indices count from the end.
 
         Raises IndexRangeError for one out of range, DTypeError for a floating index.
         """
@@ -679,27 +2043,153 @@ class Tensor:
                     [3.]])
         """
 
-    def tanh(self) -> Tensor:
+    def take_along_dim(self, indices: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+        """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
+
+    def tan(self, *, out: None = None) -> Tensor:
+        """Tangent."""
+
+    def tan_(self, *, out: None = None) -> Tensor:
+        """`tan` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def tanh(self, *, out: None = None) -> Tensor:
         """Hyperbolic tangent."""
 
-    def tanh_(self) -> Tensor:
+    def tanh_(self, *, out: None = None) -> Tensor:
         """`tanh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def to(self, dtype: DTypeLike | Tensor) -> Tensor:
-        """This tensor in another dtype, or that of another tensor."""
+    def tensor_split(self, indices_or_sections: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
+        `numpy.array_split`."""
+
+    @overload
+    def tile(self, *dims: Any) -> Any: ...
+    @overload
+    def tile(self, *, axis: Any) -> Any:
+        """`repeat`, with 1 for the counts that are missing in front."""
+
+    def to(
+        self,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: builtins.bool = False,
+        copy: builtins.bool = False,
+        memory_format: Any = None,
+    ) -> Any:
+        """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
+        `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU.
+        """
 
     def tolist(self) -> Any: ...
+
+    def topk(
+        self,
+        k: builtins.int,
+        dim: builtins.int = -1,
+        largest: builtins.bool = True,
+        sorted: builtins.bool = True,
+        *,
+        axis: builtins.int = -1,
+    ) -> Any:
+        """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
+
+        Raises ArgumentError for a k out of range.
+        """
+
+    def trace(self) -> Any:
+        """The sum of the diagonal of a matrix."""
 
     def transpose(self, *axes: ShapeLike) -> Tensor:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
 
-    def type(self, dtype: DTypeLike) -> Tensor:
-        """This tensor in another dtype."""
+    def triangular_solve(
+        self,
+        A: Any,
+        upper: builtins.bool = True,
+        transpose: builtins.bool = False,
+        unitriangular: builtins.bool = False,
+    ) -> Any:
+        """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
 
-    def type_as(self, other: Array) -> Tensor:
-        """This tensor in the dtype of another. Raises DTypeError where the other is no tensor."""
+    def tril(self, diagonal: builtins.int = 0) -> Any:
+        """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
-    def uniform_(self, a: builtins.float = 0.0, b: builtins.float = 1.0) -> Tensor: ...
+    def tril_(self, diagonal: builtins.int = 0) -> Any:
+        """`tril` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def triu(self, diagonal: builtins.int = 0) -> Any:
+        """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
+
+    def triu_(self, diagonal: builtins.int = 0) -> Any:
+        """`triu` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def true_divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+        """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
+        integers to an integer. Raises ArgumentError for another one.
+        """
+
+    def true_divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+        """`true_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def trunc(self) -> Any:
+        """The integer next to `input` on the side of 0; integers stay what they are."""
+
+    def trunc_(self) -> Any:
+        """`trunc` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
+        """This tensor in another dtype; without one, PyTorch's name of its kind: "torch.FloatTensor"."""
+
+    def type_as(self, other: Any) -> Any:
+        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+
+    def unbind(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """The slices along `dim`, without that axis."""
+
+    def unbind_copy(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """The slices along `dim`, without that axis."""
+
+    @overload
+    def unflatten(self, dim: builtins.int, sizes: Any) -> Any: ...
+    @overload
+    def unflatten(self, *, axis: builtins.int, sizes: Any) -> Any:
+        """`input` with one axis cut into several of these extents, of which one may be -1."""
+
+    def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Any:
+        """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
+
+    def uniform_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
+
+    def unique(
+        self,
+        sorted: builtins.bool = True,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+    ) -> Any:
+        """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
+
+    def unique_consecutive(
+        self,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+    ) -> Any:
+        """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
+
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+
+    def unsafe_split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
+
+        Raises ArgumentError for sizes that don't add up to the extent.
+        """
 
     @overload
     def unsqueeze(self, axis: builtins.int) -> Tensor: ...
@@ -707,17 +2197,48 @@ class Tensor:
     def unsqueeze(self, *, dim: builtins.int) -> Tensor:
         """PyTorch's name of `expand_dims`."""
 
-    def var(self, axis: Axis = None, keepdims: builtins.bool = False, ddof: builtins.int = 0) -> Tensor:
-        """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
+    def var(
+        self,
+        dim: Any = None,
+        unbiased: builtins.bool | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor:
+        """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
 
-        NaN or infinite where n - ddof is not positive.
+        `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
         """
+
+    def vdot(self, other: Any) -> Any:
+        """The product of two vectors."""
 
     def view(self, *shape: ShapeLike) -> Tensor:
         """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
 
+    def view_as(self, other: Any) -> Any:
+        """`input` in the shape of `other`, in the same memory."""
+
+    def vsplit(
+        self,
+        indices_or_sections: Any,
+        *,
+        _name: str = 'vsplit',
+        _axis: builtins.int = 0,
+        _least: builtins.int = 2,
+    ) -> Any:
+        """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
+
     def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
         """self where the condition holds, else `other`."""
+
+    def xlogy(self, other: Any) -> Any:
+        """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
+
+    def xlogy_(self, other: Any) -> Any:
+        """`xlogy` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def zero_(self) -> Tensor:
         """Set every element to 0."""
@@ -727,52 +2248,333 @@ class Functions:
     """The public functions of tensors: `F` inside the package."""
 
     @staticmethod
-    def abs(x: TensorLike) -> Tensor:
+    def abs(input: TensorLike, *, out: None = None) -> Tensor:
         """|x|; its derivative at 0 is 0."""
 
     @staticmethod
-    def add(x: TensorLike, y: TensorLike) -> Tensor:
-        """x + y, broadcast. Booleans: logical or."""
+    def absolute(input: TensorLike, *, out: None = None) -> Tensor:
+        """|x|; its derivative at 0 is 0."""
 
     @staticmethod
-    def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    def acos(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse cosine."""
+
+    @staticmethod
+    def acosh(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic cosine."""
+
+    @staticmethod
+    def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+        """input + alpha * other, broadcast. Booleans: logical or."""
+
+    @staticmethod
+    def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
+
+    @staticmethod
+    def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+        """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
+
+    @staticmethod
+    def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+        """input + value * tensor1 * tensor2, broadcast."""
+
+    @staticmethod
+    def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * (mat1 @ mat2)."""
+
+    @staticmethod
+    def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * (mat @ vec)."""
+
+    @staticmethod
+    def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * outer(vec1, vec2)."""
+
+    @staticmethod
+    def adjoint(input: Any) -> Any:
+        """The last two axes swapped."""
+
+    @staticmethod
+    def alias_copy(input: Any, *args: Any, _source: str = 'clone', **named: Any) -> Any:
+        """As the function without `_copy`, in memory of its own."""
+
+    @staticmethod
+    def all(
+        x: TensorLike,
+        axis: Axis = None,
+        keepdims: bool = False,
+        *,
+        dim: Axis = None,
+        keepdim: bool = False,
+    ) -> Tensor:
         """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
     @staticmethod
-    def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+        """Whether `isclose` holds everywhere, as a Python bool."""
+
+    @staticmethod
+    def amax(
+        input: Any,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
+        Raises ArgumentError for a bad one."""
+
+    @staticmethod
+    def amin(
+        input: Any,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
+        Raises ArgumentError for a bad one."""
+
+    @staticmethod
+    def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = None, keepdims: bool = False) -> Any:
+        """The named tuple (min, max) along one axis, or of all elements."""
+
+    @staticmethod
+    def angle(input: Any) -> Any:
+        """0, or pi for negative numbers; NaN stays NaN."""
+
+    @staticmethod
+    def any(
+        x: TensorLike,
+        axis: Axis = None,
+        keepdims: bool = False,
+        *,
+        dim: Axis = None,
+        keepdim: bool = False,
+    ) -> Tensor:
         """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
 
     @staticmethod
-    def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
+    def arccos(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse cosine."""
 
     @staticmethod
-    def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        """The int64 position of the first extremum along `axis` (of the flattened array for None)."""
+    def arccosh(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic cosine."""
+
+    @staticmethod
+    def arcsin(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse sine."""
+
+    @staticmethod
+    def arcsinh(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic sine."""
+
+    @staticmethod
+    def arctan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The angle of (other, input)."""
+
+    @staticmethod
+    def arctanh(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic tangent."""
+
+    @staticmethod
+    def argmax(
+        x: TensorLike,
+        axis: int | None = None,
+        keepdims: bool = False,
+        *,
+        dim: int | None = None,
+        keepdim: bool = False,
+    ) -> Tensor:
+        """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+
+    @staticmethod
+    def argmin(
+        x: TensorLike,
+        axis: int | None = None,
+        keepdims: bool = False,
+        *,
+        dim: int | None = None,
+        keepdim: bool = False,
+    ) -> Tensor:
+        """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+
+    @staticmethod
+    def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: int = -1) -> Any:
+        """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
+
+    @staticmethod
+    def argwhere(input: Any) -> Any:
+        """The positions of elements that are not 0, (number, axes). Eager only."""
+
+    @staticmethod
+    def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+        """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+
+    @staticmethod
+    def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+        """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+
+    @staticmethod
+    def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+        """`input` (row-major) with `src` at the places of these strides."""
+
+    @staticmethod
+    def asin(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse sine."""
+
+    @staticmethod
+    def asinh(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic sine."""
 
     @staticmethod
     def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
         """x in another dtype (float to integer truncates). The gradient is cast back."""
 
     @staticmethod
-    def atan(x: TensorLike) -> Tensor:
+    def atan(input: TensorLike, *, out: None = None) -> Tensor:
         """Inverse tangent, in radians."""
+
+    @staticmethod
+    def atan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The angle of (other, input)."""
+
+    @staticmethod
+    def atanh(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse hyperbolic tangent."""
+
+    @staticmethod
+    def atleast_1d(*tensors: Any, _least: int = 1) -> Any:
+        """Tensors with at least so many axes; a tuple where several are given."""
+
+    @staticmethod
+    def atleast_2d(*tensors: Any, _least: int = 2) -> Any:
+        """Tensors with at least so many axes; a tuple where several are given."""
+
+    @staticmethod
+    def atleast_3d(*tensors: Any, _least: int = 3) -> Any:
+        """Tensors with at least so many axes; a tuple where several are given."""
+
+    @staticmethod
+    def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * input + alpha * (batch1 @ batch2)."""
+
+    @staticmethod
+    def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+        """1 with the probabilities in `input` (or p, in its shape), else 0, in its dtype. Raises ArgumentError outside [0,
+        1]."""
+
+    @staticmethod
+    def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+        """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
+
+    @staticmethod
+    def bitwise_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x & y, of integers or booleans."""
+
+    @staticmethod
+    def bitwise_left_shift(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x shifted by y bits."""
+
+    @staticmethod
+    def bitwise_not(input: TensorLike, *, out: None = None) -> Tensor:
+        """~x, of integers or booleans."""
+
+    @staticmethod
+    def bitwise_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x | y, of integers or booleans."""
+
+    @staticmethod
+    def bitwise_right_shift(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x shifted by y bits."""
+
+    @staticmethod
+    def bitwise_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x ^ y, of integers or booleans."""
+
+    @staticmethod
+    def block_diag(*tensors: Any) -> Any:
+        """The matrices along the diagonal of one that is 0 elsewhere."""
+
+    @staticmethod
+    def bmm(input: Any, mat2: Any) -> Any:
+        """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
 
     @staticmethod
     def broadcast_like(x: Array, like: Array) -> Tensor:
         """x broadcast to the shape of `like`, known or not."""
 
     @staticmethod
+    def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+        """The common shape of shapes. Raises ShapeError."""
+
+    @staticmethod
+    def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+        """The tensors, each repeated to their common shape."""
+
+    @staticmethod
     def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
         """x repeated to `shape` by NumPy's broadcasting, without copying."""
 
     @staticmethod
-    def ceil(x: TensorLike) -> Tensor:
+    def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+        """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
+
+    @staticmethod
+    def cartesian_prod(*tensors: Any) -> Any:
+        """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
+
+    @staticmethod
+    def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Any:
+        """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
+
+    @staticmethod
+    def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
+        """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
+
+    @staticmethod
+    def ceil(input: TensorLike, *, out: None = None) -> Tensor:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
+
+    @staticmethod
+    def chain_matmul(*matrices: Any) -> Any:
+        """The product of matrices, in the order that needs the fewest operations."""
+
+    @staticmethod
+    def cholesky(input: Any, upper: bool = False) -> Any:
+        """`linalg.cholesky` by an older name."""
+
+    @staticmethod
+    def cholesky_inverse(input: Any, upper: bool = False) -> Any:
+        """The inverse of A from its Cholesky factor."""
+
+    @staticmethod
+    def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:
+        """X with A X = input, from A's Cholesky factor."""
+
+    @staticmethod
+    def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
 
     @staticmethod
     def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """PyTorch's name of `clip`."""
+
+    @staticmethod
+    def clamp_max(input: Any, max: Any) -> Any:
+        """The smaller of `input` and `max`."""
+
+    @staticmethod
+    def clamp_min(input: Any, min: Any) -> Any:
+        """The larger of `input` and `min`."""
 
     @staticmethod
     def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
@@ -790,7 +2592,19 @@ class Functions:
         """A copy of x, row-major, in memory of its own."""
 
     @staticmethod
-    def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
+    def column_stack(*tensors: Any) -> Any:
+        """Vectors as columns, and matrices, side by side."""
+
+    @staticmethod
+    def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+        """The combinations of r elements of a 1-D tensor, one per row."""
+
+    @staticmethod
+    def concat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Any:
+        """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
+
+    @staticmethod
+    def concatenate(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
         """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
 
     @staticmethod
@@ -810,20 +2624,136 @@ class Functions:
         """
 
     @staticmethod
-    def cos(x: TensorLike) -> Tensor:
+    def conj(input: Any) -> Any:
+        """`input`: numbers are real."""
+
+    @staticmethod
+    def conj_physical(input: Any) -> Any:
+        """`input`: numbers are real."""
+
+    @staticmethod
+    def copysign(input: Any, other: Any) -> Any:
+        """|input| with the sign of `other`."""
+
+    @staticmethod
+    def corrcoef(input: Any) -> Any:
+        """The correlations of variables (rows) over observations (columns)."""
+
+    @staticmethod
+    def cos(input: TensorLike, *, out: None = None) -> Tensor:
         """Cosine."""
 
     @staticmethod
-    def cosh(x: TensorLike) -> Tensor:
+    def cosh(input: TensorLike, *, out: None = None) -> Tensor:
         """Hyperbolic cosine."""
 
     @staticmethod
-    def cumsum(x: TensorLike, axis: int | None = None) -> Tensor:
+    def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
+        """How many elements along `dim` (of all for None) are not 0, int64."""
+
+    @staticmethod
+    def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+        """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
+
+    @staticmethod
+    def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = None) -> Any:
+        """The cross products along `dim`, the first axis of extent 3 unless given."""
+
+    @overload
+    @staticmethod
+    def cummax(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummax') -> Any: ...
+    @overload
+    @staticmethod
+    def cummax(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummax') -> Any:
+        """The named tuple (values, indices) of the extremum so far, along `dim`."""
+
+    @overload
+    @staticmethod
+    def cummin(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummin') -> Any: ...
+    @overload
+    @staticmethod
+    def cummin(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummin') -> Any:
+        """The named tuple (values, indices) of the extremum so far, along `dim`."""
+
+    @overload
+    @staticmethod
+    def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any: ...
+    @overload
+    @staticmethod
+    def cumprod(*, input: Any, axis: int, dtype: Any = None) -> Any:
+        """Running products along `dim`; integers in int64."""
+
+    @staticmethod
+    def cumsum(
+        x: TensorLike,
+        axis: int | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        dim: int | None = None,
+    ) -> Tensor:
         """Running sums along `axis` (of the flattened array for None)."""
 
     @staticmethod
-    def div(x: TensorLike, y: TensorLike) -> Tensor:
-        """x / y, broadcast; integers give the default float."""
+    def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Any:
+        """The running areas of `trapezoid`."""
+
+    @staticmethod
+    def deg2rad(input: Any) -> Any:
+        """Degrees as radians."""
+
+    @staticmethod
+    def det(A: Any) -> Any:
+        """The determinant of square matrices."""
+
+    @staticmethod
+    def diag(input: Any, diagonal: int = 0) -> Any:
+        """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+
+    @staticmethod
+    def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+        """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
+
+    @staticmethod
+    def diagflat(input: Any, offset: int = 0) -> Any:
+        """The matrix with all elements of `input` on its diagonal."""
+
+    @staticmethod
+    def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
+        axis."""
+
+    @staticmethod
+    def diagonal_copy(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
+        axis."""
+
+    @staticmethod
+    def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+        """`input` with `src` on a diagonal."""
+
+    @staticmethod
+    def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, axis: int = -1) -> Any:
+        """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
+
+    @staticmethod
+    def digamma(input: TensorLike, *, out: None = None) -> Tensor:
+        """The derivative of `lgamma`."""
+
+    @staticmethod
+    def dist(input: Any, other: Any, p: float = 2) -> Any:
+        """The p-norm of input - other."""
+
+    @staticmethod
+    def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+        """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
+        integers to an integer. Raises ArgumentError for another one.
+        """
+
+    @staticmethod
+    def divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+        """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
+        integers to an integer. Raises ArgumentError for another one.
+        """
 
     @staticmethod
     def dot(x: TensorLike, y: TensorLike) -> Tensor:
@@ -835,6 +2765,14 @@ class Functions:
 
         Raises ArgumentError unless 0 <= p <= 1.
         """
+
+    @staticmethod
+    def dsplit(input: Any, indices_or_sections: Any, *, _name: str = 'dsplit', _axis: int = 2, _least: int = 3) -> Any:
+        """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
+
+    @staticmethod
+    def dstack(*tensors: Any) -> Any:
+        """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
     def einsum(equation: str, *operands: TensorLike) -> Tensor:
@@ -850,19 +2788,43 @@ class Functions:
         """
 
     @staticmethod
-    def eq(x: TensorLike, y: TensorLike) -> Tensor:
+    def empty_like(
+        input: TensorLike,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        *,
+        device: Any = None,
+        layout: Any = None,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
+
+    @staticmethod
+    def eq(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x == y elementwise, bool."""
 
     @staticmethod
-    def erf(x: TensorLike) -> Tensor:
+    def equal(input: Any, other: Any) -> bool:
+        """Whether both have the same shape and elements, as a Python bool."""
+
+    @staticmethod
+    def erf(input: TensorLike, *, out: None = None) -> Tensor:
         """The error function."""
 
     @staticmethod
-    def exp(x: TensorLike) -> Tensor:
+    def erfc(input: TensorLike, *, out: None = None) -> Tensor:
+        """1 - erf(x), accurate for large x."""
+
+    @staticmethod
+    def erfinv(input: TensorLike, *, out: None = None) -> Tensor:
+        """The inverse of `erf`."""
+
+    @staticmethod
+    def exp(input: TensorLike, *, out: None = None) -> Tensor:
         """e**x."""
 
     @staticmethod
-    def exp2(x: TensorLike) -> Tensor:
+    def exp2(input: TensorLike, *, out: None = None) -> Tensor:
         """2**x."""
 
     @staticmethod
@@ -870,32 +2832,112 @@ class Functions:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
     @staticmethod
+    def expand_as(input: Any, other: Any) -> Any:
+        """`input` repeated to the shape of `other`."""
+
+    @staticmethod
+    def expand_copy(input: Any, *args: Any, _source: str = 'expand', **named: Any) -> Any:
+        """As the function without `_copy`, in memory of its own."""
+
+    @staticmethod
     def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
         """x with new axes of extent 1 at the places `axis` of the result."""
 
     @staticmethod
-    def expm1(x: TensorLike) -> Tensor:
+    def expm1(input: TensorLike, *, out: None = None) -> Tensor:
         """exp(x) - 1, accurate for small x."""
 
     @staticmethod
-    def flatten(x: Array, start: int = 0) -> Tensor:
-        """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
+    def fill(input: Any, value: Any) -> Any:
+        """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
 
     @staticmethod
-    def flip(x: Array, axis: int) -> Tensor:
-        """x in reverse order along `axis`."""
+    def fix(input: Any) -> Any:
+        """The integer next to `input` on the side of 0; integers stay what they are."""
 
     @staticmethod
-    def floor(x: TensorLike) -> Tensor:
+    def flatten(x: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
+
+    @staticmethod
+    def flip(input: TensorLike, dims: Any = (), *more: int, dim: Any = (), axis: Any = ()) -> Tensor:
+        """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
+
+    @staticmethod
+    def fliplr(input: Any) -> Any:
+        """`input` in reverse order along axis 1."""
+
+    @staticmethod
+    def flipud(input: Any) -> Any:
+        """`input` in reverse order along axis 0."""
+
+    @staticmethod
+    def float_power(input: Any, exponent: Any) -> Any:
+        """input ** exponent in float64."""
+
+    @staticmethod
+    def floor(input: TensorLike, *, out: None = None) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
 
     @staticmethod
-    def floor_divide(x: TensorLike, y: TensorLike) -> Tensor:
+    def floor_divide(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
 
     @staticmethod
-    def ge(x: TensorLike, y: TensorLike) -> Tensor:
+    def fmax(input: Any, other: Any) -> Any:
+        """`maximum`, of which a NaN is left out."""
+
+    @staticmethod
+    def fmin(input: Any, other: Any) -> Any:
+        """`minimum`, of which a NaN is left out."""
+
+    @staticmethod
+    def fmod(input: Any, other: Any) -> Any:
+        """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
+
+    @staticmethod
+    def frac(input: Any) -> Any:
+        """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
+
+    @staticmethod
+    def frexp(input: Any) -> Any:
+        """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
+
+    @staticmethod
+    def full_like(
+        input: TensorLike,
+        fill_value: Any,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        *,
+        device: Any = None,
+        layout: Any = None,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """`fill_value` in the shape of `input`, and in its dtype unless one is given."""
+
+    @overload
+    @staticmethod
+    def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any: ...
+    @overload
+    @staticmethod
+    def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Any:
+        """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+        `input`,
+        and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
+        """
+
+    @staticmethod
+    def gcd(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The gcd of two integers."""
+
+    @staticmethod
+    def ge(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x >= y elementwise, bool."""
+
+    @staticmethod
+    def ger(x: TensorLike, y: TensorLike) -> Tensor:
+        """x[i] * y[j] for 1-D operands."""
 
     @staticmethod
     def getitem(x: Array, key: Index) -> Tensor:
@@ -904,12 +2946,60 @@ class Functions:
         """
 
     @staticmethod
-    def gt(x: TensorLike, y: TensorLike) -> Tensor:
+    def greater(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x > y elementwise, bool."""
 
     @staticmethod
-    def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike) -> Tensor:
-        """x with `source` added at `index` along `axis`, once for every time that a position occurs; PyTorch's `index_add`.
+    def greater_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x >= y elementwise, bool."""
+
+    @staticmethod
+    def gt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x > y elementwise, bool."""
+
+    @staticmethod
+    def heaviside(input: Any, values: Any) -> Any:
+        """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
+
+    @staticmethod
+    def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+        """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
+
+    @staticmethod
+    def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+        """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
+
+    @staticmethod
+    def hsplit(input: Any, indices_or_sections: Any, *, _name: str = 'hsplit', _axis: int = 1, _least: int = 1) -> Any:
+        """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
+
+    @staticmethod
+    def hstack(*tensors: Any) -> Any:
+        """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
+
+    @staticmethod
+    def hypot(input: Any, other: Any) -> Any:
+        """sqrt(input**2 + other**2), without overflow."""
+
+    @staticmethod
+    def i0(input: TensorLike, *, out: None = None) -> Tensor:
+        """Modified Bessel function of order 0."""
+
+    @staticmethod
+    def igamma(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The regularized lower incomplete gamma function."""
+
+    @staticmethod
+    def igammac(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The regularized upper incomplete gamma function."""
+
+    @overload
+    @staticmethod
+    def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *, alpha: float | Tensor = 1) -> Tensor: ...
+    @overload
+    @staticmethod
+    def index_add(*, x: TensorLike, dim: int, index: TensorLike, source: TensorLike, alpha: float | Tensor = 1) -> Tensor:
+        """x with `alpha * source` added at `index` along `axis`, once for every time that a position occurs.
 
         index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
         IndexRangeError, ShapeError, and DTypeError for a floating index.
@@ -923,61 +3013,228 @@ class Functions:
     def index_along(x: Array, axis: int) -> Tensor:
         """The positions along `axis` of x, shaped to broadcast against x; int64. Raises ArgumentError for a bad axis."""
 
+    @overload
+    @staticmethod
+    def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any: ...
+    @overload
+    @staticmethod
+    def index_copy(*, input: Any, axis: int, index: Any, source: Any) -> Any:
+        """`input` with the slices of `source` at positions along `dim`."""
+
+    @overload
+    @staticmethod
+    def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any: ...
+    @overload
+    @staticmethod
+    def index_fill(*, input: Any, axis: int, index: Any, value: Any) -> Any:
+        """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
+
+    @staticmethod
+    def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+        """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
+
+    @overload
+    @staticmethod
+    def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any: ...
+    @overload
+    @staticmethod
+    def index_reduce(*, input: Any, axis: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Any:
+        """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
+
+    @overload
+    @staticmethod
+    def index_select(input: Any, dim: int, index: Any) -> Any: ...
+    @overload
+    @staticmethod
+    def index_select(*, input: Any, axis: int, index: Any) -> Any:
+        """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
+
+    @staticmethod
+    def inner(input: Any, other: Any) -> Any:
+        """Sums of products over the last axes of both operands."""
+
+    @staticmethod
+    def inverse(A: Any) -> Any:
+        """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
+
+    @staticmethod
+    def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+        """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+
     @staticmethod
     def isfinite(x: TensorLike) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
+
+    @staticmethod
+    def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+        """Where an element is among `test_elements`."""
+
+    @staticmethod
+    def isinf(input: Any) -> Any:
+        """Where `input` is infinite."""
 
     @staticmethod
     def isnan(x: TensorLike) -> Tensor:
         """Where x is NaN, bool."""
 
     @staticmethod
-    def le(x: TensorLike, y: TensorLike) -> Tensor:
+    def isneginf(input: Any) -> Any:
+        """Where `input` is minus infinity."""
+
+    @staticmethod
+    def isposinf(input: Any) -> Any:
+        """Where `input` is plus infinity."""
+
+    @staticmethod
+    def isreal(input: Any) -> Any:
+        """True everywhere: numbers are real."""
+
+    @staticmethod
+    def kron(input: Any, other: Any) -> Any:
+        """The Kronecker product: the blocks input[i] * other."""
+
+    @staticmethod
+    def kthvalue(
+        input: Any,
+        k: int,
+        dim: int = -1,
+        keepdim: bool = False,
+        *,
+        axis: int = -1,
+        keepdims: bool = False,
+    ) -> Any:
+        """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
+
+    @staticmethod
+    def lcm(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The lcm of two integers."""
+
+    @staticmethod
+    def ldexp(input: Any, other: Any) -> Any:
+        """input * 2**other."""
+
+    @staticmethod
+    def le(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x <= y elementwise, bool."""
 
     @staticmethod
-    def log(x: TensorLike) -> Tensor:
+    def lerp(input: Any, end: Any, weight: Any) -> Any:
+        """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
+        end."""
+
+    @staticmethod
+    def less(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x < y elementwise, bool."""
+
+    @staticmethod
+    def less_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x <= y elementwise, bool."""
+
+    @staticmethod
+    def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
+        """log|gamma(x)|."""
+
+    @staticmethod
+    def log(input: TensorLike, *, out: None = None) -> Tensor:
         """Natural logarithm."""
 
     @staticmethod
-    def log1p(x: TensorLike) -> Tensor:
+    def log10(input: TensorLike, *, out: None = None) -> Tensor:
+        """Logarithm to base 10."""
+
+    @staticmethod
+    def log1p(input: TensorLike, *, out: None = None) -> Tensor:
         """log(1 + x), accurate for small x."""
 
     @staticmethod
-    def log2(x: TensorLike) -> Tensor:
+    def log2(input: TensorLike, *, out: None = None) -> Tensor:
         """Logarithm to base 2."""
 
     @staticmethod
-    def log_softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
+    def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
         """log(softmax(x)) over `axis`, accurate where softmax underflows."""
 
     @staticmethod
-    def logical_and(x: TensorLike, y: TensorLike) -> Tensor:
+    def logaddexp(input: Any, other: Any) -> Any:
+        """log(exp(input) + exp(other)), without overflow."""
+
+    @staticmethod
+    def logaddexp2(input: Any, other: Any) -> Any:
+        """log2(2**input + 2**other), without overflow."""
+
+    @overload
+    @staticmethod
+    def logcumsumexp(input: Any, dim: int) -> Any: ...
+    @overload
+    @staticmethod
+    def logcumsumexp(*, input: Any, axis: int) -> Any:
+        """log(cumsum(exp(x))) along `dim`, without overflow."""
+
+    @staticmethod
+    def logdet(input: Any) -> Any:
+        """log(det), NaN for a negative determinant."""
+
+    @staticmethod
+    def logical_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """numpy.logical_and, bool."""
 
     @staticmethod
-    def logical_not(x: TensorLike) -> Tensor:
+    def logical_not(input: TensorLike, *, out: None = None) -> Tensor:
         """not x, bool."""
 
     @staticmethod
-    def logical_or(x: TensorLike, y: TensorLike) -> Tensor:
+    def logical_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """numpy.logical_or, bool."""
 
     @staticmethod
-    def logical_xor(x: TensorLike, y: TensorLike) -> Tensor:
+    def logical_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """numpy.logical_xor, bool."""
 
     @staticmethod
-    def logsumexp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        """log(sum(exp(x))) without overflow. `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."""
+    def logit(input: Any, eps: float | None = None) -> Any:
+        """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
 
     @staticmethod
-    def lt(x: TensorLike, y: TensorLike) -> Tensor:
+    def logsumexp(
+        input: Any,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
+        bad one."""
+
+    @staticmethod
+    def lt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x < y elementwise, bool."""
+
+    @staticmethod
+    def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+        """(LU, pivots), with get_infos also the infos, by an older name."""
+
+    @staticmethod
+    def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
+        """`linalg.lu_solve` by an older name."""
+
+    @staticmethod
+    def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+        """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
 
     @staticmethod
     def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
         """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+
+    @staticmethod
+    def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+        """`input` with the elements of `source`, in order, where the mask is true."""
+
+    @staticmethod
+    def masked_select(input: Any, mask: Any) -> Any:
+        """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
 
     @staticmethod
     def matmul(x: TensorLike, y: TensorLike) -> Tensor:
@@ -987,43 +3244,257 @@ class Functions:
         """
 
     @staticmethod
-    def max(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        """The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`. `axis`: an int, several, or
-        None for all. Raises ArgumentError for a bad axis."""
+    def matrix_exp(A: Any) -> Any:
+        """The exponential of square matrices."""
 
     @staticmethod
-    def maximum(x: TensorLike, y: TensorLike) -> Tensor:
+    def matrix_power(A: Any, n: int) -> Any:
+        """The product of n times the matrix A; of its inverse for a negative n."""
+
+    @staticmethod
+    def max(
+        input: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        other: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
+        `maximum`. `amax` gives the values alone, over several axes too."""
+
+    @staticmethod
+    def maximum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """The larger of each pair; NaN if either is. A tie shares its gradient."""
 
     @staticmethod
-    def mean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        """The mean, floating; NaN over no elements. `axis`: an int, several, or None for all. Raises ArgumentError for a bad
-        axis."""
+    def mean(
+        input: Any,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
+        for a bad one."""
 
     @staticmethod
-    def min(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        """The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`. `axis`: an int, several,
-        or None for all. Raises ArgumentError for a bad axis."""
+    def median(
+        input: Any,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        axis: int | None = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
     @staticmethod
-    def minimum(x: TensorLike, y: TensorLike) -> Tensor:
+    def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Any, ...]:
+        """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
+        which exchanges the first two axes.
+        """
+
+    @staticmethod
+    def min(
+        input: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        other: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
+        `minimum`. `amin` gives the values alone, over several axes too."""
+
+    @staticmethod
+    def minimum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """The smaller of each pair; NaN if either is. A tie shares its gradient."""
 
     @staticmethod
-    def mul(x: TensorLike, y: TensorLike) -> Tensor:
+    def mm(input: Any, mat2: Any) -> Any:
+        """The product of two matrices. Raises ShapeError."""
+
+    @staticmethod
+    def mode(
+        input: Any,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        axis: int | None = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
+
+    @staticmethod
+    def moveaxis(input: Any, source: Any, destination: Any) -> Any:
+        """`input` with the axes `source` at the places `destination`; the others keep their order."""
+
+    @staticmethod
+    def movedim(input: Any, source: Any, destination: Any) -> Any:
+        """`input` with the axes `source` at the places `destination`; the others keep their order."""
+
+    @staticmethod
+    def msort(input: Any) -> Any:
+        """`input` sorted along its first axis."""
+
+    @staticmethod
+    def mul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x * y, broadcast. Booleans: logical and."""
 
     @staticmethod
-    def ne(x: TensorLike, y: TensorLike) -> Tensor:
+    def multinomial(
+        input: Tensor,
+        num_samples: int,
+        replacement: bool = False,
+        *,
+        generator: Generator | None = None,
+    ) -> Tensor:
+        """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
+
+    @staticmethod
+    def multiply(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x * y, broadcast. Booleans: logical and."""
+
+    @staticmethod
+    def mv(input: Any, vec: Any) -> Any:
+        """The product of a matrix and a vector. Raises ShapeError."""
+
+    @staticmethod
+    def mvlgamma(input: Any, p: int) -> Any:
+        """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
+
+    @staticmethod
+    def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+        """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+
+    @staticmethod
+    def nanmean(
+        input: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        dtype: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The mean of what is not NaN."""
+
+    @staticmethod
+    def nanmedian(
+        input: Any,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        axis: int | None = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """`median`, of which NaN are left out."""
+
+    @staticmethod
+    def nanquantile(
+        input: Any,
+        q: Any,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = 'linear',
+        axis: int | None = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """`quantile`, of which NaN are left out."""
+
+    @staticmethod
+    def nansum(
+        input: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        dtype: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The sum of what is not NaN."""
+
+    @overload
+    @staticmethod
+    def narrow(input: Any, dim: int, start: Any, length: int) -> Any: ...
+    @overload
+    @staticmethod
+    def narrow(*, input: Any, axis: int, start: Any, length: int) -> Any:
+        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+
+    @overload
+    @staticmethod
+    def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Any: ...
+    @overload
+    @staticmethod
+    def narrow_copy(*, input: Any, axis: int, start: Any, length: int) -> Any:
+        """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+
+    @staticmethod
+    def ne(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x != y elementwise, bool."""
 
     @staticmethod
-    def neg(x: TensorLike) -> Tensor:
+    def neg(input: TensorLike, *, out: None = None) -> Tensor:
         """-x."""
 
     @staticmethod
-    def norm(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
+    def negative(input: TensorLike, *, out: None = None) -> Tensor:
+        """-x."""
+
+    @staticmethod
+    def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The next number towards y."""
+
+    @staticmethod
+    def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+        """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
+
+    @staticmethod
+    def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+        """`nonzero` with `size` rows: cut off, or filled up."""
+
+    @staticmethod
+    def norm(
+        input: Any,
+        p: Any = 'fro',
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        *,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a
+        matrix."""
+
+    @staticmethod
+    def normal(
+        mean: float | Tensor = 0.0,
+        std: float | Tensor = 1.0,
+        size: ShapeLike | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        generator: Generator | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
+        neither. Raises ArgumentError for a negative deviation, or without a shape.
+        """
+
+    @staticmethod
+    def not_equal(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """x != y elementwise, bool."""
 
     @staticmethod
     def one_hot(index: TensorLike, classes: int, dtype: DTypeLike | None = None) -> Tensor:
@@ -1033,8 +3504,16 @@ class Functions:
         """
 
     @staticmethod
-    def ones_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
-        """Ones of x's shape and dtype."""
+    def ones_like(
+        input: TensorLike,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        *,
+        device: Any = None,
+        layout: Any = None,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """Ones of the shape of `input`, and of its dtype unless one is given."""
 
     @staticmethod
     def outer(x: TensorLike, y: TensorLike) -> Tensor:
@@ -1045,6 +3524,26 @@ class Functions:
         """x with its axes in the order `axes` (reversed when none are given)."""
 
     @staticmethod
+    def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Any:
+        """As the function without `_copy`, in memory of its own."""
+
+    @staticmethod
+    def pinverse(input: Any, rcond: float = 1e-15) -> Any:
+        """`linalg.pinv` by an older name."""
+
+    @staticmethod
+    def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+        """Poisson numbers with the rates in `input`, in its dtype."""
+
+    @staticmethod
+    def polygamma(n: int, input: Any) -> Any:
+        """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
+
+    @staticmethod
+    def positive(input: Any) -> Any:
+        """`input` itself. Raises DTypeError for booleans."""
+
+    @staticmethod
     def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
         """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
 
@@ -1052,28 +3551,171 @@ class Functions:
         """
 
     @staticmethod
+    def prod(
+        input: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        dtype: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The product along `dim`, of all elements for None; integers in int64."""
+
+    @staticmethod
+    def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+        """`input` with values at positions of the flattened array; they are added with `accumulate`."""
+
+    @staticmethod
+    def qr(input: Any, some: bool = True) -> Any:
+        """`linalg.qr` by an older name."""
+
+    @staticmethod
+    def quantile(
+        input: Any,
+        q: Any,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = 'linear',
+        axis: int | None = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """The q-quantiles along `dim` (of all elements for None), q a number or several in [0, 1], along a new first axis.
+
+        A NaN makes its row NaN. Raises ArgumentError, DTypeError for integers.
+        """
+
+    @staticmethod
+    def rad2deg(input: Any) -> Any:
+        """Radians as degrees."""
+
+    @staticmethod
+    def rand_like(
+        input: Tensor,
+        *,
+        dtype: DTypeLike | None = None,
+        generator: Generator | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """`rand` of the shape of `input`, and of its dtype unless one is given."""
+
+    @staticmethod
+    def randint_like(
+        input: Tensor,
+        low: int,
+        high: int | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        generator: Generator | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """`randint` of the shape of `input`, and of its dtype unless one is given."""
+
+    @staticmethod
+    def randn_like(
+        input: Tensor,
+        *,
+        dtype: DTypeLike | None = None,
+        generator: Generator | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """`randn` of the shape of `input`, and of its dtype unless one is given."""
+
+    @staticmethod
+    def ravel(input: Any) -> Any:
+        """`input` with all axes joined into one."""
+
+    @staticmethod
+    def real(input: Any) -> Any:
+        """`input`: numbers are real."""
+
+    @staticmethod
     def reciprocal(x: TensorLike) -> Tensor:
         """1 / x."""
 
     @staticmethod
-    def relu(x: TensorLike) -> Tensor:
+    def relu(input: TensorLike, *, out: None = None) -> Tensor:
         """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
 
     @staticmethod
-    def remainder(x: TensorLike, y: TensorLike) -> Tensor:
+    def remainder(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
+
+    @overload
+    @staticmethod
+    def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any: ...
+    @overload
+    @staticmethod
+    def renorm(*, input: Any, p: float, axis: int, maxnorm: float) -> Any:
+        """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
+
+    @staticmethod
+    def repeat(input: Any, *repeats: Any) -> Any:
+        """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
+
+    @staticmethod
+    def repeat_interleave(
+        input: Any,
+        repeats: Any = None,
+        dim: int | None = None,
+        *,
+        output_size: int | None = None,
+        axis: int | None = None,
+    ) -> Any:
+        """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
+
+        Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+        """
 
     @staticmethod
     def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
         """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
 
     @staticmethod
-    def round(x: TensorLike) -> Tensor:
-        """Nearest integer, halves to even. Integers stay what they are; raises DTypeError for booleans."""
+    def reshape_as(input: Any, other: Any) -> Any:
+        """`input` in the shape of `other`."""
+
+    @staticmethod
+    def resolve_conj(input: Any) -> Any:
+        """`input`: numbers are real."""
+
+    @staticmethod
+    def resolve_neg(input: Any) -> Any:
+        """`input`: numbers are real."""
+
+    @staticmethod
+    def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Any:
+        """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
+
+    @staticmethod
+    def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Any:
+        """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
+
+    @staticmethod
+    def round(input: Any, *, decimals: int = 0) -> Any:
+        """The nearest number with so many decimals, halves to even. Integers stay what they are."""
+
+    @staticmethod
+    def row_stack(*tensors: Any) -> Any:
+        """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
     def rsqrt(x: TensorLike) -> Tensor:
         """1 / sqrt(x)."""
+
+    @staticmethod
+    def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+        """other - alpha * input."""
 
     @staticmethod
     def scan(
@@ -1102,24 +3744,120 @@ class Functions:
             (tensor(6.), tensor([1., 3., 6.]))
         """
 
+    @overload
     @staticmethod
-    def sigmoid(x: TensorLike) -> Tensor:
+    def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None, value: Any = None) -> Any: ...
+    @overload
+    @staticmethod
+    def scatter(
+        *,
+        input: Any,
+        axis: int,
+        index: Any,
+        src: Any = None,
+        reduce: str | None = None,
+        value: Any = None,
+    ) -> Any:
+        """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+        one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
+        """
+
+    @overload
+    @staticmethod
+    def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any: ...
+    @overload
+    @staticmethod
+    def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Any:
+        """`input` with `src` added at positions along `dim`."""
+
+    @overload
+    @staticmethod
+    def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any: ...
+    @overload
+    @staticmethod
+    def scatter_reduce(*, input: Any, axis: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
+        """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self,
+        of
+        the values alone where there are any.
+        """
+
+    @staticmethod
+    def searchsorted(
+        sorted_sequence: Any,
+        input: Any,
+        *,
+        out_int32: bool = False,
+        right: bool = False,
+        side: str | None = None,
+        sorter: Any = None,
+    ) -> Any:
+        """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
+        (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError.
+        """
+
+    @overload
+    @staticmethod
+    def select(input: Any, dim: int, index: Any) -> Any: ...
+    @overload
+    @staticmethod
+    def select(*, input: Any, axis: int, index: Any) -> Any:
+        """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
+
+    @overload
+    @staticmethod
+    def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any: ...
+    @overload
+    @staticmethod
+    def select_scatter(*, input: Any, src: Any, axis: int, index: int) -> Any:
+        """`input` with `src` as the slice at one position along `dim`."""
+
+    @staticmethod
+    def sgn(input: Any) -> Any:
+        """`sign`."""
+
+    @staticmethod
+    def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
         """1 / (1 + exp(-x))."""
 
     @staticmethod
-    def sign(x: TensorLike) -> Tensor:
+    def sign(input: TensorLike, *, out: None = None) -> Tensor:
         """-1, 0 or 1; 0 for NaN, as in PyTorch."""
 
     @staticmethod
-    def sin(x: TensorLike) -> Tensor:
+    def signbit(input: Any) -> Any:
+        """Whether the sign is negative, of -0.0 too."""
+
+    @staticmethod
+    def sin(input: TensorLike, *, out: None = None) -> Tensor:
         """Sine."""
 
     @staticmethod
-    def sinh(x: TensorLike) -> Tensor:
+    def sinc(input: Any) -> Any:
+        """sin(pi x) / (pi x), 1 at 0."""
+
+    @staticmethod
+    def sinh(input: TensorLike, *, out: None = None) -> Tensor:
         """Hyperbolic sine."""
 
     @staticmethod
-    def softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
+    def slice_scatter(
+        input: Any,
+        src: Any,
+        dim: int = 0,
+        start: int | None = None,
+        end: int | None = None,
+        step: int = 1,
+        *,
+        axis: int = 0,
+    ) -> Any:
+        """`input` with `src` in the place of the slice start:end:step along `dim`."""
+
+    @staticmethod
+    def slogdet(A: Any) -> Any:
+        """The named tuple (sign, logabsdet) of square matrices."""
+
+    @staticmethod
+    def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
         """exp(x) / sum(exp(x)) over `axis`, without overflow."""
 
     @staticmethod
@@ -1127,49 +3865,124 @@ class Functions:
         """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
 
     @staticmethod
-    def split(x: Array, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-        """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
+    def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False, axis: int = -1) -> Any:
+        """The named tuple (values, indices) of `input` sorted along `dim`."""
 
     @staticmethod
-    def sqrt(x: TensorLike) -> Tensor:
+    def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
+
+        Raises ArgumentError for sizes that don't add up to the extent.
+        """
+
+    @staticmethod
+    def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """Parts of these sizes along `dim`."""
+
+    @staticmethod
+    def split_with_sizes_copy(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """Parts of these sizes along `dim`."""
+
+    @staticmethod
+    def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
         """Square root."""
 
     @staticmethod
-    def square(x: TensorLike) -> Tensor:
+    def square(input: TensorLike, *, out: None = None) -> Tensor:
         """x * x."""
 
     @staticmethod
-    def squeeze(x: Array, axis: Axis = None) -> Tensor:
-        """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
+    def squeeze(x: TensorLike, axis: Axis = None, *, dim: Axis = None) -> Tensor:
+        """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
 
     @staticmethod
-    def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
+    def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Any:
+        """As the function without `_copy`, in memory of its own."""
+
+    @staticmethod
+    def stack(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
         """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
 
     @staticmethod
-    def std(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
-        """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
+    def std(
+        input: TensorLike,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Tensor:
+        """The square root of `var`; its derivative where it is 0 is 0."""
+
+    @staticmethod
+    def std_mean(
+        input: TensorLike,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """`std` and `mean`."""
 
     @staticmethod
     def stop_gradient(x: TensorLike) -> Tensor:
         """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
 
     @staticmethod
-    def sub(x: TensorLike, y: TensorLike) -> Tensor:
-        """x - y, broadcast. Raises DTypeError for booleans."""
+    def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+        """input - alpha * other, broadcast. Raises DTypeError for booleans."""
 
     @staticmethod
-    def sum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        """The sum; integers and booleans in int64. `axis`: an int, several, or None for all. Raises ArgumentError for a bad
-        axis."""
+    def subtract(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+        """input - alpha * other, broadcast. Raises DTypeError for booleans."""
 
     @staticmethod
-    def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
+    def sum(
+        input: Any,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
+        for a bad one."""
+
+    @staticmethod
+    def sum_to_size(input: Any, *size: Any) -> Any:
+        """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
+
+    @staticmethod
+    def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
+        """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
+
+    @staticmethod
+    def swapaxes(x: TensorLike, axis0: int, axis1: int) -> Tensor:
         """x with two axes exchanged."""
 
     @staticmethod
-    def take(x: TensorLike, index: TensorLike, axis: int = 0) -> Tensor:
-        """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
+    def swapdims(x: TensorLike, axis0: int, axis1: int) -> Tensor:
+        """x with two axes exchanged."""
+
+    @staticmethod
+    def t(input: Any) -> Any:
+        """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
+
+    @staticmethod
+    def t_copy(input: Any, *args: Any, _source: str = 't', **named: Any) -> Any:
+        """As the function without `_copy`, in memory of its own."""
+
+    @staticmethod
+    def take(x: TensorLike, index: TensorLike, axis: int | None = None, *, dim: int | None = None) -> Tensor:
+        """x[index] along `axis`: the index's shape replaces that axis. Of the flattened x when no axis is given, as in PyTorch
+        and NumPy. Negative indices count from the end.
 
         Raises IndexRangeError for one out of range, DTypeError for a floating index.
         """
@@ -1188,27 +4001,244 @@ class Functions:
         """
 
     @staticmethod
-    def tanh(x: TensorLike) -> Tensor:
+    def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: int | None = None) -> Any:
+        """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
+
+    @staticmethod
+    def tan(input: TensorLike, *, out: None = None) -> Tensor:
+        """Tangent."""
+
+    @staticmethod
+    def tanh(input: TensorLike, *, out: None = None) -> Tensor:
         """Hyperbolic tangent."""
+
+    @staticmethod
+    def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
+        `numpy.array_split`."""
+
+    @staticmethod
+    def tensordot(a: Any, b: Any, dims: Any = 2, *, dim: Any = 2, axis: Any = 2) -> Any:
+        """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
+
+    @overload
+    @staticmethod
+    def tile(input: Any, *dims: Any) -> Any: ...
+    @overload
+    @staticmethod
+    def tile(*, input: Any, axis: Any) -> Any:
+        """`repeat`, with 1 for the counts that are missing in front."""
+
+    @staticmethod
+    def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis: int = -1) -> Any:
+        """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
+
+        Raises ArgumentError for a k out of range.
+        """
+
+    @staticmethod
+    def trace(input: Any) -> Any:
+        """The sum of the diagonal of a matrix."""
 
     @staticmethod
     def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
 
     @staticmethod
-    def unsqueeze(x: TensorLike, axis: int) -> Tensor:
-        """PyTorch's name of `expand_dims`."""
+    def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Any:
+        """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def var(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
-        """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
+    def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Any:
+        """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
 
-        NaN or infinite where n - ddof is not positive.
+    @staticmethod
+    def trapz(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Any:
+        """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
+
+    @staticmethod
+    def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+        """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
+
+    @staticmethod
+    def tril(input: Any, diagonal: int = 0) -> Any:
+        """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
+
+    @staticmethod
+    def tril_indices(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: Any = ...,
+        device: Any = None,
+        layout: Any = None,
+    ) -> Any:
+        """The positions (2, number) of the elements of one triangle of a row x col matrix."""
+
+    @staticmethod
+    def triu(input: Any, diagonal: int = 0) -> Any:
+        """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
+
+    @staticmethod
+    def triu_indices(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: Any = ...,
+        device: Any = None,
+        layout: Any = None,
+    ) -> Any:
+        """The positions (2, number) of the elements of one triangle of a row x col matrix."""
+
+    @staticmethod
+    def true_divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+        """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
+        integers to an integer. Raises ArgumentError for another one.
         """
 
     @staticmethod
-    def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
-        """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
+    def trunc(input: Any) -> Any:
+        """The integer next to `input` on the side of 0; integers stay what they are."""
+
+    @staticmethod
+    def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """The slices along `dim`, without that axis."""
+
+    @staticmethod
+    def unbind_copy(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """The slices along `dim`, without that axis."""
+
+    @overload
+    @staticmethod
+    def unflatten(input: Any, dim: int, sizes: Any) -> Any: ...
+    @overload
+    @staticmethod
+    def unflatten(*, input: Any, axis: int, sizes: Any) -> Any:
+        """`input` with one axis cut into several of these extents, of which one may be -1."""
+
+    @staticmethod
+    def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
+        """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
+
+    @staticmethod
+    def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', **named: Any) -> Any:
+        """As the function without `_copy`, in memory of its own."""
+
+    @staticmethod
+    def unique(
+        input: Any,
+        sorted: bool = True,
+        return_inverse: bool = False,
+        return_counts: bool = False,
+        dim: int | None = None,
+        *,
+        axis: int | None = None,
+    ) -> Any:
+        """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
+
+    @staticmethod
+    def unique_consecutive(
+        input: Any,
+        return_inverse: bool = False,
+        return_counts: bool = False,
+        dim: int | None = None,
+        *,
+        axis: int | None = None,
+    ) -> Any:
+        """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
+
+    @staticmethod
+    def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+        """Positions in the flattened array as positions along each axis."""
+
+    @staticmethod
+    def unsafe_chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+
+    @staticmethod
+    def unsafe_split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
+
+        Raises ArgumentError for sizes that don't add up to the extent.
+        """
+
+    @overload
+    @staticmethod
+    def unsqueeze(x: TensorLike, axis: int) -> Tensor: ...
+    @overload
+    @staticmethod
+    def unsqueeze(*, x: TensorLike, dim: int) -> Tensor:
+        """PyTorch's name of `expand_dims`."""
+
+    @staticmethod
+    def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Any:
+        """As the function without `_copy`, in memory of its own."""
+
+    @staticmethod
+    def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+        """Powers of a vector as columns, the highest first unless `increasing`."""
+
+    @staticmethod
+    def var(
+        input: TensorLike,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> Tensor:
+        """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
+
+        `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
+        """
+
+    @staticmethod
+    def var_mean(
+        input: TensorLike,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """`var` and `mean`."""
+
+    @staticmethod
+    def vdot(input: Any, other: Any) -> Any:
+        """The product of two vectors."""
+
+    @staticmethod
+    def view_as(input: Any, other: Any) -> Any:
+        """`input` in the shape of `other`, in the same memory."""
+
+    @staticmethod
+    def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Any:
+        """`input` in another shape, in memory of its own."""
+
+    @staticmethod
+    def vsplit(input: Any, indices_or_sections: Any, *, _name: str = 'vsplit', _axis: int = 0, _least: int = 2) -> Any:
+        """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
+
+    @staticmethod
+    def vstack(*tensors: Any) -> Any:
+        """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
+
+    @overload
+    @staticmethod
+    def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor: ...
+    @overload
+    @staticmethod
+    def where(condition: TensorLike) -> tuple[Tensor, ...]:
+        """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
+
+        Of the condition alone: the positions where it holds, one tensor for each axis (`nonzero(as_tuple=True)`).
+        """
 
     @overload
     @staticmethod
@@ -1275,5 +4305,17 @@ class Functions:
         """
 
     @staticmethod
-    def zeros_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
-        """Zeros of x's shape and dtype."""
+    def xlogy(input: Any, other: Any) -> Any:
+        """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
+
+    @staticmethod
+    def zeros_like(
+        input: TensorLike,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        *,
+        device: Any = None,
+        layout: Any = None,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """Zeros of the shape of `input`, and of its dtype unless one is given."""

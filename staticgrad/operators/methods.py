@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError
+from . import spelling
 from .dispatch import NUMPY, F
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Operators(Tensor):
     def __rmul__(self, other: TensorLike) -> Tensor: return F.mul(other, self)
     def __truediv__(self, other: TensorLike) -> Tensor: return F.div(self, other)
     def __rtruediv__(self, other: TensorLike) -> Tensor: return F.div(other, self)
+    __rdiv__ = __rtruediv__
     def __floordiv__(self, other: TensorLike) -> Tensor: return F.floor_divide(self, other)
     def __rfloordiv__(self, other: TensorLike) -> Tensor: return F.floor_divide(other, self)
     def __mod__(self, other: TensorLike) -> Tensor: return F.remainder(self, other)
@@ -87,14 +89,19 @@ class Operators(Tensor):
     def __ge__(self, other: TensorLike) -> Tensor: return F.ge(self, other)
     __hash__ = object.__hash__
 
-    # logic, on booleans
-    def __and__(self, other: TensorLike) -> Tensor: return F.logical_and(_boolean(self, "&"), _boolean(other, "&"))
-    def __rand__(self, other: TensorLike) -> Tensor: return F.logical_and(_boolean(other, "&"), _boolean(self, "&"))
-    def __or__(self, other: TensorLike) -> Tensor: return F.logical_or(_boolean(self, "|"), _boolean(other, "|"))
-    def __ror__(self, other: TensorLike) -> Tensor: return F.logical_or(_boolean(other, "|"), _boolean(self, "|"))
-    def __xor__(self, other: TensorLike) -> Tensor: return F.logical_xor(_boolean(self, "^"), _boolean(other, "^"))
-    def __rxor__(self, other: TensorLike) -> Tensor: return F.logical_xor(_boolean(other, "^"), _boolean(self, "^"))
-    def __invert__(self) -> Tensor: return F.logical_not(_boolean(self, "~"))
+    # logic: of booleans, and of the bits of integers
+    def __and__(self, other: TensorLike) -> Tensor: return _bitwise("and", "&", self, other)
+    def __rand__(self, other: TensorLike) -> Tensor: return _bitwise("and", "&", other, self)
+    def __or__(self, other: TensorLike) -> Tensor: return _bitwise("or", "|", self, other)
+    def __ror__(self, other: TensorLike) -> Tensor: return _bitwise("or", "|", other, self)
+    def __xor__(self, other: TensorLike) -> Tensor: return _bitwise("xor", "^", self, other)
+    def __rxor__(self, other: TensorLike) -> Tensor: return _bitwise("xor", "^", other, self)
+    def __invert__(self) -> Tensor:
+        return F.bitwise_not(self) if self.dtype.kind in "iu" else F.logical_not(_boolean(self, "~"))
+    def __lshift__(self, other: TensorLike) -> Tensor: return F.bitwise_left_shift(self, other)
+    def __rlshift__(self, other: TensorLike) -> Tensor: return F.bitwise_left_shift(other, self)
+    def __rshift__(self, other: TensorLike) -> Tensor: return F.bitwise_right_shift(self, other)
+    def __rrshift__(self, other: TensorLike) -> Tensor: return F.bitwise_right_shift(other, self)
 
     def __getitem__(self, index: Index) -> Tensor:
         return F.getitem(self, index)
@@ -123,6 +130,11 @@ class Operators(Tensor):
         )
 
 
+def is_tensor(x: Any) -> bool:
+    """Whether x is a tensor of any mode, or a variable."""
+    return isinstance(x, Operators)
+
+
 def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """A call of NumPy's function as a call of its twin: arguments by name where the names are the same, by position where
     ours has another name. None where the twin has no such argument, or NumPy's own error is to be raised."""
@@ -138,6 +150,8 @@ def fitted(function: Any, twin: Any, args: Any, kwargs: Any) -> tuple[tuple[Any,
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for i, (name, value) in enumerate(sorted(zip(words, (*args, *kwargs.values()), strict=True), key=_order(theirs))):
+        if name == "out" and value is not None:
+            return None
         if i == 0 or (i == 1 and variadic):
             positional.append(value)
         elif name in names and not variadic:
@@ -199,6 +213,14 @@ def _plain(value: Any) -> Any:
     return np.asarray(value if detach is None else detach())
 
 
+def _bitwise(name: str, sign: str, x: Any, y: Any) -> Any:
+    """x sign y: of booleans logical, of integers by bits. Raises DTypeError for floats."""
+    kinds = [getattr(v, "dtype", np.dtype(type(v)) if isinstance(v, (bool, int, float)) else None) for v in (x, y)]
+    if all(k is not None and k.kind in "biu" for k in kinds) and any(k is not None and k.kind != "b" for k in kinds):
+        return getattr(F, f"bitwise_{name}")(x, y)
+    return getattr(F, f"logical_{name}")(_boolean(x, sign), _boolean(y, sign))
+
+
 def _boolean(value: Any, sign: str) -> Any:
     dtype = getattr(value, "dtype", None)
     if dtype != np.bool_ and not isinstance(value, (bool, np.bool_)):
@@ -207,29 +229,18 @@ def _boolean(value: Any, sign: str) -> Any:
 
 
 METHODS = (
-    "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1",
-    "sin", "cos", "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "max",
-    "min", "argmax", "argmin", "var", "std", "logsumexp", "softmax", "log_softmax", "matmul", "permute",
-    "transpose", "swapaxes", "reshape", "flatten", "expand_dims", "unsqueeze", "squeeze", "broadcast_to",
-    "split", "take", "take_along_axis", "astype", "isnan", "isfinite", "floor", "ceil", "round", "eq", "ne",
-    "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "dot", "reciprocal", "rsqrt", "cumsum",
-    "all", "any", "outer", "expand", "masked_fill", "norm", "flip",
+    "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1", "sin", "cos",
+    "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "argmax", "argmin", "amax",
+    "amin", "logsumexp", "softmax", "log_softmax", "matmul", "permute", "transpose", "swapaxes", "reshape", "flatten",
+    "expand_dims", "unsqueeze", "squeeze", "broadcast_to", "take", "take_along_axis", "astype", "isnan", "isfinite",
+    "floor", "ceil", "round", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "logical_xor",
+    "remainder", "floor_divide", "dot", "reciprocal", "rsqrt", "cumsum", "all", "any", "outer", "expand", "masked_fill",
     "atan", "cosh", "exp2", "log2", "sinh",
 )  # fmt: skip
 """The public functions that are methods of every tensor too."""
 
-OTHER_NAMES = {"mm": "matmul", "bmm": "matmul", "divide": "div", "multiply": "mul", "absolute": "abs", "arctan": "atan"}
+OTHER_NAMES = {"divide": "div", "multiply": "mul", "absolute": "abs", "arctan": "atan"}
 """PyTorch's further names of them."""
-
-TORCH_WORDS = {"dim": "axis", "keepdim": "keepdims"}
-"""PyTorch's names of arguments, which methods take where its result is the same (`max(dim)` gives a pair there, and
-`var` divides by n - 1)."""
-
-WITH_TORCH_WORDS = (
-    "sum", "mean", "argmax", "argmin", "all", "any", "logsumexp", "softmax", "log_softmax", "cumsum", "squeeze",
-    "unsqueeze", "norm",
-)  # fmt: skip
-
 
 def bind_methods() -> None:
     """Make them methods; `ops/` calls this when `F` is filled."""
@@ -237,33 +248,5 @@ def bind_methods() -> None:
         setattr(Operators, name, getattr(F, name))
     for name, meaning in OTHER_NAMES.items():
         setattr(Operators, name, getattr(F, meaning))
-    for name in WITH_TORCH_WORDS:
-        setattr(Operators, name, with_torch_words(getattr(F, name)))
-
-
-def meant(function: str, words: tuple[str, ...], args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Named arguments by our words. Raises ArgumentError when one is given twice."""
-    result: dict[str, Any] = {}
-    given: dict[str, str] = dict.fromkeys(words[: len(args)], "a positional argument")
-    for name, value in named.items():
-        word = TORCH_WORDS.get(name, name)
-        if word in given:
-            raise ArgumentError(f"{function}: {word!r} is given twice, as {given[word]} and as {name!r}", "give one of them")
-        given[word] = repr(name)
-        result[word] = value
-    return result
-
-
-def with_torch_words(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as a method that takes PyTorch's names of arguments too."""
-
-    words = tuple(inspect.signature(function).parameters)[1:]
-
-    @functools.wraps(function)
-    def method(self: Any, *args: Any, **named: Any) -> Any:
-        if named:
-            named = meant(function.__name__, words, args, named)
-        return function(self, *args, **named)
-
-    method.synonyms = {theirs: ours for theirs, ours in TORCH_WORDS.items() if ours in words}  # type: ignore[attr-defined]
-    return method
+    for name, function in spelling.METHODS.items():
+        setattr(Operators, name, function)

@@ -9,7 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
-from ..operators import Array, F, Index, Operators, Symbol, Tensor, TensorLike, apply, numpy_twin, public
+from ..operators import (
+    Array,
+    F,
+    Index,
+    Operators,
+    Symbol,
+    Tensor,
+    TensorLike,
+    apply,
+    numpy_twin,
+    public,
+    spelled,
+    torch_function,
+)
 from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
 from .reductions import ndim_of
@@ -18,18 +31,17 @@ from .slicing import WHOLE, slice_op
 # public functions ------------------------------------------------------------------------------------------------
 
 
-@numpy_twin(np.take)
-def _numpy_take(a: Any, indices: Any, axis: int | None = None) -> Any:
-    """NumPy's `take`, whose default is the flattened array."""
-    return take(F.flatten(a), indices) if axis is None else take(a, indices, axis)
-
-
 @public
-def take(x: TensorLike, index: TensorLike, axis: int = 0) -> Tensor:
-    """x[index] along `axis`: the index's shape replaces that axis. Negative indices count from the end.
+@numpy_twin(np.take)
+@spelled
+def take(x: TensorLike, index: TensorLike, axis: int | None = None) -> Tensor:
+    """x[index] along `axis`: the index's shape replaces that axis. Of the flattened x when no axis is given, as in PyTorch
+    and NumPy. Negative indices count from the end.
 
     Raises IndexRangeError for one out of range, DTypeError for a floating index.
     """
+    if axis is None:
+        x, axis = F.reshape(x, (-1,)), 0
     axis = normalize_axis(axis, ndim_of(x))
     index = _as_index(index)
     return apply(gather_op, x, bounded(index, x, axis, negative=True), axis=axis)
@@ -52,9 +64,9 @@ def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
     return apply(along_op, x, bounded(_as_index(index), x, axis, negative=True), axis=axis)
 
 
-@public
-def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike) -> Tensor:
-    """x with `source` added at `index` along `axis`, once for every time that a position occurs; PyTorch's `index_add`.
+@torch_function(inplace=True)
+def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *, alpha: float | Tensor = 1) -> Tensor:
+    """x with `alpha * source` added at `index` along `axis`, once for every time that a position occurs.
 
     index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
     IndexRangeError, ShapeError, and DTypeError for a floating index.
@@ -63,7 +75,12 @@ def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike) -
         >>> sg.index_add(sg.zeros(3), 0, sg.tensor([2, 0, 2]), sg.tensor([1.0, 2.0, 3.0]))
         tensor([2., 0., 4.])
     """
+    if not ndim_of(x):
+        normalize_axis(axis, 1)
+        return F.reshape(index_add(F.reshape(x, (1,)), 0, index, F.reshape(source, (-1,)), alpha=alpha), ())
     axis = normalize_axis(axis, ndim_of(x))
+    if not ndim_of(index):
+        index = F.reshape(index, (1,))
     index = bounded(_as_index(index), x, axis, negative=True)
     x, source = (a if hasattr(a, "dtype") else np.asarray(a) for a in (x, source))
     if source.dtype != x.dtype:
@@ -72,6 +89,8 @@ def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike) -
         )
     if ndim_of(index) != 1:
         raise ShapeError(f"index_add: the index needs one axis, got {shape_text(index.shape)}")
+    if isinstance(alpha, Operators) or alpha != 1:
+        source = F.astype(F.mul(source, alpha), x.dtype)
     if axis == 0:
         return apply(index_add_op, x, source, index)
     return F.swapaxes(apply(index_add_op, F.swapaxes(x, 0, axis), F.swapaxes(source, 0, axis), index), 0, axis)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Copy, Expand, Layout, Native, Node, OpDef, Window, define
-from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public
+from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, spelled
 from ..types import TensorType, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
@@ -36,9 +34,7 @@ def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
             elif shape[i] is None:
                 shape[i] = extent
             elif extent is not None and shape[i] != extent:
-                raise ShapeError(
-                    f"extents differ away from axis {axis}, {shape_text(first.shape)} and {shape_text(t.shape)}"
-                )
+                raise ShapeError(f"extents differ away from axis {axis}, {shape_text(first.shape)} and {shape_text(t.shape)}")
     shape[axis] = total
     return first.with_shape(tuple(shape))
 
@@ -154,6 +150,7 @@ def _several(name: str, xs: Any) -> list[Any]:
 
 @public
 @numpy_twin(np.concatenate)
+@spelled
 def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
     xs = _several("concatenate", xs)
@@ -164,34 +161,10 @@ def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
 
 @public
 @numpy_twin(np.stack)
+@spelled
 def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
     xs = _several("stack", xs)
     if not xs:
         raise ArgumentError("stack: need at least one operand")
     return concatenate([F.expand_dims(x, axis) for x in xs], axis)
-
-
-@public
-@numpy_twin(np.split)
-def split(x: Array, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """x cut along `axis`: into `sections` equal parts, or at the given positions (NumPy's meaning)."""
-    axis = normalize_axis(axis, ndim_of(x))
-    extent = x.shape[axis]
-    if extent is None:
-        raise ShapeError(f"split: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
-    if isinstance(sections, (int, np.integer)):
-        if sections <= 0 or extent % sections:
-            raise ShapeError(f"split: an extent of {extent} can't be divided into {sections} equal parts")
-        step = extent // int(sections)
-        cuts = list(range(0, extent + 1, step)) if step else [0] * (int(sections) + 1)
-    else:
-        try:
-            cuts = [0, *map(index, sections), extent]
-        except TypeError:
-            raise ArgumentError(
-                f"split: sections is an integer, or several positions, got {sections!r}",
-                "the parts have to be known before the graph runs: pass Python integers",
-            ) from None
-    lead = (slice(None),) * axis
-    return [F.getitem(x, (*lead, slice(a, b))) for a, b in pairwise(cuts)]

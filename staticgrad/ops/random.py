@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..devices import CPU, check_device, is_device
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Graph, OpDef, Pointwise, define
 from ..locks import lock
@@ -197,34 +198,52 @@ def dropout_mask(x: Any, u: Any, p: float) -> Any:
 # the generator --------------------------------------------------------------------------------------------------
 
 
+DEFAULT_SEED = 67280421310721
+"""Of a generator that the user makes, as in PyTorch."""
+
+
 class Generator:
     """Seed and draw counter. `manual_seed` restarts it; `state` can be saved and set."""
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: Any = DEFAULT_SEED, *, device: Any = None):
+        if is_device(seed):
+            seed, device = DEFAULT_SEED, seed
+        check_device(device)
+        self.device = CPU
         self.lock = lock()
-        self.seed = seed
+        self.seed_value = seed
         self.draws = 0
 
     def manual_seed(self, seed: int) -> Generator:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
             raise ArgumentError(f"a seed is an integer in [0, 2**63), got {seed!r}")
         with self.lock:
-            self.seed, self.draws = int(seed), 0
+            self.seed_value, self.draws = int(seed), 0
         return self
+
+    def initial_seed(self) -> int:
+        """The seed that it was started with."""
+        return self.seed_value
+
+    def seed(self) -> int:
+        """Restart it with a random seed, and return that."""
+        seed = int.from_bytes(os.urandom(7), "little")
+        self.manual_seed(seed)
+        return seed
 
     @property
     def state(self) -> tuple[int, int]:
-        return self.seed, self.draws
+        return self.seed_value, self.draws
 
     @state.setter
     def state(self, value: tuple[int, int]) -> None:
         with self.lock:
-            self.seed, self.draws = value
+            self.seed_value, self.draws = value
 
     def take(self, draws: int = 1) -> np.ndarray:
         """(seed, draw) as int64[2], and move on by `draws`."""
         with self.lock:
-            at = np.array([self.seed, self.draws], np.int64)
+            at = np.array([self.seed_value, self.draws], np.int64)
             self.draws += draws
         return at
 
@@ -251,9 +270,9 @@ class _Stream(Generator):
 
     def take(self, draws: int = 1) -> np.ndarray:
         self.open()
-        if self.seed < 0:
+        if self.seed_value < 0:
             assert self.at is not None
-            self.seed = stream_seed(*map(int, self.at))
+            self.seed_value = stream_seed(*map(int, self.at))
         return super().take(draws)
 
     def undo(self) -> None:

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import refuse_out
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Expand, Extent, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
-from ..operators import Array, F, Operators, Tensor, TensorLike, apply, numpy_twin, public
+from ..operators import Array, F, Operators, Tensor, TensorLike, apply, numpy_twin, public, spelled, torch_function
 from ..types import (
     DTYPES,
     SHORT,
     Axis,
+    DTypeLike,
     TensorType,
     as_dtype,
     bool_,
@@ -349,37 +351,54 @@ def ndim_of(x: Any) -> int:
         return np.ndim(x)
 
 
-def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], elementwise: str = "") -> None:
-    """Make the op a public function in `F`, which these functions of NumPy reach too.
+def chosen(name: str, axis: Any, dim: Any) -> Any:
+    """The axes, which are given in one of two words at most. Raises ArgumentError for both."""
+    if dim is None:
+        return axis
+    if axis is not None:
+        raise ArgumentError(f"{name}: 'axis' is given twice, as 'axis' and as 'dim'", "give one of them")
+    return dim
 
-    elementwise: the meaning of the name for two tensors, as in PyTorch.
-    """
 
-    def function(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-        if elementwise and isinstance(axis, Operators):
-            return getattr(F, elementwise)(x, axis)
-        return apply(op, x, axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
+def kept(name: str, keepdims: Any, keepdim: Any) -> bool:
+    """Whether reduced axes are kept, from two words for it. Raises ArgumentError for both."""
+    if keepdims and keepdim:
+        raise ArgumentError(f"{name}: 'keepdims' is given twice, as 'keepdims' and as 'keepdim'", "give one of them")
+    return bool(keepdims or keepdim)
 
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = doc + " `axis`: an int, several, or None for all. Raises ArgumentError for a bad axis."
-    setattr(F, op.name, function)
+
+def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "") -> None:
+    """Make the op a public function in `F`, which these functions of NumPy reach too."""
+    name = name or op.name
+
+    def function(
+        input: Any,
+        axis: Any = None,
+        keepdims: bool = False,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+        out: None = None,
+    ) -> Any:
+        if dim is not None or keepdim:
+            axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
+        if out is not None:
+            refuse_out(name)
+        if dtype is not None:
+            input = F.astype(input, dtype)
+        return apply(op, input, axis=normalize_axes(axis, ndim_of(input)), keepdims=bool(keepdims))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc + " `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a bad one."
+    setattr(F, name, function)
     numpy_twin(*twins)(function)
 
 
 reducer(sum_op, "The sum; integers and booleans in int64.", np.sum)
 reducer(mean_op, "The mean, floating; NaN over no elements.", np.mean)
-reducer(
-    max_op,
-    "The largest element (NaN if any is); ties share the gradient. Of two tensors: `maximum`.",
-    np.max,
-    elementwise="maximum",
-)
-reducer(
-    min_op,
-    "The smallest element (NaN if any is); ties share the gradient. Of two tensors: `minimum`.",
-    np.min,
-    elementwise="minimum",
-)
+reducer(max_op, "The largest element (NaN if any is); ties share the gradient.", np.max, name="amax")
+reducer(min_op, "The smallest element (NaN if any is); ties share the gradient.", np.min, name="amin")
 
 
 def _of_none(x: Any, axis: Any) -> bool:
@@ -390,11 +409,13 @@ def _of_none(x: Any, axis: Any) -> bool:
 def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
     def function(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
         if axis is None or _of_none(x, axis):
-            x, axis = F.reshape(x, (-1,)), 0
+            kept_shape = (1,) * ndim_of(x) if keepdims else ()
+            return F.reshape(apply(op, F.reshape(x, (-1,)), axis=(0,), keepdims=False), kept_shape)
         return apply(op, x, axis=(normalize_axis(axis, ndim_of(x)),), keepdims=bool(keepdims))
 
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = "The int64 position of the first extremum along `axis` (of the flattened array for None)."
+    function.__doc__ = "The int64 position of the first extremum along `dim` (of the flattened array for None)."
+    function = spelled(function)
     setattr(F, op.name, function)
     numpy_twin(twin)(function)
 
@@ -403,28 +424,75 @@ _arg_function(argmax_op, np.argmax)
 _arg_function(argmin_op, np.argmin)
 
 
-@public
 @numpy_twin(np.var)
-def var(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
-    """The variance: mean squared distance from the mean, over n - ddof (0 as in NumPy; PyTorch's default is 1).
-
-    NaN or infinite where n - ddof is not positive.
-    """
+def variance(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
+    """NumPy's variance: mean squared distance from the mean, over n - ddof; NaN or infinite where that is not positive."""
     axes = normalize_axes(axis, ndim_of(x))
     centred = x - F.mean(x, axes, keepdims=True)
     n = apply(count, x, axis=axes, dtype=to_float(as_dtype(x.dtype)))
     return F.sum(F.square(centred), axes, keepdims) / (F.maximum(n - ddof, 0) if ddof else n)
 
 
-@public
 @numpy_twin(np.std)
-def std(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
-    """The square root of `var`; its derivative where it is 0 is 0, as in PyTorch."""
-    return _root(var(x, axis, keepdims, ddof))
+def _deviation(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
+    return root(variance(x, axis, keepdims, ddof))
+
+
+def _corrected(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+    """The axes and the correction that the arguments of `var` and its kin mean. Raises ArgumentError for two of them."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        if correction is not None:
+            raise ArgumentError(f"{name}: give either `unbiased` or `correction`")
+        correction = int(bool(unbiased))
+    return dim, 1 if correction is None else correction
+
+
+@torch_function()
+def var(
+    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
+
+    `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
+    """
+    dim, correction = _corrected("var", dim, unbiased, correction)
+    return variance(input, dim, keepdim, correction)
+
+
+@torch_function()
+def std(
+    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """The square root of `var`; its derivative where it is 0 is 0."""
+    dim, correction = _corrected("std", dim, unbiased, correction)
+    return root(variance(input, dim, keepdim, correction))
+
+
+@torch_function(method=False)
+def var_mean(
+    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """`var` and `mean`."""
+    return F.var(input, dim, unbiased, keepdim, correction=correction), F.mean(input, _axes_of(dim), keepdim)
+
+
+@torch_function(method=False)
+def std_mean(
+    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """`std` and `mean`."""
+    return F.std(input, dim, unbiased, keepdim, correction=correction), F.mean(input, _axes_of(dim), keepdim)
+
+
+def _axes_of(dim: Any) -> Tensor:
+    return None if isinstance(dim, bool) else dim
 
 
 @public
 @numpy_twin(np.all)
+@spelled
 def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
     return apply(all_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
@@ -432,20 +500,13 @@ def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @public
 @numpy_twin(np.any)
+@spelled
 def any_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
     return apply(any_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 
-@public
-@numpy_twin(np.linalg.norm)
-def norm(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The Euclidean norm, sqrt(sum(x * x)), floating; its derivative at 0 is 0."""
-    dtype = to_float(x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype)
-    return _root(F.sum(F.square(F.astype(x, dtype)), axis, keepdims))
-
-
-def _root(total: Any) -> Tensor:
+def root(total: Any) -> Tensor:
     """The square root, whose derivative at 0 is 0 here."""
     return F.where(total == 0, 0, F.sqrt(F.where(total == 0, 1, total)))
 
@@ -493,8 +554,11 @@ cumsum_op = define(
 
 @public
 @numpy_twin(np.cumsum)
-def cumsum(x: TensorLike, axis: int | None = None) -> Tensor:
+@spelled
+def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     """Running sums along `axis` (of the flattened array for None)."""
+    if dtype is not None:
+        x = F.astype(x, dtype)
     if _of_none(x, axis):
         return F.reshape(cumsum(x), ())
     if axis is None:

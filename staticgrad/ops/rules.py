@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import refuse_out
 from ..errors import DTypeError
 from ..ir import REGISTRY, OpDef, Range
 from ..operators import Tensor, TensorLike, apply, frontends
@@ -78,21 +79,25 @@ def unbroadcast(g: Any, x: Any) -> Any:
 # functions of a record ------------------------------------------------------------------------------------------
 
 
-def unary(op: OpDef) -> Callable[[TensorLike], Tensor]:
+def unary(op: OpDef) -> Callable[..., Any]:
     """The op as a public function of one operand."""
 
-    def function(x: TensorLike) -> Tensor:
-        return frontends.eager(op, (x,), {})
+    def function(input: TensorLike, *, out: None = None) -> Tensor:
+        if out is not None:
+            refuse_out(op.name)
+        return frontends.eager(op, (input,), {})
 
     _name(function, op)
     return function
 
 
-def binary(op: OpDef) -> Callable[[TensorLike, TensorLike], Tensor]:
+def binary(op: OpDef) -> Callable[..., Any]:
     """The op as a public function of two operands."""
 
-    def function(x: TensorLike, y: TensorLike) -> Tensor:
-        return frontends.eager(op, (x, y), {})
+    def function(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        if out is not None:
+            refuse_out(op.name)
+        return frontends.eager(op, (input, other), {})
 
     _name(function, op)
     return function

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
+from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, Pointwise, define
-from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public
+from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public, spelled
 from ..types import TensorType, as_dtype, is_scalar, promote
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
@@ -52,14 +53,28 @@ clip_op = define(
 # public functions ------------------------------------------------------------------------------------------------
 
 
+@overload
+def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor: ...
+@overload
+def where(condition: TensorLike) -> tuple[Tensor, ...]: ...
 @public
 @numpy_twin(np.where)
-def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
-    """x where the condition holds, else y; all broadcast. The gradient flows to the chosen side only."""
-    return apply(where_op, condition, x, y)
+def where(condition: TensorLike, input: TensorLike | None = None, other: TensorLike | None = None, *, out: None = None) -> Any:
+    """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
+
+    Of the condition alone: the positions where it holds, one tensor for each axis (`nonzero(as_tuple=True)`).
+    """
+    if input is None and other is None:
+        return F.nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise ArgumentError("where: give both values, or none of them")
+    if out is not None:
+        refuse_out("where")
+    return apply(where_op, condition, input, other)
 
 
 @public
+@spelled
 def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
 
@@ -95,12 +110,14 @@ def _numpy_clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None
 
 
 @public
+@spelled
 def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """PyTorch's name of `clip`."""
     return clip(x, min, max)
 
 
 @public
+@spelled
 def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
     if isinstance(value, Operators):

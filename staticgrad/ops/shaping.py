@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import check_options
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Node, OpDef, View, define
-from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public
+from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public, spelled, torch_function
 from ..types import (
     ALL_AXES,
     Axis,
@@ -219,18 +220,70 @@ numpy_twin(np.shape)(lambda a: a.shape)
 numpy_twin(np.ndim)(lambda a: len(a.shape))
 
 
+def _filled(name: str, x: Any, value: Any, dtype: Any, requires_grad: bool, device: Any, layout: Any) -> Any:
+    if device is not None or layout is not None:
+        check_options(name, device=device, layout=layout)
+    made = F.clone(F.broadcast_like(np.full((), value, x.dtype if dtype is None else as_dtype(dtype)), x))
+    return made.requires_grad_(True) if requires_grad else made
+
+
 @public
 @numpy_twin(np.zeros_like)
-def zeros_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
-    """Zeros of x's shape and dtype."""
-    return F.clone(F.broadcast_like(np.zeros((), x.dtype if dtype is None else as_dtype(dtype)), x))
+def zeros_like(
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """Zeros of the shape of `input`, and of its dtype unless one is given."""
+    return _filled("zeros_like", input, 0, dtype, requires_grad, device, layout)
 
 
 @public
 @numpy_twin(np.ones_like)
-def ones_like(x: Array, dtype: DTypeLike | None = None) -> Tensor:
-    """Ones of x's shape and dtype."""
-    return F.clone(F.broadcast_like(np.ones((), x.dtype if dtype is None else as_dtype(dtype)), x))
+def ones_like(
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """Ones of the shape of `input`, and of its dtype unless one is given."""
+    return _filled("ones_like", input, 1, dtype, requires_grad, device, layout)
+
+
+@torch_function(method=False)
+def empty_like(
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
+    return _filled("empty_like", input, 0, dtype, requires_grad, device, layout)
+
+
+@torch_function(method=False)
+def full_like(
+    input: TensorLike,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """`fill_value` in the shape of `input`, and in its dtype unless one is given."""
+    return _filled("full_like", input, fill_value, dtype, requires_grad, device, layout)
 
 
 @public
@@ -252,16 +305,21 @@ def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
 
 @public
 @numpy_twin(np.ravel)
-def flatten(x: Array, start: int = 0) -> Tensor:
-    """x with all axes from `start` on joined into one. Raises ArgumentError for a start out of range."""
-    start = normalize_axis(start, max(ndim_of(x), 1))  # a 0-d tensor becomes one with an axis
-    if start == 0:
+@spelled
+def flatten(x: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
+    ndim = max(ndim_of(x), 1)  # a 0-d tensor becomes one with an axis
+    start, end = normalize_axis(start_dim, ndim), normalize_axis(end_dim, ndim)
+    if start == 0 and end == ndim - 1:
         return reshape(x, (-1,))
-    lead = x.shape[:start]
-    if None in lead[1:] or None in x.shape[start:]:
+    if start > end:
+        raise ArgumentError("flatten() has invalid args: start_dim cannot come after end_dim", f"got {start_dim} and {end_dim}")
+    if start == end:
+        return x
+    lead, joined, tail = x.shape[:start], x.shape[start : end + 1], x.shape[end + 1 :]
+    if None in joined or (*lead, *tail).count(None) > 1 or (None in (*lead, *tail) and 0 in joined):
         raise ShapeError(f"flatten: extents of {shape_text(x.shape)} are unknown", "use reshape with explicit extents")
-    rest = math.prod(x.shape[start:])
-    return reshape(x, (*((-1,) if lead[0] is None else lead[:1]), *lead[1:], rest))
+    return reshape(x, tuple(-1 if d is None else d for d in (*lead, math.prod(joined), *tail)))
 
 
 @public
@@ -273,20 +331,29 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
 
 
 @public
+@spelled
 def unsqueeze(x: TensorLike, axis: int) -> Tensor:
     """PyTorch's name of `expand_dims`."""
     return expand_dims(x, axis)
 
 
-@public
 @numpy_twin(np.squeeze)
-def squeeze(x: Array, axis: Axis = None) -> Tensor:
-    """x without the axes `axis` (all of extent 1 for None). Raises ShapeError when one isn't of extent 1."""
+def drop_axes(x: TensorLike, axis: Axis = None) -> Tensor:
+    """NumPy's `squeeze`: x without the axes `axis`. Raises ShapeError when one isn't of extent 1."""
+    if axis is None:
+        return squeeze(x)
+    return apply(squeeze_op, x, axis=normalize_axes(axis, ndim_of(x)))
+
+
+@public
+@spelled
+def squeeze(x: TensorLike, axis: Axis = None) -> Tensor:
+    """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
     if axis is None:
         if None in x.shape:
             raise ShapeError(f"squeeze: name the axes, extents of {shape_text(x.shape)} are unknown", "x.squeeze(axis)")
-        axis = tuple(i for i, d in enumerate(x.shape) if d == 1)
-    return apply(squeeze_op, x, axis=normalize_axes(axis, ndim_of(x)))
+        return apply(squeeze_op, x, axis=tuple(i for i, d in enumerate(x.shape) if d == 1))
+    return apply(squeeze_op, x, axis=tuple(a for a in normalize_axes(axis, ndim_of(x)) if x.shape[a] in (1, None)))
 
 
 @public
@@ -305,10 +372,13 @@ def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
 
 @public
 @numpy_twin(np.swapaxes)
-def swapaxes(x: TensorLike, a: int, b: int) -> Tensor:
+@spelled
+def swapaxes(x: TensorLike, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
     order = list(range(ndim_of(x)))
-    a, b = normalize_axis(a, len(order)), normalize_axis(b, len(order))
+    if not order and {axis0, axis1} <= {0, -1}:
+        return x
+    a, b = normalize_axis(axis0, len(order)), normalize_axis(axis1, len(order))
     order[a], order[b] = order[b], order[a]
     return apply(permute_op, x, axes=tuple(order))
 
@@ -344,13 +414,16 @@ def expand(x: Array, *shape: ShapeLike) -> Tensor:
 @numpy_twin(np.flip)
 def _numpy_flip(m: Any, axis: Any = None) -> Any:
     """NumPy's `flip`, of several axes, or all."""
-    for a in normalize_axes(axis, ndim_of(m)):
-        m = flip(m, a)
-    return m
+    return flip(m, normalize_axes(axis, ndim_of(m)))
 
 
-@public
-def flip(x: Array, axis: int) -> Tensor:
-    """x in reverse order along `axis`."""
-    axis = normalize_axis(axis, ndim_of(x))
-    return F.getitem(x, (*((slice(None),) * axis), slice(None, None, -1)))
+@torch_function()
+def flip(input: TensorLike, dims: Any = (), *more: int) -> Tensor:
+    """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
+    axes = normalize_axes((dims, *more) if isinstance(dims, (int, np.integer)) else dims, ndim_of(input))
+    if not axes:
+        return F.clone(input)
+    slices = [slice(None)] * (axes[-1] + 1)
+    for a in axes:
+        slices[a] = slice(None, None, -1)
+    return F.getitem(input, tuple(slices))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import Expand, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, public
-from ..types import Axis, normalize_axes
+from ..operators import F, Tensor, TensorLike, apply, public, spelled
+from ..types import Axis, DTypeLike, normalize_axes
 from . import attributes as at
 from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, ndim_of, reduced, reducer, spread, sum_op
 from .rules import floating
@@ -129,12 +129,16 @@ reducer(logsumexp_op, "log(sum(exp(x))) without overflow.")
 
 
 @public
-def softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
+@spelled
+def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+    x = x if dtype is None else F.astype(x, dtype)
     return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
 @public
-def log_softmax(x: TensorLike, axis: Axis = -1) -> Tensor:
+@spelled
+def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> Tensor:
     """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+    x = x if dtype is None else F.astype(x, dtype)
     return apply(log_softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))

@@ -1,10 +1,30 @@
 """Optimizers: update rules written once, for eager steps, compiled steps and graphs."""
 
-from . import lr_scheduler
-from .adam import Adam, AdamW
+from . import lr_scheduler, swa_utils
+from .adam import Adam, Adamax, AdamW, NAdam, RAdam
+from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from .groups import ParamGroup
+from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .sgd import SGD
 from .sparse_adam import SparseAdam
 
-__all__ = ["Adam", "AdamW", "Optimizer", "ParamGroup", "SGD", "SparseAdam", "lr_scheduler"]
+__all__ = [
+    "ASGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "NAdam",
+    "Optimizer",
+    "ParamGroup",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "SparseAdam",
+    "lr_scheduler",
+    "swa_utils",
+]

@@ -1,20 +1,63 @@
-"""Adam and AdamW."""
+"""Adam and its relatives: steps divided by a running size of the gradient."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..operators import F
 from ..operators import Tensor as AnyTensor
-from .checks import as_tuple, at_least_zero, two_below_one
+from .checks import as_tuple, at_least_zero, flag, two_below_one
 from .groups import ParamGroup
 from .optimizer import Hyper, Optimizer
 
 
-class Adam(Optimizer):
+def decayed(p: AnyTensor, g: AnyTensor, hyper: Hyper, group: ParamGroup) -> tuple[AnyTensor, AnyTensor]:
+    """(p, g) with weight decay: added to g, or shrinking p where it is decoupled (`shrunk` gives the factor)."""
+    if not group.uses("weight_decay"):
+        return p, g
+    if group["decoupled_weight_decay"]:
+        return hyper("shrink") * p, g
+    return p, g + hyper("weight_decay") * p
+
+
+def shrunk(group: ParamGroup, hyper: Hyper) -> dict[str, Any]:
+    """The factor 1 - lr weight_decay of decoupled weight decay."""
+    decoupled = group["decoupled_weight_decay"] and group.uses("weight_decay")
+    return {"shrink": 1 - hyper("lr") * hyper("weight_decay")} if decoupled else {}
+
+
+class _Moments(Optimizer):
+    """First and second moments of the gradient, and how many there were."""
+
+    def check(self, group: ParamGroup) -> None:
+        at_least_zero("learning rate", group["lr"])
+        at_least_zero("epsilon value", group["eps"])
+        two_below_one(group["betas"])
+        at_least_zero("weight_decay value", group["weight_decay"])
+        flag("decoupled_weight_decay", group.get("decoupled_weight_decay", False))
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq"
+
+    def counts(self, group: ParamGroup) -> bool:
+        return True
+
+    def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
+        return {"inflow1": 1 - hyper("beta1"), "inflow2": 1 - hyper("beta2"), **shrunk(group, hyper)}
+
+    def moments(self, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper) -> tuple[AnyTensor, AnyTensor]:
+        """Both moments with this gradient in them."""
+        m = hyper("beta1") * slots["exp_avg"] + hyper("inflow1") * g
+        return m, hyper("beta2") * slots["exp_avg_sq"] + hyper("inflow2") * (g * g)
+
+
+class Adam(_Moments):
     """m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  p - lr (m / c1) / (sqrt(v / c2) + eps).
 
-    c1 = 1 - beta1^t and c2 = 1 - beta2^t correct the zero start; `weight_decay` adds weight_decay p to g.
+    c1 = 1 - beta1^t and c2 = 1 - beta2^t correct the zero start; `weight_decay` adds weight_decay p to g, or with
+    `decoupled_weight_decay` shrinks p first. amsgrad: v / c2 is divided by at its largest so far (Reddi et al., 2018).
     Raises ArgumentError for negative numbers and betas outside [0, 1).
     Source: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1; eps as in PyTorch.
 
@@ -36,45 +79,47 @@ class Adam(Optimizer):
         betas: tuple[Any, Any] = (0.9, 0.999),
         eps: Any = 1e-8,
         weight_decay: Any = 0.0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ):
-        super().__init__(params, {"lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay})
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+                "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+                "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )  # fmt: skip
 
     def check(self, group: ParamGroup) -> None:
-        at_least_zero("learning rate", group["lr"])
-        at_least_zero("epsilon value", group["eps"])
-        two_below_one(group["betas"])
-        at_least_zero("weight_decay value", group["weight_decay"])
+        super().check(group)
+        flag("amsgrad", group["amsgrad"])
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        return "exp_avg", "exp_avg_sq"
-
-    def counts(self, group: ParamGroup) -> bool:
-        return True
+        return (*super().slots(group), "max_exp_avg_sq") if group["amsgrad"] else super().slots(group)
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
-        beta1, beta2 = hyper("beta1"), hyper("beta2")
         return {
-            "inflow1": 1 - beta1,
-            "inflow2": 1 - beta2,
-            "step_size": hyper("lr") / (1 - beta1**t),
-            "root_scale": 1 / F.sqrt(1 - beta2**t),
+            **super().scalars(group, hyper, t),
+            "step_size": hyper("lr") / (1 - hyper("beta1") ** t),
+            "root_scale": 1 / F.sqrt(1 - hyper("beta2") ** t),
         }
 
     def rule(
         self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
     ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
-        if group.uses("weight_decay"):
-            g = g + hyper("weight_decay") * p
-        return self.moved(p, g, slots, hyper)
-
-    def moved(
-        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper
-    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
-        """The step without weight decay."""
-        m = hyper("beta1") * slots["exp_avg"] + hyper("inflow1") * g
-        v = hyper("beta2") * slots["exp_avg_sq"] + hyper("inflow2") * (g * g)
-        new_p = p - hyper("step_size") * m / (F.sqrt(v) * hyper("root_scale") + hyper("eps"))
-        return new_p, {"exp_avg": m, "exp_avg_sq": v}
+        p, g = decayed(p, g, hyper, group)
+        m, v = self.moments(g, slots, hyper)
+        after = {"exp_avg": m, "exp_avg_sq": v}
+        if group["amsgrad"]:
+            v = after["max_exp_avg_sq"] = F.maximum(slots["max_exp_avg_sq"], v)
+        return p - hyper("step_size") * m / (F.sqrt(v) * hyper("root_scale") + hyper("eps")), after
 
 
 class AdamW(Adam):
@@ -91,16 +136,180 @@ class AdamW(Adam):
         betas: tuple[Any, Any] = (0.9, 0.999),
         eps: Any = 1e-8,
         weight_decay: Any = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
-        super().__init__(params, lr, betas, eps, weight_decay)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
+            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
+        )  # fmt: skip
+
+
+class NAdam(_Moments):
+    """Adam with Nesterov's momentum, whose factor mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2) grows towards beta1.
+
+    p - lr ((1 - mu_t) / (1 - M_t) g + mu_{t+1} / (1 - M_t mu_{t+1}) m) / (sqrt(v / c2) + eps), M_t = mu_1 ... mu_t.
+    Raises ArgumentError as Adam does. Source: Dozat, "Incorporating Nesterov momentum into Adam", 2016.
+    """
+
+    scalar_slots = frozenset({"mu_product"})
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Any = 2e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: Any = 1e-8,
+        weight_decay: Any = 0.0,
+        momentum_decay: Any = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            },
+        )  # fmt: skip
+
+    def check(self, group: ParamGroup) -> None:
+        super().check(group)
+        at_least_zero("momentum_decay value", group["momentum_decay"])
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        return (*super().slots(group), "mu_product")
+
+    def start(self, name: str, group: ParamGroup) -> Any:
+        return 1.0 if name == "mu_product" else 0.0
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
-        scalars = super().scalars(group, hyper, t)
-        if group.uses("weight_decay"):
-            scalars["shrink"] = 1 - hyper("lr") * hyper("weight_decay")
-        return scalars
+        def mu(step: Any) -> Any:
+            return hyper("beta1") * (1 - 0.5 * 0.96 ** (step * hyper("momentum_decay")))
+
+        return {
+            **super().scalars(group, hyper, t),
+            "root_scale": 1 / F.sqrt(1 - hyper("beta2") ** t),
+            "float64": {"mu": mu(t), "mu_next": mu(t + 1), "lr": hyper("lr")},
+        }
 
     def rule(
         self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
     ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
-        return self.moved(hyper("shrink") * p if group.uses("weight_decay") else p, g, slots, hyper)
+        p, g = decayed(p, g, hyper, group)
+        m, v = self.moments(g, slots, hyper)
+        exact = hyper("float64")
+        mu, mu_next, lr = exact["mu"], exact["mu_next"], exact["lr"]
+        product = slots["mu_product"] * mu
+        now = F.astype(lr * (1 - mu) / (1 - product), p.dtype)
+        ahead = F.astype(lr * mu_next / (1 - product * mu_next), p.dtype)
+        size = F.sqrt(v) * hyper("root_scale") + hyper("eps")
+        return p - (now * g + ahead * m) / size, {"exp_avg": m, "exp_avg_sq": v, "mu_product": product}
+
+
+class RAdam(_Moments):
+    """Adam whose division starts once the variance of its divisor is finite, which is after about five steps.
+
+    With rho_inf = 2 / (1 - beta2) - 1 and rho = rho_inf - 2 t beta2^t / c2: p - lr m / c1 while rho <= 5, then
+    p - lr r (m / c1) sqrt(c2) / (sqrt(v) + eps) with
+    r^2 = (rho - 4) (rho - 2) rho_inf / ((rho_inf - 4) (rho_inf - 2) rho). Raises ArgumentError as Adam does.
+    Source: Liu et al., "On the variance of the adaptive learning rate and beyond", ICLR 2020, algorithm 2.
+    """
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: Any = 1e-8,
+        weight_decay: Any = 0.0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+                "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )  # fmt: skip
+
+    def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
+        beta1, beta2 = hyper("beta1"), hyper("beta2")
+        c2 = 1 - beta2**t
+        limit = 2 / (1 - beta2) - 1
+        rho = limit - 2 * t * beta2**t / c2
+        safe = F.where(F.gt(rho, 5), rho, 5.0)
+        square = (safe - 4) * (safe - 2) * limit / ((limit - 4) * (limit - 2) * safe)
+        rectified = F.gt(rho, 5)
+        return {
+            **super().scalars(group, hyper, t),
+            "step_size": hyper("lr") / (1 - beta1**t),
+            "rectified": F.astype(rectified, np.float64),
+            "root": F.sqrt(c2 * F.where(rectified, square, 0.0)),
+        }
+
+    def rule(
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+        p, g = decayed(p, g, hyper, group)
+        m, v = self.moments(g, slots, hyper)
+        factor = F.where(F.gt(hyper("rectified"), 0), hyper("root") / (F.sqrt(v) + hyper("eps")), F.astype(1.0, p.dtype))
+        return p - hyper("step_size") * m * factor, {"exp_avg": m, "exp_avg_sq": v}
+
+
+class Adamax(_Moments):
+    """Adam with the largest gradient in place of the root of the second moment: u = max(beta2 u, |g| + eps);
+    p - lr / c1 m / u. Raises ArgumentError as Adam does. Source: Kingma and Ba, ICLR 2015, algorithm 2.
+    """
+
+    def __init__(
+        self,
+        params: Any = None,
+        lr: Any = 2e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: Any = 1e-8,
+        weight_decay: Any = 0.0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+                "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+            },
+        )  # fmt: skip
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        return "exp_avg", "exp_inf"
+
+    def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
+        return {"inflow1": 1 - hyper("beta1"), "step_size": hyper("lr") / (1 - hyper("beta1") ** t)}
+
+    def rule(
+        self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
+    ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
+        if group.uses("weight_decay"):
+            g = g + hyper("weight_decay") * p
+        m = hyper("beta1") * slots["exp_avg"] + hyper("inflow1") * g
+        u = F.maximum(hyper("beta2") * slots["exp_inf"], F.abs(g) + hyper("eps"))
+        return p - hyper("step_size") * m / u, {"exp_avg": m, "exp_inf": u}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,25 @@ def above_zero(what: str, value: Any) -> None:
 def below_one(what: str, value: Any) -> None:
     """Raises ArgumentError unless 0 <= value < 1."""
     _check(what, value, lambda x: 0.0 <= x < 1.0)
+
+
+def check_switches(group: Mapping[str, Any]) -> None:
+    """Raises ArgumentError for a flag that is none, and for what this library can't do.
+
+    `foreach`, `fused` and `capturable` choose between implementations in PyTorch. Here a step has one, so they change nothing.
+    """
+    for name in ("maximize", "capturable", "differentiable"):
+        flag(name, group.get(name, False))
+    for name in ("foreach", "fused"):
+        if group.get(name) is not None:
+            flag(name, group[name])
+    if group.get("foreach") and group.get("fused"):
+        raise ArgumentError("`fused` and `foreach` cannot be `True` together.")
+    if group.get("differentiable"):
+        raise ArgumentError(
+            "differentiable=True: steps are not recorded",
+            "write the update with sg.grad(loss, params, create_graph=True): p = p - lr * g",
+        )
 
 
 def as_tuple(betas: Any) -> Any:

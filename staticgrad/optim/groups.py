@@ -12,10 +12,23 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError
 from ..operators import F, Operators, Symbol, frontends, state
 from ..ops.leaves import hyper
-from .checks import is_one_number
+from .checks import check_switches, is_one_number
 
-BOOKKEEPING = frozenset({"initial_lr"})
-"""Entries that schedulers keep in a group; no step reads them."""
+BOOKKEEPING = frozenset(
+    {"initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum", "swa_lr", "param_names", "foreach", "fused",
+     "capturable"}
+)  # fmt: skip
+"""Entries of a group that no step reads: those of schedulers, and switches between implementations of PyTorch's."""
+
+PARTS = {
+    "beta1": ("betas", 0),
+    "beta2": ("betas", 1),
+    "etaminus": ("etas", 0),
+    "etaplus": ("etas", 1),
+    "step_size_min": ("step_sizes", 0),
+    "step_size_max": ("step_sizes", 1),
+}
+"""Numbers that are part of a hyper-parameter: its name, and their position."""
 
 
 class Member(NamedTuple):
@@ -31,8 +44,8 @@ class ParamGroup(dict[str, Any]):
 
     Their values may change at any time at no cost; `writes` counts the changes, so that a run can tell quickly. What
     Python decides on - the parameters, flags, whether a number is 0 - is structure: a change of it is counted in
-    `Structure.changes`. `beta1` and `beta2` read the parts of `betas`. What is written is checked as what the optimizer
-    was made with: writing NaN, a negative learning rate or a text raises ArgumentError, and changes nothing.
+    `Structure.changes`. `beta1` and `beta2` read the parts of `betas` (see `PARTS`). What is written is checked as
+    what the optimizer was made with: writing NaN, a negative learning rate or a text raises ArgumentError, and changes nothing.
     """
 
     writes = 0
@@ -40,8 +53,9 @@ class ParamGroup(dict[str, Any]):
     """The optimizer's check of the group as a whole; None until the group is part of one."""
 
     def __missing__(self, key: str) -> Any:
-        if key in ("beta1", "beta2") and "betas" in self:
-            return self["betas"][key == "beta2"]
+        if key in PARTS and PARTS[key][0] in self:
+            whole, position = PARTS[key]
+            return self[whole][position]
         raise KeyError(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -59,6 +73,8 @@ class ParamGroup(dict[str, Any]):
             if key in self and key != "params":
                 self._check_form(key, value)
         whole = "params" in self  # a copy under way has only a part of its items
+        if whole and self.sense is not None:
+            check_switches({**self, **values})
         if whole and self.sense is not None and not BOOKKEEPING.issuperset(values):
             self.sense(ParamGroup({**self, **values}))
 
@@ -135,6 +151,20 @@ def as_groups(params: Any) -> list[dict[str, Any]]:
     return groups if isinstance(groups[0], Mapping) else [{"params": groups}]
 
 
+def named_apart(group: Mapping[str, Any]) -> dict[str, Any]:
+    """The group with names of parameters, where it has pairs (name, parameter), under "param_names"."""
+    params = group["params"]
+    if isinstance(params, (Operators, np.ndarray, str, set, frozenset)) or not isinstance(params, Iterable):
+        return dict(group)
+    params = list(params)
+    pairs = [isinstance(p, tuple) and len(p) == 2 and isinstance(p[0], str) for p in params]
+    if not any(pairs):
+        return {**group, "params": params}
+    if not all(pairs):
+        raise ArgumentError("all optimizer params should be with/without names. Some param names are missing")
+    return {**group, "params": [p for _, p in params], "param_names": [name for name, _ in params]}
+
+
 def checked_params(params: Any, known: set[int]) -> list[Any]:
     """The parameters of one group; `known` are the ids of those in other groups. Raises ArgumentError."""
     if isinstance(params, (set, frozenset)):
@@ -181,12 +211,13 @@ def reader(group: ParamGroup, graph: Any) -> Callable[[str], Any]:
 
 
 def narrowed(read: Callable[[str], Any], derived: dict[str, Any], dtype: np.dtype) -> Callable[[str], Any]:
-    """The same numbers, and `derived` ones, in the parameters' dtype, rounded alike in every mode."""
+    """The same numbers, and `derived` ones, in the parameters' dtype, rounded alike in every mode; dicts stay float64."""
     known: dict[str, Any] = {}
 
     def narrow(name: str) -> Any:
         if name not in known:
-            known[name] = F.astype(derived[name] if name in derived else read(name), dtype)
+            value = derived[name] if name in derived else read(name)
+            known[name] = value if isinstance(value, dict) else F.astype(value, dtype)
         return known[name]
 
     return narrow

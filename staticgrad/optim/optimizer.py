@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from ..nn.parameter import clear_gradients
 from ..operators import F, Output, Symbol
 from ..operators import Tensor as AnyTensor
 from ..types import shape_text
-from .groups import Member, ParamGroup, as_groups, checked_params, narrowed, reader
+from .checks import check_switches
+from .groups import Member, ParamGroup, as_groups, checked_params, named_apart, narrowed, reader
 from .state_io import load, save
 
 if TYPE_CHECKING:
@@ -129,8 +130,24 @@ class Optimizer:
         self.check(group)
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
-        """Names of the values kept per parameter: of its shape and dtype, zero before the first step."""
+        """Names of the values kept per parameter."""
         return ()
+
+    scalar_slots: ClassVar[frozenset[str]] = frozenset()
+    """Those of `slots` that are one float64 number; the others have the parameter's shape and dtype."""
+
+    def start(self, name: str, group: ParamGroup) -> Any:
+        """A slot's value before the first step, a number."""
+        return 0.0
+
+    def first(self, name: str, p: Any, group: ParamGroup) -> np.ndarray:
+        """The same as an array."""
+        scalar = name in self.scalar_slots
+        return np.full(() if scalar else p.shape, self.start(name, group), np.float64 if scalar else p.dtype)
+
+    def ascent(self, g: Any, group: ParamGroup) -> Any:
+        """The gradient of what is minimized: -g where the group maximizes."""
+        return -g if group.get("maximize") else g
 
     def counts(self, group: ParamGroup) -> bool:
         """Whether `scalars` needs the number of steps."""
@@ -140,7 +157,7 @@ class Optimizer:
         """Numbers that all parameters share, by name, computed once per step, in float64 in every mode.
 
         hyper(name): a hyper-parameter, 0-d float64. t: this step's number, from 1, 0-d float64; None where
-        no steps are counted.
+        no steps are counted. A dict of numbers reaches `rule` in float64, for arithmetic with scalar slots.
         """
         return {}
 
@@ -166,9 +183,9 @@ class Optimizer:
         for p, g, slots in members:
             if p.dtype not in by_dtype:
                 by_dtype[p.dtype] = narrowed(read, derived, p.dtype)
-            new_p, new_slots = self.rule(p, g, slots, by_dtype[p.dtype], group)
+            new_p, new_slots = self.rule(p, self.ascent(g, group), slots, by_dtype[p.dtype], group)
             result.append((p, F.astype(new_p, p.dtype)))
-            result.extend((slots[name], F.astype(value, p.dtype)) for name, value in new_slots.items())
+            result.extend((slots[name], F.astype(value, slots[name].dtype)) for name, value in new_slots.items())
         return result
 
     # groups -----------------------------------------------------------------------------------------------------------
@@ -177,10 +194,12 @@ class Optimizer:
         """Add {"params": ..., hyper-parameters}; missing hyper-parameters take the default. Raises ArgumentError."""
         if not isinstance(group, Mapping) or "params" not in group:
             raise ArgumentError(f"param_group must be a dict with 'params', got {type(group).__name__}")
+        group = named_apart(group)
         known = {id(p) for other in self.param_groups for p in other["params"]}
         merged = ParamGroup(self.defaults)
         merged.update(group)
         merged["params"] = checked_params(group["params"], known)
+        check_switches(merged)
         self.check(merged)
         merged.sense = self.sense
         self.param_groups.append(merged)
@@ -294,7 +313,7 @@ class Optimizer:
             slots = self.state.setdefault(p, Slots())
             for name in names:
                 if name not in slots:
-                    slots[name] = Tensor(np.zeros(p.shape, p.dtype))
+                    slots[name] = Tensor(self.first(name, p, group))
             if counts and "step" not in slots:
                 fresh = Tensor(np.zeros(())) if fresh is None else fresh
                 slots["step"] = fresh

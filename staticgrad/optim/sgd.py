@@ -17,6 +17,7 @@ from .optimizer import Hyper, Optimizer
 class SGD(Optimizer):
     """p - lr g, with g + weight_decay p for g, and momentum.
 
+    maximize: go up along the gradient, here and in the other optimizers.
     b = momentum b + (1 - dampening) g (b = g at first); the step is lr b, or lr (g + momentum b) with `nesterov`.
     Raises ArgumentError for negative numbers, and for `nesterov` without momentum or with dampening.
     Source: PyTorch's SGD; Sutskever et al., "On the importance of initialization and momentum", ICML 2013.
@@ -38,6 +39,11 @@ class SGD(Optimizer):
         dampening: Any = 0.0,
         weight_decay: Any = 0.0,
         nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
         super().__init__(
             params,
@@ -47,6 +53,10 @@ class SGD(Optimizer):
                 "dampening": dampening,
                 "weight_decay": weight_decay,
                 "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
             },
         )
 

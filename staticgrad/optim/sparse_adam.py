@@ -52,6 +52,10 @@ class SparseAdam(Optimizer):
         at_least_zero("learning rate", group["lr"])  # where schedules begin or end
         self.check(ParamGroup({**group, "lr": 1.0}))
 
+    def ascent(self, g: Any, group: ParamGroup) -> Any:
+        """g: `rule` reads its rows first, which the negated gradient doesn't tell."""
+        return g
+
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
 

@@ -37,6 +37,27 @@ def save(optimizer: Optimizer) -> dict[str, Any]:
 
 def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     """See `Optimizer.load_state_dict`."""
+    check_saved(optimizer, saved)
+    groups = saved["param_groups"]
+    positions = [i for group in groups for i in group["params"]]
+    owners = [(group, p) for group in optimizer.param_groups for p in group["params"]]
+    loaded = {
+        id(p): _arrays(optimizer, group, p, saved["state"].get(i, {}))
+        for i, (group, p) in zip(positions, owners, strict=True)
+    }
+    for group, values in zip(optimizer.param_groups, groups, strict=True):
+        group.check(hyper_of(values))
+    with no_grad():
+        for group, values in zip(optimizer.param_groups, groups, strict=True):
+            group.update(hyper_of(values))
+            for p in group["params"]:
+                _restore_slots(optimizer, group, p, loaded[id(p)])
+            _restore_steps(optimizer, group, {id(p): float(loaded[id(p)].get(STEP, 0.0)) for p in group["params"]})
+    Structure.changes += 1
+
+
+def check_saved(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
+    """Raises ArgumentError unless it has the form of a state dict, with groups as the optimizer's."""
     if not isinstance(saved, Mapping) or not {"state", "param_groups"} <= saved.keys():
         raise ArgumentError(
             f"an optimizer's state dict has 'state' and 'param_groups', got {_names(saved)}", "save optimizer.state_dict()"
@@ -52,22 +73,9 @@ def load(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
         raise ArgumentError(
             "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
         )
-    positions = [i for group in groups for i in group["params"]]
-    loaded = {
-        id(p): _arrays(p, saved["state"].get(i, {})) for i, p in zip(positions, optimizer.parameters(), strict=True)
-    }
-    for group, values in zip(optimizer.param_groups, groups, strict=True):
-        group.check(_hyper(values))
-    with no_grad():
-        for group, values in zip(optimizer.param_groups, groups, strict=True):
-            group.update(_hyper(values))
-            for p in group["params"]:
-                _restore_slots(optimizer, p, loaded[id(p)])
-            _restore_steps(optimizer, group, {id(p): float(loaded[id(p)].get(STEP, 0.0)) for p in group["params"]})
-    Structure.changes += 1
 
 
-def _hyper(values: Mapping[str, Any]) -> dict[str, Any]:
+def hyper_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """The hyper-parameters of a saved group; a file may hold lists for tuples."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k != "params"}
 
@@ -76,29 +84,37 @@ def _names(saved: Any) -> str:
     return f"{', '.join(map(repr, saved)) or 'nothing'}" if isinstance(saved, Mapping) else type(saved).__name__
 
 
-def _arrays(p: Any, slots: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The saved slots in the dtypes they will have. Raises ShapeError."""
+def _arrays(optimizer: Optimizer, group: ParamGroup, p: Any, slots: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The saved slots in the dtypes they will have. Raises ShapeError.
+
+    A parameter with slots but no count has taken a step: PyTorch counts none where the presence of a slot tells as much.
+    """
+    scalars = {STEP, *optimizer.scalar_slots}
     result = {}
     for name, value in slots.items():
+        if value is None:
+            continue
         array = value._data if isinstance(value, Tensor) else as_array(np.asarray(value))
-        expected = () if name == STEP else p.shape
+        expected = () if name in scalars else p.shape
         if array.shape != expected:
             raise ShapeError(
                 f"loaded state dict has a slot {name} of shape {shape_text(array.shape)} where the parameter needs "
                 f"{shape_text(expected)}"
             )
-        result[name] = array.astype(np.float64 if name == STEP else p.dtype)
+        result[name] = array.astype(np.float64 if name in scalars else p.dtype)
+    if result and STEP not in result and optimizer.counts(group):
+        result[STEP] = np.ones(())
     return result
 
 
-def _restore_slots(optimizer: Optimizer, p: Tensor, arrays: dict[str, np.ndarray]) -> None:
+def _restore_slots(optimizer: Optimizer, group: ParamGroup, p: Tensor, arrays: dict[str, np.ndarray]) -> None:
     """Slots that were not saved are as before the first step."""
     own = optimizer.state.setdefault(p, {}) if arrays else optimizer.state.get(p, {})
     for name in dict.fromkeys([*own, *arrays]):
         if name == STEP:  # its value, and who shares it: `_restore_steps`
             own.setdefault(STEP, Tensor(np.zeros(())))
             continue
-        array = arrays[name] if name in arrays else np.zeros(p.shape, p.dtype)
+        array = arrays[name] if name in arrays else optimizer.first(name, p, group)
         if name in own:
             replace(own[name], Tensor(array), "load_state_dict")
         else:

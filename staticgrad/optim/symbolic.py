@@ -92,7 +92,7 @@ def _slots(optimizer: Optimizer, group: ParamGroup, v: Any) -> dict[str, Any]:
     known = optimizer.variables.setdefault(v.node, {})
     for name in optimizer.slots(group):
         if name not in known:
-            known[name] = static.Variable(np.zeros(v.shape, v.dtype), trainable=False, name=f"{v.name}/{name}")
+            known[name] = static.Variable(optimizer.first(name, v, group), trainable=False, name=f"{v.name}/{name}")
     return {name: known[name] for name in optimizer.slots(group)}
 
 

@@ -114,9 +114,9 @@ def stacks(n: int) -> Graph:
 
 def gathers(n: int) -> Graph:
     x, index = feed(64, 32), sg.placeholder("int64", (16,))
-    total = sg.take(x, index)
+    total = sg.take(x, index, 0)
     for i in range(n // 3):
-        total = total + sg.take(x * float(i), index)
+        total = total + sg.take(x * float(i), index, 0)
     return total, {x: ones(64, 32), index: np.zeros(16, np.int64)}
 
 
@@ -132,7 +132,7 @@ def recurrent(n: int) -> Graph:
 def layer_norms(n: int) -> Graph:
     x = h = feed(8, 32)
     for _ in range(n // 40):
-        h = h + (h - sg.mean(h, 1, keepdims=True)) / sg.sqrt(1e-5 + sg.var(h, 1, keepdims=True))
+        h = h + (h - sg.mean(h, 1, keepdims=True)) / sg.sqrt(1e-5 + sg.var(h, 1, keepdims=True, correction=0))
     return sg.gradients(sg.sum(h), [x]), {x: ones(8, 32)}
 
 

@@ -135,7 +135,7 @@ def cond_of_loops(c: Any, x: Any) -> Any:
 
 
 def gathered(c: Any, i: Any) -> Any:
-    return both(*sg.scan(lambda h, v: (sg.tanh(h + sg.take(c, v)), h * 2), c, i))
+    return both(*sg.scan(lambda h, v: (sg.tanh(h + sg.take(c, v, 0)), h * 2), c, i))
 
 
 def inner_gradient(c: Any, x: Any) -> Any:

@@ -172,7 +172,7 @@ def test_a_loop_that_turns_out_to_be_of_a_graph_gives_its_draw_back():
         x = sg.placeholder(sg.float64, [2])
 
         def body(c: Any, _: Any) -> Any:
-            noise = sg.Tensor(np.zeros(2)) if len(calls) else sg.dropout(sg.tensor(np.ones(2)))
+            noise = sg.tensor(np.zeros(2)) if len(calls) else sg.dropout(sg.tensor(np.ones(2)))
             calls.append(noise)
             return x * c, None
 

@@ -267,7 +267,7 @@ def test_an_error_in_a_body_leaves_the_graph_as_it_was():
 def test_an_index_out_of_range_inside_a_loop():
     @sg.compile
     def pick(c, i):
-        return sg.scan(lambda h, v: (h + sg.take(c, v), None), c[0], i)[0]
+        return sg.scan(lambda h, v: (h + sg.take(c, v, 0), None), c[0], i)[0]
 
     i = np.array([0, 1, 7, 1])
     with pytest.raises(sg.IndexRangeError, match="index 7 is out of range for axis 0 with extent 2") as caught:

@@ -33,7 +33,7 @@ MASK = np.random.default_rng(2).standard_normal((B, B))
 
 APART = {
     "product": lambda h, v: (sg.tanh(h @ W + v), h),
-    "along rows": lambda h, v: (sg.softmax(h * v, 1) + 0.1 * h.sum(1, keepdims=True), h.max(1)),
+    "along rows": lambda h, v: (sg.softmax(h * v, 1) + 0.1 * h.sum(1, keepdims=True), h.amax(1)),
     "columns from outside": lambda h, v: (h * W[0] + v, h),
     "parts": lambda h, v: (sg.concatenate([sg.sin(h[:, 2:]), h[:, :2] * v[:, :2]], 1), h[:, 1]),
     "items turned over": lambda h, v: (sg.tanh(h + sg.flip(v, 0)), v * 2),

@@ -602,7 +602,7 @@ PARTS: dict[str, Callable[[Tensor], Tensor]] = {
     "parts that overlap": lambda x: (x[:3] * x[1:]).sum() + x[1].sum(),
     "steps, and one number": lambda x: (x[::2] * x[::-2]).sum() + x[0, 0] * x[0, 0],
     "parts of parts": lambda x: (x[1:][0] * x[1:][1]).sum(),
-    "rows by number": lambda x: sg.take(x, sg.tensor([1, 1, 2])).square().sum() + x[0].sum() + x[1].sum(),
+    "rows by number": lambda x: sg.take(x, sg.tensor([1, 1, 2]), 0).square().sum() + x[0].sum() + x[1].sum(),
     "a concatenation": lambda x: sg.concatenate([x[2:], x, x[:1].detach()]).square().sum(),
 }
 

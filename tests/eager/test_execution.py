@@ -35,7 +35,7 @@ def short_paths() -> list[tuple[str, Any, Any]]:
         rows.append((f"3 {name}", lambda x, d=dunder: getattr(x, d)(3), lambda x, n=name: getattr(F, n)(3, x)))
     for name in (*UNARY, *UNARY_OPERATORS):
         rows.append((name, lambda x, n=name: getattr(x, n)(), lambda x, n=name: getattr(F, n)(x)))
-    for name in ("sum", "mean", "max", "min"):
+    for name in ("sum", "mean", "amax", "amin"):
         for axis in (None, 0, -1, (0, 1)):
             rows.append(
                 (

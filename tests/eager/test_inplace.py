@@ -414,7 +414,7 @@ VIEWS: list[tuple[str, Any]] = [
     ("x[None, 0]", lambda x: x[None, 0]),
     ("detach", lambda x: x.detach()),
     ("data", lambda x: x.data),
-    ("split", lambda x: sg.split(x, 3, 1)[1]),
+    ("split", lambda x: sg.tensor_split(x, 3, 1)[1]),
     ("x[...]", lambda x: x[...]),
 ]
 

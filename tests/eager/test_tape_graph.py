@@ -27,7 +27,7 @@ def attention(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor) -> Tensor:
 
 def indexing(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor) -> Tensor:
     picked = sg.concatenate([x[[0, 2, 0]], x[1:]], 0)
-    return (picked.T[None].flatten() * picked.max(0).expand(5, 3).reshape(-1)).std() + sg.where(
+    return (picked.T[None].flatten() * picked.amax(0).expand(5, 3).reshape(-1)).std(correction=0) + sg.where(
         w1 > 0, w1.exp(), b1
     ).sum()
 

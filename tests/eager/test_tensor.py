@@ -29,7 +29,7 @@ MADE: list[tuple[Any, Any, str]] = [
     (lambda: sg.tensor(np.float64(2.5)), 2.5, "float64"),
     (lambda: sg.tensor(np.arange(3, dtype=np.int16)), [0, 1, 2], "int16"),
     (lambda: sg.tensor([], dtype=sg.float64), [], "float64"),
-    (lambda: sg.tensor([1, 2], dtype=float), [1, 2], "float32"),
+    (lambda: sg.tensor([1, 2], dtype=float), [1, 2], "float64"),
     (lambda: sg.tensor([1, 2], dtype=np.float64), [1, 2], "float64"),
     (lambda: sg.tensor(sg.ones(2)), [1, 1], "float32"),
     (lambda: sg.zeros(2, 2), [[0, 0], [0, 0]], "float32"),
@@ -61,9 +61,9 @@ def test_construction(make, values, dtype):
     assert x.grad_fn is None
 
 
-def test_tensor_copies_and_the_constructor_shares():
+def test_tensor_copies_and_as_tensor_shares():
     a = X.copy()
-    copied, shared = sg.tensor(a), Tensor(a)
+    copied, shared = sg.tensor(a), sg.as_tensor(a)
     a[0, 0] = 9
     assert copied[0, 0].item() == 0
     assert shared[0, 0].item() == 9
@@ -202,12 +202,12 @@ def test_comparisons_are_elementwise_and_hash_is_identity():
 # text -------------------------------------------------------------------------------------------------------
 
 TEXTS: list[tuple[Any, str]] = [
-    (lambda: sg.tensor(1.5), "tensor(1.5)"),
+    (lambda: sg.tensor(1.5), "tensor(1.5000)"),
     (lambda: sg.tensor([1, 2]), "tensor([1, 2])"),
-    (lambda: sg.tensor([True]), "tensor([ True])"),
-    (lambda: sg.tensor([1.0], dtype=sg.float64), "tensor([1.], dtype=float64)"),
-    (lambda: sg.tensor([1, 2], dtype=sg.int32), "tensor([1, 2], dtype=int32)"),
-    (lambda: sg.tensor([[1.0, 2.5], [3.0, 4.0]]), "tensor([[1. , 2.5],\n        [3. , 4. ]])"),
+    (lambda: sg.tensor([True]), "tensor([True])"),
+    (lambda: sg.tensor([1.0], dtype=sg.float64), "tensor([1.], dtype=torch.float64)"),
+    (lambda: sg.tensor([1, 2], dtype=sg.int32), "tensor([1, 2], dtype=torch.int32)"),
+    (lambda: sg.tensor([[1.0, 2.5], [3.0, 4.0]]), "tensor([[1.0000, 2.5000],\n        [3.0000, 4.0000]])"),
     (lambda: sg.ones(2, requires_grad=True), "tensor([1., 1.], requires_grad=True)"),
     (lambda: sg.ones(2, requires_grad=True) * 2, "tensor([2., 2.], grad_fn=<MulBackward0>)"),
     (lambda: sg.ones(2, requires_grad=True).detach(), "tensor([1., 1.])"),
@@ -448,16 +448,16 @@ def test_arrays_of_float64_promote_and_numpy_scalars_are_weak():
 @pytest.mark.parametrize(
     ("fn", "text"),
     [
-        (lambda t: np.linalg.inv(t), "numpy.inv can't be differentiated"),
-        (lambda t: np.sort(t), "numpy.sort can't be differentiated"),
-        (lambda t: np.vstack([np.ones(2), t]), "numpy.vstack can't be differentiated"),
-        (lambda t: np.sum(t, dtype=np.float64), "numpy.sum can't be differentiated with dtype"),
-        (lambda t: np.linalg.norm(t, 1), "numpy.norm can't be differentiated"),
+        (lambda t: np.linalg.eigvals(t), "numpy.eigvals can't be differentiated"),
+        (lambda t: np.partition(t, 1), "numpy.partition can't be differentiated"),
+        (lambda t: np.interp(t, [0, 1], [0, 1]), "numpy.interp can't be differentiated"),
+        (lambda t: np.sum(t, initial=1.0), "numpy.sum can't be differentiated with initial"),
+        (lambda t: np.ptp(t), "numpy.ptp can't be differentiated"),
         (lambda t: np.add.reduce(t), "numpy.add.reduce can't be differentiated"),
         (lambda t: np.exp(t, where=[True, False]), "numpy.exp can't be differentiated with where"),
         (lambda t: np.add(np.ones(2), t, out=np.zeros(2)), "numpy.add can't be differentiated with out"),
         (lambda t: np.ones(2).__iadd__(t), "numpy.add can't be differentiated with out"),
-        (lambda t: np.arctan2(t, t), "numpy.arctan2 can't be differentiated"),
+        (lambda t: np.spacing(t), "numpy.spacing can't be differentiated"),
     ],
     ids=range(10),
 )
@@ -587,7 +587,9 @@ NAMES: list[tuple[Any, Any]] = [
     (lambda x: x.abs().pow(2).add(1).mul(2).sub(3).div(4), lambda a: (a**2 * 2 - 1) / 4),
     (lambda x: x.logsumexp(dim=1), lambda a: np.log(np.exp(a).sum(1))),
     (lambda x: x.max(), np.max),
-    (lambda x: x.min(1), lambda a: a.min(1)),
+    (lambda x: x.min(1).values, lambda a: a.min(1)),
+    (lambda x: x.max(dim=0).indices, lambda a: a.argmax(0)),
+    (lambda x: x.var(dim=0), lambda a: a.var(0, ddof=1)),
     (lambda x: x.contiguous(), lambda a: a),
     (lambda x: x.where(x > 1, sg.zeros(1)), lambda a: np.where(a > 1, a, np.float32(0))),
 ]
@@ -598,16 +600,9 @@ def test_pytorch_names(fn, reference):
     assert_close(fn(Tensor(X)).numpy(), np.asarray(reference(X)), 1e-6)
 
 
-@pytest.mark.parametrize("name", ["max", "min", "var", "std"])
-def test_names_whose_meaning_differs_are_refused(name):
-    """PyTorch's max(dim) gives a pair, its var divides by n - 1."""
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'dim'"):
-        getattr(Tensor(X), name)(dim=0)
-
-
 def test_attributes_that_dont_exist():
-    with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute 'cuda'"):
-        sg.ones(1).cuda()
+    with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute 'fft'"):
+        sg.ones(1).fft()
 
 
 def test_tensors_are_written_to_files_by_numpy(tmp_path):

@@ -243,7 +243,7 @@ def test_repr():
         "Sequential(\n"
         "  (0): Linear(in_features=4, out_features=3, bias=True)\n"
         "  (1): Sequential(\n"
-        "    (0): Dropout(p=0.2)\n"
+        "    (0): Dropout(p=0.2, inplace=False)\n"
         "    (1): Softmax(dim=1)\n"
         "  )\n"
         "  (2): WithExtra(\n"

@@ -178,12 +178,12 @@ def test_rows(name: str, x: list[float], expected: list[float]):
 def test_backends_agree_on_rows(backend: Any):
     graph, x = Graph(), np.array([[0, -inf], [-inf, -inf], [inf, 0], [nan, 0], [1e4, 1e4], [3, 3]])
     (a,) = placeholders(graph, [x], [(None, None)])
-    names = ("softmax", "log_softmax", "sum", "max", "min", "logsumexp", "argmax", "argmin", "norm")
-    axis = dict.fromkeys(names[2:], 1)
-    targets = [getattr(F, name)(a, *([axis[name]] if name in axis else [])) for name in names]
+    names = ("softmax", "log_softmax", "sum", "amax", "amin", "logsumexp", "argmax", "argmin", "norm")
+    axis = {name: {"dim": 1} for name in names[2:]}
+    targets = [getattr(F, name)(a, **axis.get(name, {})) for name in names]
     results = backend(graph, [t.node for t in targets], [a.node], [x])
     for name, result in zip(names, results, strict=True):
-        eager = getattr(F, name)(Tensor(x), *([axis[name]] if name in axis else []))
+        eager = getattr(F, name)(Tensor(x), **axis.get(name, {}))
         np.testing.assert_allclose(result, eager.numpy(), rtol=1e-12, err_msg=name)
 
 
@@ -246,7 +246,7 @@ FUNCTIONS: dict[str, tuple[Any, list[np.ndarray]]] = {
     "where": (lambda x: F.where(x > 0, x, -x), [VALUES]),
     **{
         f"{name} of {row}": (lambda x, name=name: getattr(F, name)(x), [np.array(row)])
-        for name in ("sum", "mean", "max", "min", "logsumexp", "norm", "std")
+        for name in ("sum", "mean", "amax", "amin", "logsumexp", "norm", "std")
         for row in ([-0.0, -0.0], [1, nan, nan, 2], [inf, inf], [-inf, inf], [3, 1, 3, 1])
     },
 }
@@ -308,7 +308,7 @@ EMPTY = [  # over the axis of extent 0, and over all axes
     ("sum", [0, 0], 0), ("mean", [nan, nan], nan), ("var", [nan, nan], nan), ("std", [nan, nan], nan), ("norm", [0, 0], 0),
     ("logsumexp", [-inf, -inf], -inf), ("all", [True, True], True), ("any", [False, False], False),
 ]  # fmt: skip
-IMPOSSIBLE = ("max", "min", "argmax", "argmin")
+IMPOSSIBLE = ("amax", "amin", "argmax", "argmin")
 
 
 def in_session(function: Any, x: np.ndarray) -> Any:
@@ -333,7 +333,7 @@ def test_reductions_over_no_elements(name: str, along: Any, whole: Any, mode: st
     for axis, expected in ((1, along), ((0, 1), whole), (0, []), ((), np.zeros((2, 0)))):
         if axis == () and name not in ("sum", "all", "any"):
             continue
-        result = PLACES[mode](lambda t, axis=axis: getattr(F, name)(t, axis), x)
+        result = PLACES[mode](lambda t, axis=axis: getattr(F, name)(t, dim=axis), x)
         np.testing.assert_array_equal(result, expected)
 
 
@@ -380,7 +380,7 @@ def test_integer_reductions_and_shapes(dtype: str):
     assert t.sum().item() == 4
     assert t.cumsum(1).dtype == np.int64
     assert t.max().dtype == x.dtype
-    assert t.max(0).tolist() == x.max(0).tolist()
+    assert t.amax(0).tolist() == x.max(0).tolist()
     assert t.mean().dtype == np.float32
     assert t.mean().item() == pytest.approx(2 / 3)
     assert t.argmax(1).tolist() == x.argmax(1).tolist()
@@ -421,7 +421,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: sg.ones(2, 3).sum(1.0), ArgumentError, "axis must be an integer, got 1.0"),
     (lambda: sg.ones(0).max(), ShapeError, "max: zero-size array to a reduction which has no identity"),
     (lambda: sg.ones(2, 0).argmax(1), ShapeError, "argmax: zero-size array to a reduction which has no identity"),
-    (lambda: sg.ones(2, 3).squeeze(1), ShapeError, "squeeze: cannot squeeze axis 1 of (2, 3): its extent is not 1"),
+    (lambda: np.squeeze(sg.ones(2, 3), 1), ShapeError, "squeeze: cannot squeeze axis 1 of (2, 3): its extent is not 1"),
     (lambda: sg.ones(2, 3).permute(0, 0), ArgumentError, "permute: (0, 0) is not an order of 2 axes"),
     (lambda: sg.ones(2, 3).expand(4, 3), ShapeError, "broadcast_to: can't broadcast (2, 3) to (4, 3)"),
     (lambda: sg.ones(3).expand(-1, 3), ArgumentError, "expand: -1 is not allowed for a new axis, got (-1, 3) for (3,)"),
@@ -438,8 +438,8 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: sg.concatenate([]), ArgumentError, "concatenate: need at least one operand"),
     (lambda: sg.concatenate(None), ArgumentError, "concatenate: expected a sequence of tensors, got NoneType"),
     (lambda: sg.stack(3), ArgumentError, "stack: expected a sequence of tensors, got int"),
-    (lambda: sg.ones(4).split(1.5), ArgumentError, "split: sections is an integer, or several positions, got 1.5"),
-    (lambda: sg.ones(4).split("a"), ArgumentError, "split: sections is an integer, or several positions, got 'a'"),
+    (lambda: sg.ones(4).split(1.5), ArgumentError, "split: the size is an integer >= 0, or several of them, got 1.5"),
+    (lambda: sg.ones(4).split("a"), ArgumentError, "split: the size is an integer >= 0, or several of them, got 'a'"),
     (lambda: sg.ones(4).reshape(None), ArgumentError, "reshape: a shape is a tuple of integers, got None"),
     (lambda: sg.ones(4).flatten("a"), ArgumentError, "axis must be an integer, got 'a'"),
     (lambda: sg.ones(4).flatten(1), ArgumentError, "axis 1 is out of range for 1 axes"),
@@ -466,7 +466,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
      "batch_norm: momentum has to be a number, got 'a'"),
     (lambda: functional.scaled_dot_product_attention(*[sg.ones(2, 3)] * 3, scale="a"), ArgumentError,
      "scaled_dot_product_attention: scale has to be a number, got 'a'"),
-    (lambda: sg.split(sg.ones(5), 2), ShapeError, "split: an extent of 5 can't be divided into 2 equal parts"),
+    (lambda: np.split(sg.ones(5), 2), ShapeError, "split: an extent of 5 can't be divided into 2 equal parts"),
     (lambda: sg.flatten(sg.ones(2, 3), 2), ArgumentError, "axis 2 is out of range for 2 axes"),
     (lambda: sg.ones(3)[3], IndexRangeError, "slice: index 3 is out of range for axis 0 with extent 3"),
     (lambda: sg.ones(3)[0, 0], IndexRangeError, "too many indices: 2 for 1 axes"),
@@ -479,7 +479,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     ),
     (lambda: sg.ones(3)[::0], ArgumentError, "a slice step can't be 0"),
     (lambda: sg.ones(3)[[True, False]], IndexRangeError, "a mask of shape (2,) doesn't fit x of shape (3,)"),
-    (lambda: sg.take(sg.ones(3), [1.5]), DTypeError, "indices must be integers, got float64"),
+    (lambda: sg.take(sg.ones(3), [1.5], 0), DTypeError, "indices must be integers, got float64"),
     (
         lambda: sg.one_hot(sg.tensor([3]), 3),
         IndexRangeError,

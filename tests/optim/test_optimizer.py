@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -135,8 +136,8 @@ def test_groups_have_numbers_of_their_own():
 
 def test_repr():
     assert repr(optim.SGD([leaf], lr=0.1)) == (
-        "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.1\n    momentum: 0.0\n    nesterov: False\n"
-        "    weight_decay: 0.0\n)"
+        "SGD (\nParameter Group 0\n    dampening: 0.0\n    differentiable: False\n    foreach: None\n    fused: None\n"
+        "    lr: 0.1\n    maximize: False\n    momentum: 0.0\n    nesterov: False\n    weight_decay: 0.0\n)"
     )
 
 
@@ -360,8 +361,10 @@ def test_state_dict_layout():
     assert set(saved) == {"state", "param_groups"}
     assert set(saved["state"][0]) == {"step", "exp_avg", "exp_avg_sq"}
     assert saved["param_groups"] == [
-        {"lr": 0.1, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "params": [0]}
-    ]
+        {"lr": 0.1, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False,
+         "foreach": None, "capturable": False, "differentiable": False, "fused": None, "decoupled_weight_decay": False,
+         "params": [0]}
+    ]  # fmt: skip
 
 
 def test_loading_an_unused_optimizers_state_starts_anew():
@@ -618,15 +621,45 @@ def test_errors_in_a_graph():
 NUMBERS = [float("nan"), float("inf"), -float("inf"), -1.0, "a", None, [1.0], np.array([1.0, 2.0])]
 BETAS = [(0.9,), (0.9, 1.5), (float("nan"), 0.9), (-0.1, 0.9), "ab", None, 3]
 FLAGS = ["yes", None, 3, float("nan")]
-OPTIMIZERS = [optim.SGD, optim.Adam, optim.AdamW, optim.SparseAdam]
+OPTIMIZERS = [
+    optim.SGD, optim.Adam, optim.AdamW, optim.SparseAdam, optim.NAdam, optim.RAdam, optim.Adamax, optim.Adagrad,
+    optim.Adadelta, optim.RMSprop, optim.ASGD,
+]  # fmt: skip
+ANY_NUMBER = ("dampening", "lambd", "alpha", "t0")
+"""Negative ones too, as in PyTorch; RMSprop's alpha is none of them."""
 
 
 def bad_values(make):
     for key, value in make([weight(1.0)]).param_groups[0].items():
-        if key != "params":
-            for bad in BETAS if isinstance(value, tuple) else FLAGS if isinstance(value, bool) else NUMBERS:
-                if key != "dampening" or repr(bad) != "-1.0":  # any number, as in PyTorch
+        if key in inspect.signature(make).parameters and key != "params":
+            for bad in BETAS if isinstance(value, tuple) else FLAGS if isinstance(value, (bool, type(None))) else NUMBERS:
+                if value is None and bad is None:
+                    continue
+                if key not in ANY_NUMBER or make is optim.RMSprop or repr(bad) != "-1.0":
                     yield key, bad
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_switches_of_pytorch(make):
+    """Those between its implementations change nothing here; a recorded step is refused."""
+    names = inspect.signature(make).parameters
+    for name in {"foreach", "fused", "capturable"} & names.keys():
+        assert make([weight(1.0)], **{name: True}).param_groups[0][name] is True
+    if "differentiable" in names:
+        with pytest.raises(ArgumentError, match="differentiable=True: steps are not recorded"):
+            make([weight(1.0)], differentiable=True)
+    if {"foreach", "fused"} <= names.keys():
+        with pytest.raises(ArgumentError, match="`fused` and `foreach` cannot be `True` together"):
+            make([weight(1.0)], foreach=True, fused=True)
+
+
+def test_parameters_with_names():
+    model = nn.Linear(2, 1)
+    opt = optim.SGD(model.named_parameters(), lr=0.5)
+    assert opt.param_groups[0]["param_names"] == ["weight", "bias"]
+    assert all(a is b for a, b in zip(opt.param_groups[0]["params"], model.parameters(), strict=True))
+    with pytest.raises(ArgumentError, match="should be with/without names"):
+        optim.SGD([("weight", model.weight), model.bias])
 
 
 @pytest.mark.parametrize("make", OPTIMIZERS)

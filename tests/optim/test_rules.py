@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,97 @@ def adamw(*args, weight_decay=1e-2, **kwargs):
     return adam(*args, weight_decay=weight_decay, decoupled=True, **kwargs)
 
 
+def nadam(p, g, slots, t, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3,
+          decoupled_weight_decay=False, maximize=False):  # fmt: skip
+    g = -g if maximize else g
+    if decoupled_weight_decay:
+        p = p * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * p
+    mu, ahead = (betas[0] * (1 - 0.5 * 0.96 ** (n * momentum_decay)) for n in (t, t + 1))
+    product = slots["product"] = slots.get("product", 1.0) * mu
+    slots["m"] = betas[0] * slots.get("m", 0) + (1 - betas[0]) * g
+    slots["v"] = betas[1] * slots.get("v", 0) + (1 - betas[1]) * g**2
+    size = np.sqrt(slots["v"] / (1 - betas[1] ** t)) + eps
+    return p - lr * (1 - mu) / (1 - product) * g / size - lr * ahead / (1 - product * ahead) * slots["m"] / size
+
+
+def radam(p, g, slots, t, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, decoupled_weight_decay=False):
+    if decoupled_weight_decay:
+        p = p * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * p
+    slots["m"] = betas[0] * slots.get("m", 0) + (1 - betas[0]) * g
+    slots["v"] = betas[1] * slots.get("v", 0) + (1 - betas[1]) * g**2
+    m, c2 = slots["m"] / (1 - betas[0] ** t), 1 - betas[1] ** t
+    limit = 2 / (1 - betas[1]) - 1
+    rho = limit - 2 * t * betas[1] ** t / c2
+    if rho <= 5:
+        return p - lr * m
+    r = np.sqrt((rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho))
+    return p - lr * m * r * np.sqrt(c2) / (np.sqrt(slots["v"]) + eps)
+
+
+def adamax(p, g, slots, t, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    g = g + weight_decay * p
+    slots["m"] = betas[0] * slots.get("m", 0) + (1 - betas[0]) * g
+    slots["u"] = np.maximum(betas[1] * slots.get("u", 0), np.abs(g) + eps)
+    return p - lr / (1 - betas[0] ** t) * slots["m"] / slots["u"]
+
+
+def adagrad(p, g, slots, t, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10):
+    g = g + weight_decay * p
+    slots["s"] = slots.get("s", initial_accumulator_value) + g**2
+    return p - lr / (1 + (t - 1) * lr_decay) * g / (np.sqrt(slots["s"]) + eps)
+
+
+def adadelta(p, g, slots, t, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0):
+    g = g + weight_decay * p
+    slots["v"] = rho * slots.get("v", 0) + (1 - rho) * g**2
+    d = np.sqrt(slots.get("u", 0) + eps) / np.sqrt(slots["v"] + eps) * g
+    slots["u"] = rho * slots.get("u", 0) + (1 - rho) * d**2
+    return p - lr * d
+
+
+def rmsprop(p, g, slots, t, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False):
+    g = g + weight_decay * p
+    v = slots["v"] = alpha * slots.get("v", 0) + (1 - alpha) * g**2
+    if centered:
+        slots["g"] = alpha * slots.get("g", 0) + (1 - alpha) * g
+        v = v - slots["g"] ** 2
+    slots["b"] = momentum * slots.get("b", 0) + g / (np.sqrt(v) + eps)
+    return p - lr * slots["b"]
+
+
+def rprop(p, g, slots, t, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50)):
+    turn = np.sign(g * slots.get("prev", 0.0))
+    factor = np.where(turn > 0, etas[1], np.where(turn < 0, etas[0], 1.0))
+    slots["size"] = np.clip(slots.get("size", lr) * factor, *step_sizes)
+    slots["prev"] = np.where(turn < 0, 0.0, g)
+    return p - np.sign(slots["prev"]) * slots["size"]
+
+
+def asgd(p, g, slots, t, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0):
+    g = g + weight_decay * p
+    eta = slots.get("eta", lr)
+    slots["eta"] = lr / (1 + lambd * lr * t) ** alpha
+    return p * (1 - lambd * eta) - eta * g
+
+
+def ascending(rule):
+    def climb(p, g, slots, t, maximize=True, **kwargs):
+        return rule(p, -g, slots, t, **kwargs)
+
+    return climb
+
+
+def amsgrad(p, g, slots, t, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, amsgrad=True):
+    slots["m"] = betas[0] * slots.get("m", 0) + (1 - betas[0]) * g
+    slots["v"] = betas[1] * slots.get("v", 0) + (1 - betas[1]) * g**2
+    slots["most"] = np.maximum(slots.get("most", 0), slots["v"])
+    return p - lr / (1 - betas[0] ** t) * slots["m"] / (np.sqrt(slots["most"] / (1 - betas[1] ** t)) + eps)
+
+
 RULES = [
     (optim.SGD, sgd, {"lr": 0.1}),
     (optim.SGD, sgd, {"lr": 0.1, "weight_decay": 0.01}),
@@ -49,6 +142,28 @@ RULES = [
     (optim.AdamW, adamw, {}),
     (optim.AdamW, adamw, {"lr": 0.1, "weight_decay": 0.5}),
     (optim.AdamW, adamw, {"lr": 0.1, "weight_decay": 0.0}),
+    (optim.SGD, ascending(sgd), {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "maximize": True}),
+    (optim.Adam, ascending(adam), {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
+    (optim.Adam, amsgrad, {"lr": 0.1, "betas": (0.5, 0.6), "amsgrad": True}),
+    (optim.NAdam, nadam, {}),
+    (optim.NAdam, nadam, {"lr": 0.1, "weight_decay": 0.1, "momentum_decay": 0.1, "maximize": True}),
+    (optim.NAdam, nadam, {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    (optim.RAdam, radam, {}),
+    (optim.RAdam, radam, {"lr": 0.1, "weight_decay": 0.1, "betas": (0.8, 0.9)}),
+    (optim.RAdam, radam, {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    (optim.Adamax, adamax, {}),
+    (optim.Adamax, adamax, {"lr": 0.1, "weight_decay": 0.1}),
+    (optim.Adagrad, adagrad, {}),
+    (optim.Adagrad, adagrad, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
+    (optim.Adadelta, adadelta, {}),
+    (optim.Adadelta, adadelta, {"lr": 0.5, "rho": 0.5, "weight_decay": 0.1}),
+    (optim.RMSprop, rmsprop, {}),
+    (optim.RMSprop, rmsprop, {"lr": 0.1, "alpha": 0.9, "eps": 1e-3, "weight_decay": 0.1, "momentum": 0.9,
+                              "centered": True}),
+    (optim.Rprop, rprop, {}),
+    (optim.Rprop, rprop, {"lr": 0.1, "etas": (0.3, 2.0), "step_sizes": (0.05, 0.5)}),
+    (optim.ASGD, asgd, {}),
+    (optim.ASGD, asgd, {"lr": 0.1, "lambd": 0.1, "t0": 5, "weight_decay": 0.1}),
 ]  # fmt: skip
 ids = [f"{row[0].__name__} {row[2]}" for row in RULES]
 
@@ -98,7 +213,8 @@ def test_float32_stays_float32(cls, rule, kwargs):
     for p, expected in zip(params, by_reference(rule, kwargs), strict=True):
         assert p.dtype == np.float32
         np.testing.assert_allclose(p.detach().numpy(), expected, rtol=1e-4, atol=1e-5)
-        assert {s.dtype for name, s in opt.state.get(p, {}).items() if name != "step"} <= {np.dtype(np.float32)}
+        exact = {"step", *cls.scalar_slots}
+        assert {s.dtype for name, s in opt.state.get(p, {}).items() if name not in exact} <= {np.dtype(np.float32)}
 
 
 def stepper(cls, kwargs, dtype):
@@ -158,10 +274,18 @@ def test_in_a_graph(cls, rule, kwargs):
         np.testing.assert_allclose(value, p.detach().numpy(), rtol=1e-12, atol=1e-13)
 
 
+@pytest.fixture
+def torch():
+    """Its scalars of state, such as NAdam's product, have the default dtype."""
+    torch = pytest.importorskip("torch")
+    torch.set_default_dtype(torch.float64)
+    yield torch
+    torch.set_default_dtype(torch.float32)
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize(("cls", "rule", "kwargs"), RULES, ids=ids)
-def test_against_torch(cls, rule, kwargs):
-    torch = pytest.importorskip("torch")
+def test_against_torch(torch, cls, rule, kwargs):
     ours, opt = eager(cls, kwargs)
     arrays, grads = problem()
     theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
@@ -174,5 +298,57 @@ def test_against_torch(cls, rule, kwargs):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12, atol=1e-13)
     state = other.state_dict()["state"]
     for i, slots in opt.state_dict()["state"].items():
+        assert slots.keys() >= {name for name, value in state[i].items() if value is not None}
         for name in slots.keys() & state[i].keys():
             np.testing.assert_allclose(slots[name].numpy(), state[i][name].numpy(), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("cls", "rule", "kwargs"), RULES, ids=ids)
+def test_a_state_goes_to_torch_and_back(torch, cls, rule, kwargs):
+    """Half of the steps here, some there with the state of here, the rest here with the state of there."""
+    arrays, grads = problem()
+    ours = [sg.tensor(a, requires_grad=True) for a in arrays]
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    judge = [torch.tensor(a, requires_grad=True) for a in arrays]
+    whole = getattr(torch.optim, cls.__name__)(judge, **kwargs)
+
+    def step(opt, params, tensor, given):
+        for p, g in zip(params, given, strict=True):
+            p.grad = None if g is None else tensor(g)
+        opt.step()
+
+    opt = cls(ours, **kwargs)
+    for given in grads[:7]:
+        step(opt, ours, sg.tensor, given)
+    saved = opt.state_dict()
+    state = {i: {k: torch.tensor(v.numpy()) for k, v in slots.items()} for i, slots in saved["state"].items()}
+    there = getattr(torch.optim, cls.__name__)(theirs)
+    assert saved["param_groups"][0].keys() == there.state_dict()["param_groups"][0].keys()
+    there.load_state_dict({**saved, "state": state})
+    with torch.no_grad():
+        for mine, other in zip(ours, theirs, strict=True):
+            other.copy_(torch.tensor(mine.detach().numpy()))
+    for given in grads[7:13]:
+        step(there, theirs, torch.tensor, given)
+    back = [sg.tensor(p.detach().numpy(), requires_grad=True) for p in theirs]
+    last = cls(back)
+    last.load_state_dict(there.state_dict())
+    for given in grads[13:]:
+        step(last, back, sg.tensor, given)
+    for given in grads:
+        step(whole, judge, torch.tensor, given)
+    for mine, other in zip(back, judge, strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), other.detach().numpy(), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", sorted({row[0].__name__ for row in RULES} | {"LBFGS", "SparseAdam"}))
+def test_arguments_are_those_of_torch(torch, name):
+    """Names, positions, kinds and defaults; `params` may be left out here, for graphs."""
+
+    def arguments(cls):
+        found = inspect.signature(cls.__init__).parameters.values()
+        return [(p.name, p.kind, p.default) for p in found if p.name not in ("self", "params")]
+
+    assert arguments(getattr(optim, name)) == arguments(getattr(torch.optim, name))

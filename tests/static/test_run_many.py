@@ -161,7 +161,7 @@ def test_the_first_run_of_a_session_is_among_them(native: list[int]):
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_bad_index(form: str, fresh: bool):
     x, i, v = placeholder(np.float32, [3]), placeholder(np.int64, ()), Variable(0.0)
-    picked = sg.take(x, i)
+    picked = sg.take(x, i, 0)
     add = v.assign(picked) if fresh else v.assign_add(picked)
     xs, indices = np.ones((5, 3), np.float32), np.array([0, 1, 2, 3, 0])
     with Session() as sess:
@@ -178,7 +178,7 @@ def test_a_bad_index(form: str, fresh: bool):
 
 def test_a_variable_that_no_step_has_written():
     x, i, v = placeholder(np.float32, [3]), placeholder(np.int64, ()), Variable(0.0)
-    fill = v.assign(sg.take(x, i))
+    fill = v.assign(sg.take(x, i, 0))
     with Session() as sess:
         with pytest.raises(IndexRangeError, match="index 3"):
             sess.run_steps(fill, {x: np.ones((2, 3)), i: [3, 0]})

@@ -81,7 +81,7 @@ def agree(
 def snapshot(x: Any) -> Any:
     """A copy that later calls can't change."""
     if isinstance(x, sg.Tensor):
-        return sg.Tensor(values_of(x).copy())
+        return sg.as_tensor(values_of(x).copy())
     if isinstance(x, np.ndarray):
         return x.copy()
     if isinstance(x, tuple) and hasattr(x, "_fields"):

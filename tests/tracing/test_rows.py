@@ -24,7 +24,7 @@ POOLS = {
     "mean": lambda table, index: F.embedding(index, table).mean(1),
     "sum": lambda table, index: F.embedding(index, table).sum(axis=1),
     "kept axis": lambda table, index: F.embedding(index, table).sum(axis=1, keepdims=True)[:, 0],
-    "max": lambda table, index: F.embedding(index, table).max(1),
+    "max": lambda table, index: F.embedding(index, table).amax(1),
     "flat": lambda table, index: F.embedding(index.reshape(-1), table)[: index.shape[0]],
     "negative": lambda table, index: table[index - ENTRIES].sum(1),
     "twice": lambda table, index: F.embedding(index, table).sum(1) * F.embedding(index[:, 0], table),

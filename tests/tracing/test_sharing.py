@@ -327,7 +327,7 @@ def bits() -> Any:
 
 def two_leaves() -> Any:
     a = sg.tensor([1.0], requires_grad=True)
-    return a, sg.Tensor(a, requires_grad=True)
+    return a, a.detach().requires_grad_()
 
 
 def unrecorded(x: Any, y: Any) -> Any:

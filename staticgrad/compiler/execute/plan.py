@@ -286,7 +286,7 @@ class Plan:
         if self.draws:
             seed, first = self.builder.generator_state.tolist()
             with generator.lock:
-                if (generator.seed, generator.draws) == (seed, self.drawn):
+                if (generator.seed_value, generator.draws) == (seed, self.drawn):
                     generator.draws = first
 
     def stage(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

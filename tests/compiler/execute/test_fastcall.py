@@ -71,7 +71,7 @@ DECLINED: dict[str, tuple[Any, ...]] = {
 
 def taker() -> tuple[Any, Any]:
     b = Bench()
-    y = F.take(b.feed(value=X), b.feed(value=INDEX)) * 2
+    y = F.take(b.feed(value=X), b.feed(value=INDEX), 0) * 2
     return opened(b, y, specs=[Spec(X.dtype, X.shape), Spec(INDEX.dtype, INDEX.shape), Spec(None, (), MODE)])
 
 

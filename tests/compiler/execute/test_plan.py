@@ -147,7 +147,7 @@ def test_an_index_out_of_range_changes_nothing():
 @pytest.mark.parametrize(("index", "low"), [([0, -5], -4), ([4], 4), ([0, 1, 10**12], 4)])
 def test_indices_are_checked_at_both_ends(index: list[int], low: int):
     b = Bench()
-    y = F.take(b.feed(4, 2), b.feed(value=np.array(index)))
+    y = F.take(b.feed(4, 2), b.feed(value=np.array(index)), 0)
     with pytest.raises(IndexRangeError, match=f"index {index[-1]} is out of range for axis 0 with extent 4"):
         b.plan(y).run(b.arrays, {})
 
@@ -206,7 +206,7 @@ def test_host_calls_among_native_rows(name: str):
 PARALLEL: dict[str, Callable[[Bench], list[Symbol]]] = {
     "elements": lambda b: [F.exp(b.feed(17, 5)) * 2],
     "rows": lambda b: [F.softmax(b.feed(17, 5))],
-    "column sums": lambda b: [x := F.exp(b.feed(17, 5)), F.sum(x, 0), F.max(x, 0)],
+    "column sums": lambda b: [x := F.exp(b.feed(17, 5)), F.sum(x, 0), F.amax(x, 0)],
     "totals": lambda b: [F.sqrt(F.sum(F.square(x := b.feed(17, 5)))), F.max(F.exp(x))],
     "more threads than rows": lambda b: [F.sum(F.exp(b.feed(1, 5)), 0)],
     "no rows": lambda b: [F.sum(F.exp(b.feed(0, 5)), 0), F.sum(b.feed(0))],
@@ -214,7 +214,7 @@ PARALLEL: dict[str, Callable[[Bench], list[Symbol]]] = {
     "batched product": lambda b: [b.feed(3, 4, 5) @ b.feed(5, 6), b.feed(3, 4, 5) @ b.feed(3, 5, 2)],
     "copies": lambda b: [F.concatenate([b.feed(7, 5), b.feed(4, 5)], 0), F.reshape(b.feed(6, 7).T, (42,)) * 2],
     "gather and scatter": lambda b: [
-        y := F.take(x := b.feed(9, 5), b.feed(value=np.array([0, 8, 8, -1, 3]))),
+        y := F.take(x := b.feed(9, 5), b.feed(value=np.array([0, 8, 8, -1, 3])), 0),
         *gradients([F.sum(y * y)], [x]),
     ],
     "with host calls": lambda b: [F.softmax(on_host(b.feed(17, 5), 0)) @ b.feed(5, 3)],
@@ -405,7 +405,7 @@ def test_profile_needs_variables():
 
 def test_profile_outlives_the_feeds_of_the_last_run():
     b = Bench()
-    plan = b.plan(F.take(b.feed(4, 2), b.feed(value=np.array([3, 1]))))
+    plan = b.plan(F.take(b.feed(4, 2), b.feed(value=np.array([3, 1])), 0))
     plan.run([np.ones((4, 2), np.float32), np.array([3, 1])], {})
     assert len(plan.profile(10).rows) == 2
 

@@ -40,7 +40,7 @@ IN_PLACE: dict[str, tuple[Build, list[str]]] = {
     "rows of one batch": (lambda b: joined(1, F.tanh(b.feed(1, 3, 4)), F.exp(b.feed(1, 5, 4))), ["kernel"] * 2),
     "a stack": (lambda b: [F.stack([F.tanh(b.feed(3, 5)), F.exp(b.feed(3, 5))], 0)], ["kernel"] * 2),
     "a stack in the middle": (lambda b: [F.stack([F.tanh(b.feed(3, 9)), F.exp(b.feed(3, 9))], 1)], ["kernel"] * 2),
-    "sums of rows": (lambda b: joined(0, F.sum(b.feed(4, 9), 0), F.max(b.feed(4, 3), 1)), ["kernel"] * 2),
+    "sums of rows": (lambda b: joined(0, F.sum(b.feed(4, 9), 0), F.amax(b.feed(4, 3), 1)), ["kernel"] * 2),
     "softmax": (lambda b: joined(1, F.softmax(b.feed(5, 9)), F.softmax(b.feed(5, 12))), ["kernel"] * 2),
     "softmax of many axes": (
         lambda b: joined(1, F.softmax(b.feed(2, 3, 9)), F.softmax(b.feed(2, 1, 9))), ["kernel"] * 2),

@@ -22,7 +22,7 @@ def numbers(b: Bench, value: object = NUMBERS) -> Symbol:
 
 def rows(b: Bench, value: object = NUMBERS, columns: int = 20) -> Symbol:
     """Rows of a table of 7."""
-    return F.take(b.feed(7, columns), numbers(b, value))
+    return F.take(b.feed(7, columns), numbers(b, value), 0)
 
 
 IN_PLACE: dict[str, Callable[[Bench], list[Symbol]]] = {
@@ -36,17 +36,17 @@ IN_PLACE: dict[str, Callable[[Bench], list[Symbol]]] = {
     "sums over rows": lambda b: [F.sum(F.exp(rows(b)), 0)],
     "a sum over all": lambda b: [F.sum(rows(b))],
     "batches of numbers": lambda b: [F.tanh(rows(b, [[0, 1, 2], [6, -7, 5]])) + b.feed(3, 20)],
-    "rows of many axes": lambda b: [F.exp(F.take(b.feed(7, 2, 10), numbers(b)))],
-    "elements of a vector": lambda b: [F.exp(F.take(b.feed(7), numbers(b)))],
-    "a matrix of elements": lambda b: [F.exp(F.take(b.feed(7), numbers(b, [[0, 1], [6, 5]])))],
-    "two in one kernel": lambda b: [F.take(t := b.feed(7, 20), numbers(b)) - F.take(t, numbers(b, NUMBERS[::-1]))],
+    "rows of many axes": lambda b: [F.exp(F.take(b.feed(7, 2, 10), numbers(b), 0))],
+    "elements of a vector": lambda b: [F.exp(F.take(b.feed(7), numbers(b), 0))],
+    "a matrix of elements": lambda b: [F.exp(F.take(b.feed(7), numbers(b, [[0, 1], [6, 5]]), 0))],
+    "two in one kernel": lambda b: [F.take(t := b.feed(7, 20), numbers(b), 0) - F.take(t, numbers(b, NUMBERS[::-1]), 0)],
     "two uses": lambda b: [F.exp(y := rows(b)) + F.tanh(y)],
-    "columns of a wider table": lambda b: [F.exp(F.take(b.feed(7, 30)[:, 3:23], numbers(b)))],
-    "every other row": lambda b: [F.exp(F.take(b.feed(14, 20)[::2], numbers(b)))],
-    "a transposed table": lambda b: [F.exp(F.take(b.feed(20, 7).T, numbers(b)))],
-    "integers": lambda b: [F.take(b.feed(7, 20, dtype=np.int64), numbers(b)) * 2],
-    "truth values": lambda b: [F.where(F.take(b.feed(7, 20, dtype=np.bool_), numbers(b)), b.feed(5, 20), 0)],
-    "float64": lambda b: [F.exp(F.take(b.feed(7, 20, dtype=np.float64), numbers(b)))],
+    "columns of a wider table": lambda b: [F.exp(F.take(b.feed(7, 30)[:, 3:23], numbers(b), 0))],
+    "every other row": lambda b: [F.exp(F.take(b.feed(14, 20)[::2], numbers(b), 0))],
+    "a transposed table": lambda b: [F.exp(F.take(b.feed(20, 7).T, numbers(b), 0))],
+    "integers": lambda b: [F.take(b.feed(7, 20, dtype=np.int64), numbers(b), 0) * 2],
+    "truth values": lambda b: [F.where(F.take(b.feed(7, 20, dtype=np.bool_), numbers(b), 0), b.feed(5, 20), 0)],
+    "float64": lambda b: [F.exp(F.take(b.feed(7, 20, dtype=np.float64), numbers(b), 0))],
     "no numbers": lambda b: [F.tanh(rows(b, np.zeros(0)))],
     "one number": lambda b: [F.tanh(rows(b, [5]))],
 }
@@ -67,7 +67,7 @@ STORED: dict[str, Callable[[Bench], list[Symbol]]] = {
     "short rows": lambda b: [F.exp(rows(b, columns=15))],
     "along the last axis": lambda b: [F.exp(F.take(b.feed(3, 7), numbers(b), axis=1))],
     "a single number": lambda b: [F.exp(rows(b, 3))],
-    "a table of many axes, turned": lambda b: [F.exp(F.take(F.permute(b.feed(7, 4, 5), (0, 2, 1)), numbers(b)))],
+    "a table of many axes, turned": lambda b: [F.exp(F.take(F.permute(b.feed(7, 4, 5), (0, 2, 1)), numbers(b), 0))],
     "nobody but the host reads it": lambda b: [on_host(rows(b))],
 }
 
@@ -83,7 +83,7 @@ def test_what_a_kernel_computes_is_not_looked_up_in_it():
     """The exp of a row is not at hand where another row needs it."""
     b = Bench()
     x = b.feed(7, 20)
-    plan = b.check(F.exp(x) + F.take(F.exp(x), numbers(b, np.arange(7)[::-1])), rtol=1e-5)
+    plan = b.check(F.exp(x) + F.take(F.exp(x), numbers(b, np.arange(7)[::-1]), 0), rtol=1e-5)
     assert plan.kernels == 2
     assert any("both lie in memory only" in text for text in reasons(plan, False))
 
@@ -91,7 +91,7 @@ def test_what_a_kernel_computes_is_not_looked_up_in_it():
 def test_rows_that_no_kernel_takes_in_are_gathered():
     """A value per column has no row to look up."""
     b = Bench()
-    plan = b.check(F.tanh(b.feed(5, 20) + F.take(b.feed(7), numbers(b, np.arange(20) % 7))), rtol=1e-5)
+    plan = b.check(F.tanh(b.feed(5, 20) + F.take(b.feed(7), numbers(b, np.arange(20) % 7), 0)), rtol=1e-5)
     assert [row.kind for row in plan.rows] == ["check", "routine", "kernel"], plan.explain()
 
 
@@ -100,14 +100,14 @@ def test_a_table_is_not_written_while_rows_of_it_are_read(shape: tuple[int, ...]
     """As many rows are read as the table has: shapes alone don't tell that they are others."""
     b = Bench()
     w = b.variable(*shape)
-    b.assign(w, F.take(w, numbers(b, np.arange(7)[::-1])) * 2)
+    b.assign(w, F.take(w, numbers(b, np.arange(7)[::-1]), 0) * 2)
     b.check()
 
 
 def test_a_temporary_table_is_not_written_over():
     b = Bench()
     x = F.exp(on_host(b.feed(7, 20)))
-    b.check(F.tanh(F.take(x, numbers(b, np.arange(7)[::-1]))), rtol=1e-5)
+    b.check(F.tanh(F.take(x, numbers(b, np.arange(7)[::-1]), 0)), rtol=1e-5)
 
 
 def test_numbers_are_checked_before_anything_is_written():
@@ -123,7 +123,7 @@ def test_numbers_are_checked_before_anything_is_written():
 def test_the_gradient_is_added_to_the_rows_that_were_read():
     b = Bench()
     table = b.feed(7, 20)
-    y = F.sum(F.square(F.tanh(F.take(table, numbers(b)))))
+    y = F.sum(F.square(F.tanh(F.take(table, numbers(b), 0))))
     plan = b.check(y, *gradients([y], [table]), rtol=1e-5)
     assert [row.name for row in plan.rows if row.name == "gather"] == []
 

@@ -58,7 +58,7 @@ FOLDED: dict[str, Callable[[Bench], list[Symbol]]] = {
     "a sum over rows beside it": lambda b: [added(b, y := F.tanh(b.feed(7, WIDTH))), F.sum(y, 0)],
     "a sum of all beside it": lambda b: [added(b, y := some(b)), F.sum(y * y)],
     "another result beside it": lambda b: [added(b, (y := F.exp(b.feed(7, WIDTH))) * 2), y],
-    "rows looked up": lambda b: [added(b, F.tanh(F.take(b.feed(9, WIDTH), b.feed(value=NUMBERS + 2))))],
+    "rows looked up": lambda b: [added(b, F.tanh(F.take(b.feed(9, WIDTH), b.feed(value=NUMBERS + 2), 0)))],
 }
 
 
@@ -125,7 +125,7 @@ def test_a_variable_takes_the_result(reads: bool):
     """Where the kernel reads its rows, it keeps them until the kernel is done."""
     b = Bench()
     w = b.variable(7, WIDTH)
-    rows = F.take(w, b.feed(value=NUMBERS[::-1].copy())) if reads else b.feed(7, WIDTH)
+    rows = F.take(w, b.feed(value=NUMBERS[::-1].copy()), 0) if reads else b.feed(7, WIDTH)
     b.assign(w, added(b, rows * 2.0))
     b.check()
 
@@ -153,7 +153,7 @@ def test_the_gradient_of_rows_and_what_follows_them():
     """Numbers, rows read in place, the function, its derivative, and the rows added: one kernel."""
     b = Bench()
     table = b.feed(9, WIDTH)
-    y = F.sum(F.square(F.tanh(F.take(table, b.feed(value=NUMBERS)))))
+    y = F.sum(F.square(F.tanh(F.take(table, b.feed(value=NUMBERS), 0))))
     plan = b.check(y, *gradients([y], [table]), rtol=1e-5)
     assert [row.kind for row in plan.rows if row.kind != "fold"] == ["check", "kernel"], plan.explain()
 

@@ -133,7 +133,7 @@ def test_a_check_that_fails_later_keeps_a_variable_as_it_was():
     new = w * 2
     b.assign(w, new)
     table = b.feed(4, 2)
-    picked = F.take(table, F.astype(new, np.int64))
+    picked = F.take(table, F.astype(new, np.int64), 0)
     plan = b.plan(picked)
     assert plan.notes == ["w: copied at the end, because a check that may fail comes afterwards"]
     store = {cell: array.copy() for cell, array in b.store.items()}
@@ -199,7 +199,7 @@ def test_checks_come_first_and_writes_last():
     b = Bench()
     w, x, index = b.variable(4), b.feed(5, 4), b.feed(value=np.array([0, 3]))
     b.assign(w, w - 1)
-    plan = b.check(F.exp(x @ b.feed(4, 3)), F.take(w, index))
+    plan = b.check(F.exp(x @ b.feed(4, 3)), F.take(w, index, 0))
     assert kinds(plan)[0] == "check"
     assert plan.rows[-1].nodes[-1].op.name == "sub"
 

@@ -1,0 +1,315 @@
+"""Discrete distributions. Formulas and arguments are those of `torch.distributions`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..eager import Tensor, rand
+from ..errors import ArgumentError
+from ..operators import F
+from .continuous import Gamma
+from .distribution import Distribution, tensors, uniform
+
+
+def _log_binomial(n: Any, k: Any) -> Any:
+    return F.lgamma(n + 1) - F.lgamma(k + 1) - F.lgamma(n - k + 1)
+
+
+class _Probabilities(Distribution):
+    """Arguments probs or logits; the other one is computed when it is asked for. Raises ArgumentError unless one is given."""
+
+    arg_constraints = {"probs": "unit"}
+
+    def _take(self, probs: Any, logits: Any, *others: Any) -> list[Any]:
+        if (probs is None) == (logits is None):
+            raise ArgumentError("Either `probs` or `logits` must be specified, but not both.")
+        given, *rest = tensors(logits if probs is None else probs, *others)
+        vars(self)["logits" if probs is None else "probs"] = given
+        self._param = given
+        return rest
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if name == "probs" and "logits" in own:
+            return self._probs_of(own["logits"])
+        if name == "logits" and "probs" in own:
+            return self._logits_of(own["probs"])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _probs_of(self, logits: Any) -> Any:
+        return F.sigmoid(logits)
+
+    def _logits_of(self, probs: Any) -> Any:
+        eps = float(np.finfo(probs.dtype).eps)
+        p = F.clip(probs, eps, 1 - eps)
+        return F.log(p) - F.log1p(-p)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        return F.stop_gradient(self._drawn(self._shape(sample_shape)))
+
+    def _drawn(self, shape: tuple[int, ...]) -> Any:
+        raise NotImplementedError
+
+
+class Bernoulli(_Probabilities):
+    """1 with probability probs, else 0."""
+
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._take(probs, logits)
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    def _drawn(self, shape: tuple[int, ...]) -> Any:
+        return F.astype(rand(*shape, dtype=self._param.dtype) < self.probs, self._param.dtype)
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * (1 - self.probs)
+
+    def log_prob(self, value: Any) -> Any:
+        return value * self.logits - F.softplus(self.logits)
+
+    def entropy(self) -> Any:
+        return F.softplus(self.logits) - self.probs * self.logits
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        values = Tensor(np.arange(2, dtype=self._param.dtype).reshape(2, *[1] * len(self.batch_shape)))
+        return F.broadcast_to(values, (2, *self.batch_shape)) if expand else values
+
+
+class Geometric(_Probabilities):
+    """The number of failures before the first success."""
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._take(probs, logits)
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    def _drawn(self, shape: tuple[int, ...]) -> Any:
+        return F.floor(F.log(uniform(shape, self._param.dtype)) / F.log1p(-self.probs))
+
+    @property
+    def mean(self) -> Any:
+        return 1 / self.probs - 1
+
+    @property
+    def variance(self) -> Any:
+        return (1 / self.probs - 1) / self.probs
+
+    def log_prob(self, value: Any) -> Any:
+        return F.xlogy(value, 1 - self.probs) + F.log(self.probs)
+
+    def entropy(self) -> Any:
+        return Bernoulli(self.probs, validate_args=False).entropy() / self.probs
+
+
+class Binomial(_Probabilities):
+    """The number of successes in total_count trials. Samples need one total_count for all, known now."""
+
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        (self.total_count,) = self._take(probs, logits, total_count)
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    def _drawn(self, shape: tuple[int, ...]) -> Any:
+        counts = np.asarray(self.total_count)
+        n = int(counts.max(initial=0))
+        hits = F.astype(rand(n, *shape, dtype=self._param.dtype) < self.probs, self._param.dtype)
+        trials = np.arange(n).reshape(n, *[1] * len(shape)) < counts
+        return F.sum(hits * trials.astype(self._param.dtype), 0)
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * self.probs
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def log_prob(self, value: Any) -> Any:
+        n = self.total_count
+        return _log_binomial(n, value) + value * self.logits - n * F.softplus(self.logits)
+
+
+class NegativeBinomial(_Probabilities):
+    """The number of successes, each with probability probs, before total_count failures."""
+
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        (self.total_count,) = self._take(probs, logits, total_count)
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    def _drawn(self, shape: tuple[int, ...]) -> Any:
+        lead = shape[: len(shape) - len(self.batch_shape)]
+        rate = Gamma(self.total_count, F.exp(-self.logits), False).sample(lead)
+        return F.poisson(rate)
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * F.exp(self.logits)
+
+    @property
+    def variance(self) -> Any:
+        return self.mean / F.sigmoid(-self.logits)
+
+    def log_prob(self, value: Any) -> Any:
+        n = self.total_count
+        scale = F.lgamma(n + value) - F.lgamma(1 + value) - F.lgamma(n)
+        return scale - n * F.softplus(self.logits) - value * F.softplus(-self.logits)
+
+
+class Poisson(Distribution):
+    """Counts with mean rate."""
+
+    arg_constraints = {"rate": "nonnegative"}
+
+    def __init__(self, rate: Any, validate_args: bool | None = None):
+        (self.rate,) = tensors(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        return F.poisson(F.stop_gradient(F.broadcast_to(self.rate, self._shape(sample_shape))))
+
+    @property
+    def mean(self) -> Any:
+        return self.rate
+
+    @property
+    def variance(self) -> Any:
+        return self.rate
+
+    def log_prob(self, value: Any) -> Any:
+        return F.xlogy(value, self.rate) - self.rate - F.lgamma(value + 1)
+
+
+class Categorical(_Probabilities):
+    """Positions 0 ... k - 1 with probabilities in proportion to probs (..., k), or to exp(logits)."""
+
+    arg_constraints = {"probs": "nonnegative"}
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._take(probs, logits)
+        x = self._param
+        if probs is None:
+            vars(self)["logits"] = x - F.logsumexp(x, -1, True)
+        else:
+            vars(self)["probs"] = x / F.sum(x, -1, True)
+        self._k = x.shape[-1]
+        super().__init__(tuple(x.shape[:-1]), validate_args=validate_args)
+
+    def _probs_of(self, logits: Any) -> Any:
+        return F.softmax(logits, -1)
+
+    def _logits_of(self, probs: Any) -> Any:
+        eps = float(np.finfo(probs.dtype).eps)
+        return F.log(F.clip(probs, eps, 1 - eps))
+
+    def _drawn(self, shape: tuple[int, ...]) -> Any:
+        noise = -F.log(-F.log(uniform((*shape, self._k), self._param.dtype)))
+        return F.argmax(self.logits + noise, -1)
+
+    @property
+    def mean(self) -> Any:
+        return F.sum(self.probs * 0, -1) + math.nan
+
+    @property
+    def variance(self) -> Any:
+        return self.mean
+
+    @property
+    def mode(self) -> Any:
+        return F.argmax(self.probs, -1)
+
+    def log_prob(self, value: Any) -> Any:
+        index = F.astype(F.expand_dims(value, -1), np.int64)
+        lead = np.broadcast_shapes(tuple(index.shape[:-1]), self.batch_shape)
+        logits = F.broadcast_to(self.logits, (*lead, self._k))
+        return F.squeeze(F.take_along_axis(logits, F.broadcast_to(index, (*lead, 1)), -1), -1)
+
+    def entropy(self) -> Any:
+        return -F.sum(F.maximum(self.logits, float(np.finfo(self._param.dtype).min)) * self.probs, -1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        values = Tensor(np.arange(self._k).reshape(self._k, *[1] * len(self.batch_shape)))
+        return F.broadcast_to(values, (self._k, *self.batch_shape)) if expand else values
+
+
+class OneHotCategorical(_Probabilities):
+    """Categorical, as vectors of 0 and a 1."""
+
+    arg_constraints = {"probs": "nonnegative"}
+    event_dims = 1
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._categorical = Categorical(probs, logits, validate_args)
+        self._param = self._categorical._param
+        super().__init__(self._categorical.batch_shape, tuple(self._param.shape[-1:]), False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("probs", "logits"):
+            return getattr(self.__dict__["_categorical"], name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _drawn(self, shape: tuple[int, ...]) -> Any:
+        return F.astype(F.one_hot(self._categorical._drawn(shape[:-1]), shape[-1]), self._param.dtype)
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * (1 - self.probs)
+
+    def log_prob(self, value: Any) -> Any:
+        return self._categorical.log_prob(F.argmax(value, -1))
+
+    def entropy(self) -> Any:
+        return self._categorical.entropy()
+
+
+class Multinomial(_Probabilities):
+    """How often each of k positions comes in total_count draws."""
+
+    arg_constraints = {"probs": "nonnegative"}
+    event_dims = 1
+
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs, logits, validate_args)
+        self._param = self._categorical._param
+        super().__init__(self._categorical.batch_shape, tuple(self._param.shape[-1:]), False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("probs", "logits"):
+            return getattr(self.__dict__["_categorical"], name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _drawn(self, shape: tuple[int, ...]) -> Any:
+        draws = self._categorical._drawn((self.total_count, *shape[:-1]))
+        return F.sum(F.astype(F.one_hot(draws, shape[-1]), self._param.dtype), 0)
+
+    @property
+    def mean(self) -> Any:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def log_prob(self, value: Any) -> Any:
+        total = F.lgamma(F.sum(value, -1) + 1) - F.sum(F.lgamma(value + 1), -1)
+        return total + F.sum(F.where(value == 0, 0 * value, self.logits * value), -1)
+
+
+__all__ = [
+    "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial", "OneHotCategorical", "Poisson",
+]  # fmt: skip

@@ -1,0 +1,105 @@
+"""Weight norm and spectral norm under their first names, with their parameters in the module itself.
+
+`module.weight` is computed at each use, not once per `forward`, so it is never older than its parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...eager import no_grad
+from ...errors import ArgumentError
+from ..module import Module
+from ..parameter import Parameter
+from .parametrizations import SpectralNorm, norm_except
+from .parametrize import compute, compute_no_more
+
+WEIGHT, SPECTRAL = "weight_norm", "spectral_norm"
+
+
+def _applied(module: Module, kind: str, name: str) -> bool:
+    return isinstance(getattr(type(module), name, None), property) and name in vars(module).get(f"_{kind}s", {})
+
+
+def _begin(module: Module, kind: str, name: str, setting: Any) -> Any:
+    """The parameter, which is the module's no more. Raises ArgumentError."""
+    if _applied(module, kind, name):
+        raise ArgumentError(f"Cannot register two {kind} hooks on the same parameter {name}")
+    weight = getattr(module, name, None)
+    if weight is None or name not in module._roles:
+        raise ArgumentError(f"`{kind}` cannot be applied as parameter `{name}` is None")
+    delattr(module, name)
+    module.__dict__.setdefault(f"_{kind}s", {})[name] = setting
+    return weight
+
+
+def _end(module: Module, kind: str, name: str, parts: tuple[str, ...]) -> None:
+    if not _applied(module, kind, name):
+        raise ArgumentError(f"{kind} of {name!r} not found in {module}")
+    with no_grad():
+        weight = getattr(module, name).detach()
+    compute_no_more(module, name)
+    del module.__dict__[f"_{kind}s"][name]
+    for part in parts:
+        delattr(module, name + part)
+    module.register_parameter(name, Parameter(weight))
+
+
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Let a parameter be g v / ||v|| of two others, {name}_g and {name}_v, with norms over all axes but `dim` (all for None).
+
+    Raises ArgumentError where it is so already, or is no parameter. Source: Salimans and Kingma, NeurIPS 2016.
+    """
+    axis = -1 if dim is None else dim
+    weight = _begin(module, WEIGHT, name, axis)
+    with no_grad():
+        module.register_parameter(f"{name}_g", Parameter(norm_except(weight, axis)))
+        module.register_parameter(f"{name}_v", Parameter(weight.detach()))
+
+    def get(self: Module) -> Any:
+        v = getattr(self, f"{name}_v")
+        return v * (getattr(self, f"{name}_g") / norm_except(v, axis))
+
+    compute(module, name, property(get))
+    return module
+
+
+def remove_weight_norm(module: Module, name: str = "weight") -> Module:
+    """Make the weight a parameter again. Raises ArgumentError for one without weight norm."""
+    _end(module, WEIGHT, name, ("_g", "_v"))
+    return module
+
+
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
+    """Divide a parameter, now {name}_orig, by its largest singular value; {name}_u and {name}_v are its singular vectors.
+
+    Each use while training improves them by power iterations. Raises ArgumentError where it is so already, or is no
+    parameter. Source: Miyato et al., ICLR 2018.
+    """
+    if dim is None:
+        dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
+    weight = _begin(module, SPECTRAL, name, None)
+    norm = SpectralNorm(weight, n_power_iterations, dim, eps)
+    module.register_parameter(f"{name}_orig", weight)
+    module.register_buffer(f"{name}_u", vars(norm)["_u"])
+    module.register_buffer(f"{name}_v", vars(norm)["_v"])
+
+    def get(self: Module) -> Any:
+        norm = SpectralNorm.__new__(SpectralNorm)
+        Module.__init__(norm)
+        norm.__dict__.update(
+            n_power_iterations=n_power_iterations, eps=eps, dim=dim, training=self.training, inputs_first=True,
+            _u=getattr(self, f"{name}_u"), _v=getattr(self, f"{name}_v"),
+        )  # fmt: skip
+        return norm.forward(getattr(self, f"{name}_orig"))
+
+    compute(module, name, property(get))
+    return module
+
+
+def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
+    """Make the weight a parameter again. Raises ArgumentError for one without spectral norm."""
+    _end(module, SPECTRAL, name, ("_u", "_v", "_orig"))
+    return module

@@ -1,0 +1,173 @@
+"""Methods that ask for a dtype or a device: `x.to(...)`, `x.float()`, `x.cpu()`, `x.type()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..devices import CPU, check_device, is_device
+from ..errors import DTypeError
+from ..types import SHORT_NAMES, TENSOR_NAMES, int8, uint8
+from .dispatch import F
+from .methods import Operators
+
+NAMES = {dtype: f"torch.{name}" for name, dtype in TENSOR_NAMES.items()}
+
+
+def to(
+    self: Any,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
+    `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU."""
+    flags = 0
+    for given in args:
+        if isinstance(given, Operators):
+            dtype = given.dtype
+        elif isinstance(given, bool):  # non_blocking, then copy
+            copy = copy or (given and flags > 0)
+            flags += 1
+        elif given is None or is_device(given) or (isinstance(given, int) and not isinstance(given, bool)):
+            device = given
+        else:
+            dtype = given
+    check_device(device)
+    result = self if dtype is None else F.astype(self, dtype)
+    return F.clone(result) if copy and result is self else result
+
+
+def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """This tensor in another dtype; without one, PyTorch's name of its kind: "torch.FloatTensor"."""
+    return NAMES[self.dtype] if dtype is None else F.astype(self, dtype)
+
+
+def type_as(self: Any, other: Any) -> Any:
+    """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+    if not hasattr(other, "dtype"):
+        raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
+    return F.astype(self, other.dtype)
+
+
+def _cast(name: str, dtype: np.dtype) -> Callable[[Any], Any]:
+    def method(self: Any, memory_format: Any = None) -> Any:
+        return F.astype(self, dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"This tensor in {dtype}."
+    return method
+
+
+def _refused(name: str, dtype: str) -> Callable[[Any], Any]:
+    def method(self: Any, memory_format: Any = None) -> Any:
+        raise DTypeError(f"{name}(): dtype {dtype} is not supported", "use x.float() or x.double()")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Raises DTypeError: there is no {dtype}."
+    return method
+
+
+def cpu(self: Any, memory_format: Any = None) -> Any:
+    """This tensor: all tensors are in the CPU's memory."""
+    return self
+
+
+def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+    """Raises DeviceError: tensors are in the CPU's memory."""
+    check_device("cuda" if device is None else device)
+    return self
+
+
+def pin_memory(self: Any, device: Any = None) -> Any:
+    """This tensor: memory is pinned for other devices."""
+    return self
+
+
+def get_device(self: Any) -> int:
+    """-1, the number of the CPU."""
+    return -1
+
+
+def is_floating_point(self: Any) -> bool:
+    """Whether the dtype is floating."""
+    return bool(self.dtype.kind == "f")
+
+
+def _no(self: Any) -> bool:
+    """False: tensors are dense, real, and in the CPU's memory."""
+    return False
+
+
+def ndimension(self: Any) -> int:
+    """The number of axes."""
+    return len(self.shape)
+
+
+def is_same_size(self: Any, other: Any) -> bool:
+    """Whether both have the same shape."""
+    if not isinstance(other, Operators):
+        raise DTypeError(f"is_same_size(): expected a Tensor, got {type(other).__name__}")
+    return bool(self.shape == other.shape)
+
+
+def is_signed(self: Any) -> bool:
+    """Whether the dtype has negative numbers."""
+    return bool(self.dtype.kind in "if")
+
+
+def is_nonzero(self: Any) -> bool:
+    """Whether the one element is not 0. Raises ShapeError for any other number of elements."""
+    return bool(self)
+
+
+def _plain(self: Any) -> Any:
+    """This tensor: it is real and dense."""
+    return self
+
+
+def adjoint(self: Any) -> Any:
+    """The last two axes swapped."""
+    return F.swapaxes(self, -1, -2)
+
+
+def transposed_conjugate(self: Any) -> Any:
+    """The transpose of a matrix."""
+    return F.t(self)
+
+
+def element_count(self: Any) -> int:
+    """The number of elements."""
+    return int(self.numel())
+
+
+CASTS = {**SHORT_NAMES, "byte": uint8, "char": int8}
+for _name, _dtype in CASTS.items():
+    setattr(Operators, _name, _cast(_name, _dtype))
+for _name, _text in (
+    ("half", "float16"), ("bfloat16", "bfloat16"), ("cfloat", "complex64"), ("cdouble", "complex128"), ("chalf", "complex32"),
+):  # fmt: skip
+    setattr(Operators, _name, _refused(_name, _text))
+for _function in (
+    to, type_as, cpu, cuda, pin_memory, get_device, is_floating_point, ndimension, is_same_size, is_signed,
+    is_nonzero,
+):  # fmt: skip
+    setattr(Operators, _function.__name__, _function)
+Operators.type = type_  # type: ignore[attr-defined]
+Operators.nelement = element_count  # type: ignore[attr-defined]
+Operators.is_complex = Operators.is_pinned = Operators.is_shared = Operators.is_conj = Operators.is_neg = _no  # type: ignore
+Operators.device = property(lambda self: CPU)  # type: ignore[attr-defined]
+Operators.H = property(transposed_conjugate)  # type: ignore[attr-defined]
+Operators.mH = property(adjoint)  # type: ignore[attr-defined]
+Operators.real = property(_plain)  # type: ignore[attr-defined]
+Operators.itemsize = property(lambda self: self.dtype.itemsize)  # type: ignore[attr-defined]
+Operators.nbytes = property(lambda self: self.dtype.itemsize * self.numel())  # type: ignore[attr-defined]
+Operators.layout = property(lambda self: "torch.strided")  # type: ignore[attr-defined]
+Operators.is_cpu = property(lambda self: True)  # type: ignore[attr-defined]
+for _name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn"):
+    setattr(Operators, _name, property(_no))

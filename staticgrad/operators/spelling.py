@@ -1,0 +1,107 @@
+"""PyTorch's and NumPy's words for the same argument, and the registry of functions that are methods too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..devices import refuse_out
+from ..errors import ArgumentError, DTypeError, ShapeError, StaticgradError
+from .dispatch import numpy_twin, public
+
+SAME = (
+    ("dim", "axis", "dims", "axes"),
+    ("keepdim", "keepdims"),
+    ("input", "x", "self", "a"),
+    ("other", "y"),
+    ("correction", "ddof"),
+    ("n", "k"),
+)
+"""Names of one argument: a function that has one of them takes the others for it."""
+SYNONYMS = {word: [w for w in group if w != word] for group in SAME for word in group}
+
+METHODS: dict[str, Callable[..., Any]] = {}
+"""Functions that are methods of every tensor, by name."""
+INPLACE: list[str] = []
+"""Those with a method that ends in "_", which changes the tensor."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def meant(
+    function: str, words: tuple[str, ...], synonyms: dict[str, str], args: tuple[Any, ...], named: dict[str, Any]
+) -> dict[str, Any]:
+    """Named arguments by the function's words. Raises ArgumentError when one is given twice, and for `out=`."""
+    result: dict[str, Any] = {}
+    given: dict[str, str] = dict.fromkeys(words[: len(args)], "a positional argument")
+    for name, value in named.items():
+        word = synonyms.get(name, name)
+        if word == "out" and word not in words:
+            if value is not None:
+                refuse_out(function)
+            continue
+        if word in given:
+            raise ArgumentError(f"{function}: {word!r} is given twice, as {given[word]} and as {name!r}", "give one of them")
+        given[word] = repr(name)
+        result[word] = value
+    return result
+
+
+def spelled(function: Function) -> Function:
+    """The function, which takes PyTorch's and NumPy's names of its arguments. Positional calls cost one more call."""
+    words = tuple(inspect.signature(function).parameters)
+    known = frozenset(words)
+    synonyms = {s: word for word in words for s in SYNONYMS.get(word, ()) if s not in known}
+    name = function.__name__.rstrip("_")
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        if named and not known.issuperset(named):
+            named = meant(name, words, synonyms, args, named)
+        try:
+            return function(*args, **named)
+        except AttributeError as error:
+            given = getattr(error, "obj", None)
+            if isinstance(error, StaticgradError) or not any(given is a for a in (*args, *named.values())):
+                raise
+            raise DTypeError(f"{name}(): expected a Tensor, got {type(given).__name__}", "write tensor(...)") from None
+
+        except TypeError as error:
+            if "cannot be interpreted as an integer" in str(error) and not isinstance(error, StaticgradError):
+                raise DTypeError(f"{name}(): {error}", "use an integer") from None
+            if "NoneType" not in str(error) or not any(None in getattr(a, "shape", ()) for a in (*args, *named.values())):
+                raise
+            raise ShapeError(
+                f"{name}: an extent that it needs is unknown", "give the placeholder a known extent there"
+            ) from None
+
+    call.synonyms = synonyms  # type: ignore[attr-defined]
+    return call  # type: ignore[return-value]
+
+
+def torch_function(
+    *twins: Callable[..., Any], method: bool = True, inplace: bool = False, names: tuple[str, ...] = ()
+) -> Callable[[Function], Function]:
+    """Make a function public under PyTorch's name: spelled, a method of every tensor, and what NumPy's functions reach.
+
+    inplace: there is a method of the same name with "_", too. names: PyTorch's further names of it.
+    """
+
+    def enter(function: Function) -> Function:
+        made = spelled(function)
+        for name in (function.__name__.rstrip("_"), *names):
+            enter_as(name, made, method=method, inplace=inplace)
+        return numpy_twin(*twins)(made)  # type: ignore[return-value]
+
+    return enter
+
+
+def enter_as(name: str, function: Callable[..., Any], *, method: bool = True, inplace: bool = False) -> None:
+    """Make a function public under a name."""
+    public(function, name)
+    if method:
+        METHODS[name] = function
+    if inplace:
+        INPLACE.append(name)

@@ -1,0 +1,415 @@
+"""PyTorch's functions that read or write elements at positions: gather, scatter and their kin.
+
+Values are added at positions by the native scatter; to replace elements, the places that are written are cleared first, and
+to combine them otherwise the host gathers what meets at a place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..ir import OpDef, define
+from ..operators import F, Operators, apply, as_array, is_tensor, torch_function
+from ..types import TensorType, bool_, int64, is_scalar, normalize_axis, shape_text
+from . import attributes as at
+from .elementwise import dtype_of
+from .gathering import along_op, bounded, check_index, scatter_op
+from .indexing import _as_index as as_index
+from .rearranging import cut, extent, movedim
+from .reductions import broadcast_like_op, ndim_of
+
+
+def _rows(x: Any) -> tuple[Any, bool]:
+    """x with an axis, and whether it lacked one."""
+    return (F.reshape(x, (1,)), True) if ndim_of(x) == 0 else (x, False)
+
+
+# along an axis ----------------------------------------------------------------------------------------------------------
+
+
+def _fitted(x: Any, index: Any, axis: int) -> Any:
+    """x cut to the index's extents away from the axis: PyTorch's index may be smaller."""
+    for a, (have, want) in enumerate(zip(x.shape, index.shape, strict=True)):
+        if a != axis and have != want and have is not None and want is not None:
+            if want > have:
+                raise ShapeError(
+                    f"Size does not match at dimension {a} expected index {shape_text(index.shape)} to be no larger than self "
+                    f"{shape_text(x.shape)} apart from dimension {axis}"
+                )
+            x = cut(x, a, 0, want)
+    return x
+
+
+@torch_function()
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of `input`,
+    and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError."""
+    x, scalar = _rows(input)
+    places, flat = _rows(as_index(index))
+    axis = normalize_axis(dim, ndim_of(x))
+    if ndim_of(x) != ndim_of(places):
+        if 0 in places.shape:
+            return F.reshape(F.take(F.reshape(x, (-1,)), F.reshape(places, (-1,)), 0), places.shape)
+        raise ShapeError("Index tensor must have the same number of dimensions as input tensor")
+    x = _fitted(x, places, axis)
+    out = apply(along_op, x, bounded(places, x, axis, negative=False), axis=axis)
+    return F.reshape(out, ()) if flat and scalar else out
+
+
+@torch_function()
+def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+    """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
+    if dim is None:
+        return F.take_along_axis(F.reshape(input, (-1,)), F.reshape(indices, (-1,)), 0)
+    return F.take_along_axis(input, indices, dim)
+
+
+@torch_function()
+def index_select(input: Any, dim: int, index: Any) -> Any:
+    """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
+    x, scalar = _rows(input)
+    places, _ = _rows(as_index(index))
+    if ndim_of(places) != 1:
+        raise ShapeError("index_select(): Index is supposed to be a vector")
+    out = F.take(x, places, normalize_axis(dim, ndim_of(x)))
+    return F.reshape(out, ()) if scalar else out
+
+
+def _flat_place(like: Any, index: Any, axis: int) -> Any:
+    """Where in the flattened array the elements lie that an index along an axis names."""
+    place: Any = 0
+    step = 1
+    for a in reversed(range(len(like.shape))):
+        part = index if a == axis else F.index_along(index, a)
+        place = place + part * step
+        step *= extent("scatter", like, a)
+    return place
+
+
+def _last(places: Any, size: int) -> Any:
+    """For each of `size` places, which of the values written to it comes last; -1 for none."""
+    return apply(last_op, F.reshape(places, (-1,)), size=size)
+
+
+def _last_eval(places: np.ndarray, size: int) -> np.ndarray:
+    out = np.full(size, -1, np.int64)
+    np.maximum.at(out, places, np.arange(len(places)))
+    return out
+
+
+def _last_infer(places: TensorType, size: int) -> TensorType:
+    check_index(places)
+    return TensorType((size,), int64)
+
+
+last_op = define(
+    OpDef("last_writer", _last_infer, _last_eval, attrs={"size": at.integer(0)}, promote=None,
+          indexes=None, doc="For each place, the number of the last value written to it; -1 for none.")
+)  # fmt: skip
+
+
+def written(x: Any, places: Any, values: Any) -> Any:
+    """x (1-D) with values at places: the last one where several meet. Gradients flow to x where nothing is written, and to
+    the values that stay."""
+    size = extent("scatter", x, 0)
+    source = F.reshape(values, (-1,))
+    if not extent("scatter", source, 0) or not size:
+        return x
+    last = _last(places, size)
+    picked = F.take(source, F.maximum(last, 0), 0)
+    return F.where(F.ge(last, 0), picked, x)
+
+
+def added(x: Any, places: Any, values: Any) -> Any:
+    """x (1-D) with values added at places."""
+    place = bounded(F.reshape(places, (-1,)), x, 0, negative=False)
+    return x + apply(scatter_op, F.reshape(values, (-1,)), x, place, axis=0)
+
+
+REDUCTIONS = {"sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "mean": "mean", "amax": "amax", "amin": "amin"}
+
+
+def combined(name: str, x: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
+    """x (1-D) combined with the values at places by a reduction."""
+    size = extent(name, x, 0)
+    flat = bounded(F.reshape(places, (-1,)), x, 0, negative=False)
+    source = F.reshape(values, (-1,))
+    ones = F.ones_like(source)
+    hits = apply(scatter_op, ones, x, flat, axis=0)
+    if not include_self and reduce != "prod":
+        start = F.where(F.gt(hits, 0), NEUTRAL[reduce](dtype_of(x)), x)
+    elif not include_self:
+        start = F.where(F.gt(hits, 0), F.ones_like(x), x)
+    else:
+        start = x
+    if reduce == "sum":
+        return start + apply(scatter_op, source, x, flat, axis=0)
+    if reduce == "mean":
+        total = start + apply(scatter_op, source, x, flat, axis=0)
+        number = F.maximum(hits + 1 if include_self else hits, F.ones_like(hits))
+        return F.floor_divide(total, number) if dtype_of(x).kind != "f" else total / number
+    if reduce == "prod":
+        table = _table(flat, source, size, 1)
+        return F.astype(start * F.prod(table, 1), dtype_of(x))
+    return _extreme(start, flat, source, size, reduce)
+
+
+def _extreme(start: Any, places: Any, source: Any, size: int, reduce: str) -> Any:
+    lowest = NEUTRAL[reduce](dtype_of(source))
+    table = F.concatenate([F.expand_dims(start, 1), _table(places, source, size, lowest)], 1)
+    return getattr(F, reduce)(table, 1)
+
+
+def _table(places: Any, source: Any, size: int, fill: Any) -> Any:
+    """The values of each place in a row, filled up: (size, number of values)."""
+    number = extent("scatter", source, 0)
+    hit = F.eq(np.arange(size)[:, None], F.expand_dims(places, 0))
+    return F.where(hit, F.expand_dims(source, 0), np.broadcast_to(np.asarray(fill, dtype_of(source)), (size, number)))
+
+
+def _low(dtype: np.dtype) -> Any:
+    return False if dtype == bool_ else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _high(dtype: np.dtype) -> Any:
+    return True if dtype == bool_ else np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+NEUTRAL = {
+    "sum": lambda dtype: np.zeros((), dtype), "mean": lambda dtype: np.zeros((), dtype),
+    "amax": lambda dtype: np.asarray(_low(dtype), dtype), "amin": lambda dtype: np.asarray(_high(dtype), dtype),
+}  # fmt: skip
+
+
+def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: str | None, include_self: bool = True) -> Any:
+    x, scalar = _rows(input)
+    places, _ = _rows(as_index(index))
+    axis = normalize_axis(dim, ndim_of(x))
+    if ndim_of(places) != ndim_of(x):
+        if 0 in places.shape:
+            return F.clone(input)
+        raise ShapeError(f"{name}: the index needs as many axes as self, got {shape_text(places.shape)}")
+    if 0 in places.shape:
+        return F.clone(input)
+    if is_scalar(src) or (isinstance(src, Operators) and not src.shape):
+        value = F.astype(src, dtype_of(x)) if isinstance(src, Operators) else np.asarray(src, dtype_of(x))
+        values = F.broadcast_to(value, places.shape)
+    else:
+        source = _rows(src if isinstance(src, Operators) else as_array(src))[0]
+        if dtype_of(source) != dtype_of(x):
+            raise DTypeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {dtype_of(x)} and {source.dtype}")
+        values = source
+        for a, want in enumerate(places.shape):
+            if source.shape[a] is not None and want is not None and source.shape[a] < want:
+                raise ShapeError(f"{name}: index {shape_text(places.shape)} is larger than src {shape_text(source.shape)}")
+            if source.shape[a] != want:
+                values = cut(values, a, 0, want)
+    places = bounded(places, x, axis, negative=False)
+    flat = F.reshape(x, (-1,))
+    place = _flat_place(x, places, axis)
+    if reduce is None:
+        out = written(flat, place, values)
+    elif reduce == "sum" and include_self:
+        out = added(flat, place, values)
+    else:
+        out = combined(name, flat, place, values, reduce, include_self)
+    out = F.reshape(out, tuple(x.shape))
+    return F.reshape(out, ()) if scalar else out
+
+
+@torch_function(inplace=True)
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None, value: Any = None) -> Any:
+    """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+    one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError."""
+    src = value if src is None else src
+    if reduce is not None and reduce not in ("add", "multiply"):
+        raise ArgumentError(f"reduce argument must be either add or multiply, got {reduce!r}")
+    return _scattered("scatter", input, dim, index, src, None if reduce is None else REDUCTIONS[reduce])
+
+
+@torch_function(inplace=True)
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+    """`input` with `src` added at positions along `dim`."""
+    return _scattered("scatter_add", input, dim, index, src, "sum")
+
+
+@torch_function(inplace=True)
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self, of
+    the values alone where there are any."""
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise ArgumentError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+    return _scattered("scatter_reduce", input, dim, index, src, reduce, include_self)
+
+
+# slices ---------------------------------------------------------------------------------------------------------------
+
+
+def _slices(name: str, input: Any, dim: int, index: Any) -> tuple[Any, Any, int, bool]:
+    """x, the place of each of its slices, the axis, and whether x had none."""
+    x, scalar = _rows(input)
+    axis = normalize_axis(dim, ndim_of(x))
+    places, _ = _rows(as_index(index))
+    if ndim_of(places) != 1:
+        raise ShapeError(f"{name}: the index needs one axis, got {shape_text(places.shape)}")
+    return x, bounded(places, x, axis, negative=True), axis, scalar
+
+
+@torch_function(inplace=True)
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
+    x, places, axis, scalar = _slices("index_fill", input, dim, index)
+    if isinstance(value, Operators) and value.shape:
+        raise ShapeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    value = F.astype(value, x.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(x))
+    rail = F.index_along(x, axis)
+    chosen = F.any(F.eq(np.arange(extent("index_fill", x, axis))[:, None], F.expand_dims(places, 0)), 1)
+    mask = F.reshape(chosen, tuple(-1 if i == axis else 1 for i in range(ndim_of(x))))
+    out = F.where(F.logical_and(mask, F.ge(rail, 0)), value, x)
+    return F.reshape(out, ()) if scalar else out
+
+
+@torch_function()
+def fill(input: Any, value: Any) -> Any:
+    """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+    if isinstance(value, Operators) and value.shape:
+        raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
+    number = F.astype(value, input.dtype) if isinstance(value, Operators) else np.asarray(value, dtype_of(input))
+    return F.clone(apply(broadcast_like_op, number, input))
+
+
+@torch_function(inplace=True)
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+    """`input` with the slices of `source` at positions along `dim`."""
+    x, places, axis, scalar = _slices("index_copy", input, dim, index)
+    values = _rows(source)[0]
+    if values.dtype != x.dtype:
+        raise DTypeError(f"index_copy_(): self and source expected to have the same dtype, got {x.dtype} and {values.dtype}")
+    last = _last(places, extent("index_copy", x, axis))
+    shape = tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))
+    if not extent("index_copy", values, axis):
+        return F.clone(input)
+    picked = F.take(values, F.maximum(last, 0), axis)
+    out = F.where(F.reshape(F.ge(last, 0), shape), picked, x)
+    return F.reshape(out, ()) if scalar else out
+
+
+@torch_function(inplace=True)
+def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise ArgumentError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    x, places, axis, scalar = _slices("index_reduce", input, dim, index)
+    values = _rows(source)[0]
+    index_of = F.broadcast_to(F.reshape(places, tuple(-1 if i == axis else 1 for i in range(ndim_of(x)))), tuple(values.shape))
+    out = _scattered("index_reduce", x, axis, index_of, values, reduce, include_self)
+    return F.reshape(out, ()) if scalar else out
+
+
+@torch_function()
+def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+    """`input` with `src` as the slice at one position along `dim`."""
+    axis = normalize_axis(dim, ndim_of(input))
+    whole = extent("select_scatter", input, axis)
+    at_ = index + whole if index < 0 else index
+    return slice_scatter(input, F.expand_dims(src, axis), axis, at_, at_ + 1)
+
+
+@torch_function()
+def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    """`input` with `src` in the place of the slice start:end:step along `dim`."""
+    axis = normalize_axis(dim, ndim_of(input))
+    whole = extent("slice_scatter", input, axis)
+    places = np.arange(whole)[slice(start, end, step)]
+    if tuple(src.shape) != (*input.shape[:axis], len(places), *input.shape[axis + 1 :]):
+        raise ShapeError(f"expected src to have a size equal to the slice of self, got {shape_text(src.shape)}")
+    row = np.zeros(whole, np.int64)
+    row[places] = np.arange(len(places))
+    mask = np.zeros(whole, bool)
+    mask[places] = True
+    if not len(places):
+        return F.clone(input)
+    shape = tuple(-1 if i == axis else 1 for i in range(ndim_of(input)))
+    return F.where(mask.reshape(shape), F.astype(F.take(src, row, axis), input.dtype), input)
+
+
+@torch_function()
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """`input` with `src` on a diagonal."""
+    n = ndim_of(input)
+    a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
+    x = movedim(input, (a, b), (-2, -1))
+    rows, columns = extent("diagonal_scatter", x, n - 2), extent("diagonal_scatter", x, n - 1)
+    mask = np.eye(rows, columns, offset, dtype=bool)
+    place = np.zeros((rows, columns), np.int64)
+    place[mask] = np.arange(mask.sum())
+    if not mask.any():
+        return F.clone(input)
+    return movedim(F.where(mask, F.take(F.astype(src, x.dtype), place, n - 2), x), (-2, -1), (a, b))
+
+
+@torch_function(method=True)
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """`input` (row-major) with `src` at the places of these strides."""
+    place = np.asarray(storage_offset or 0, np.int64)
+    for d, s in zip(size, stride, strict=True):
+        place = place[..., None] + np.arange(d) * s
+    out = written(F.reshape(input, (-1,)), place.reshape(-1), src)
+    return F.reshape(out, tuple(input.shape))
+
+
+# the flattened array ----------------------------------------------------------------------------------------------------
+
+
+@torch_function(inplace=True)
+def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """`input` with values at positions of the flattened array; they are added with `accumulate`."""
+    flat = F.reshape(input, (-1,))
+    places = bounded(F.reshape(as_index(index), (-1,)), flat, 0, negative=True)
+    if source.dtype != input.dtype:
+        raise DTypeError(f"put_(): self and source expected to have the same dtype, got {input.dtype} and {source.dtype}")
+    out = added(flat, places, source) if accumulate else written(flat, places, source)
+    return F.reshape(out, tuple(input.shape))
+
+
+@torch_function(inplace=True)
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """`input` with the elements of `source`, in order, where the mask is true."""
+    if source.dtype != input.dtype:
+        raise DTypeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}"
+        )
+    shape = np.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
+    spread = F.broadcast_to(mask, shape)
+    flat = F.reshape(spread, (-1,))
+    place = F.cumsum(F.astype(flat, np.int64), 0) - 1
+    values = F.reshape(source, (-1,))
+    if not extent("masked_scatter", values, 0):
+        return F.clone(input)
+    picked = F.take(values, F.clip(place, 0, values.shape[0] - 1), 0)
+    return F.where(spread, F.reshape(picked, shape), F.broadcast_to(input, shape))
+
+
+@torch_function(inplace=True)
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
+    keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)
+    numbers = F.reshape(np.arange(int(np.prod(input.shape)), dtype=np.int64), tuple(input.shape))
+    keys = tuple(np.asarray(k.numpy()) if is_tensor(k) and k.dtype == bool_ else k for k in keys)
+    places = F.getitem(frontend_tensor(numbers), keys)
+    value = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))
+    spread = F.broadcast_to(F.astype(value, input.dtype), tuple(places.shape))
+    flat = F.reshape(input, (-1,))
+    out = added(flat, places, spread) if accumulate else written(flat, F.reshape(places, (-1,)), spread)
+    return F.reshape(out, tuple(input.shape))
+
+
+def frontend_tensor(x: Any) -> Any:
+    from ..operators import frontends
+
+    return x if isinstance(x, Operators) else frontends.tensor_class(x)

@@ -1,0 +1,5 @@
+"""Tools around training: `utils.data`."""
+
+from . import data
+
+__all__ = ["data"]

@@ -1,0 +1,20 @@
+"""Random orders, from the library's generator or one that is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ...ops.random import Generator, current
+
+
+def numbers_of(generator: Any) -> np.random.Generator:
+    """NumPy's generator, seeded by the next draw of `generator` (the library's for None). Raises ArgumentError."""
+    if isinstance(generator, np.random.Generator):
+        return generator
+    if generator is not None and not isinstance(generator, Generator):
+        raise ArgumentError(f"generator is one of staticgrad's or NumPy's, got {type(generator).__name__}")
+    seed, draw = map(int, (current() if generator is None else generator).take())
+    return np.random.default_rng([seed, draw])

@@ -1,0 +1,134 @@
+"""Samplers: the order of positions, and batches of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ...errors import ArgumentError
+from .randomness import numbers_of
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Sampler(Generic[T_co]):
+    """Base: `__iter__` gives positions (or batches of them), `__len__` their number."""
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise NotImplementedError
+
+
+def _count(what: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value <= 0:
+        raise ArgumentError(f"{what} should be a positive integer value, but got {what}={value}")
+    return int(value)
+
+
+def _flag(what: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{what} should be a boolean value, but got {what}={value}")
+    return value
+
+
+class SequentialSampler(Sampler[int]):
+    """0, 1, ..."""
+
+    def __init__(self, data_source: Sized):
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler[int]):
+    """All positions in a random order, or `num_samples` of them; with `replacement`, each one anew. Raises ArgumentError."""
+
+    def __init__(
+        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+    ):
+        self.data_source = data_source
+        self.replacement = _flag("replacement", replacement)
+        self._num_samples = None if num_samples is None else _count("num_samples", num_samples)
+        self.generator = generator
+        _count("num_samples", self.num_samples)
+
+    @property
+    def num_samples(self) -> int:
+        """How many: as many as there are unless given."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        rng, n, wanted = numbers_of(self.generator), len(self.data_source), self.num_samples
+        if self.replacement:
+            yield from rng.integers(0, n, wanted).tolist()
+            return
+        orders = itertools.chain.from_iterable(rng.permutation(n).tolist() for _ in itertools.count())
+        yield from itertools.islice(orders, wanted)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """Given positions in a random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Any = None):
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.indices[i] for i in numbers_of(self.generator).permutation(len(self.indices)).tolist())
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """`num_samples` positions with probabilities in proportion to `weights`, which need not sum to 1.
+
+    Raises ArgumentError; without replacement, for more samples than positive weights.
+    """
+
+    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None):
+        self.num_samples = _count("num_samples", num_samples)
+        self.replacement = _flag("replacement", replacement)
+        self.weights = np.asarray(weights, np.float64)
+        if self.weights.ndim != 1:
+            raise ArgumentError(f"weights should be a 1d sequence but given weights have shape {self.weights.shape}")
+        if not np.isfinite(self.weights).all() or (self.weights < 0).any() or not self.weights.sum() > 0:
+            raise ArgumentError("weights have to be finite, at least 0, and not all 0")
+        if not replacement and self.num_samples > np.count_nonzero(self.weights):
+            raise ArgumentError("cannot sample more positions without replacement than there are positive weights")
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        share = self.weights / self.weights.sum()
+        rng = numbers_of(self.generator)
+        yield from rng.choice(len(share), self.num_samples, self.replacement, share).tolist()
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list[int]]):
+    """Lists of `batch_size` positions of another sampler, the last one shorter unless `drop_last`. Raises ArgumentError."""
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):
+        self.sampler = sampler
+        self.batch_size = _count("batch_size", batch_size)
+        self.drop_last = _flag("drop_last", drop_last)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        positions = iter(self.sampler)
+        while batch := list(itertools.islice(positions, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        n = len(self.sampler)  # type: ignore[arg-type]
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)

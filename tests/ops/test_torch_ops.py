@@ -1,0 +1,120 @@
+"""PyTorch's operator samples, run here and there: values, dtypes, shapes and first gradients are the same."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+
+from tests.ops import torch_samples
+
+pytestmark = pytest.mark.oracle
+
+MISSING = frozenset(
+    [
+        "complex",
+        "geqrf",
+        "gradient",
+        "grid_sampler_2d",
+        "grid_sampler_3d",
+        "hash_tensor",
+        "histogramdd",
+        "imag",
+        "istft",
+        "linalg.ldl_factor",
+        "linalg.ldl_factor_ex",
+        "linalg.ldl_solve",
+        "max_pool2d_with_indices_backward",
+        "native_batch_norm",
+        "native_dropout_backward",
+        "native_group_norm",
+        "native_layer_norm",
+        "ormqr",
+        "pca_lowrank",
+        "polar",
+        "slice",
+        "stft",
+        "svd_lowrank",
+        "constant_pad_nd",
+        "view_as_complex",
+        "view_as_real",
+        "resize_",
+        "resize_as_",
+        "atan",
+        "cosh",
+        "exp2",
+        "log2",
+        "sinh",
+    ]
+)
+"""Complex numbers, internals, and what is still to be written."""
+
+KNOWN: dict[str, str] = {
+    "__rpow__": "a negative power of an integer is an error here, 0 there",
+    "angle": "no gradient flows, there it is 0",
+    "argsort": "equal elements keep their order here",
+    "as_strided": "gradients of places that overlap are added here",
+    "as_strided_scatter": "the storage outside of the tensor is not read here",
+    "bfloat16": "there is no such dtype",
+    "cholesky_inverse": "of a triangle, the other one has no gradient here",
+    "cholesky_solve": "of a triangle, the other one has no gradient here",
+    "corrcoef": "the derivative at -1 and 1, where values are clipped",
+    "cov": "the derivative by weights",
+    "half": "there is no such dtype",
+    "linalg.eigh": "signs of eigenvectors",
+    "linalg.householder_product": "no gradient of an empty matrix",
+    "linalg.lstsq": "residuals that are empty have no gradient",
+    "linalg.lu": "the derivative is that of square matrices",
+    "linalg.lu_factor": "the derivative is that of square matrices",
+    "linalg.lu_factor_ex": "the derivative is that of square matrices",
+    "linalg.matrix_power": "no gradient flows to a power of 0",
+    "linalg.norm": "the derivative of a norm at 0",
+    "linalg.vander": "of a number",
+    "lu": "the derivative is that of square matrices",
+    "nanquantile": "no gradient flows to q",
+    "nextafter": "no gradient flows, there it is not defined",
+    "quantile": "no gradient flows to q",
+    "sgn": "booleans have no sign here",
+    "sign": "booleans have no sign here",
+    "special.bessel_j0": "SciPy's values are nearer to the exact ones",
+    "special.bessel_y1": "SciPy's values are nearer to the exact ones",
+    "special.ndtr": "SciPy's values are nearer to the exact ones",
+    "square": "booleans have no arithmetic here",
+    "sum_to_size": "booleans are not summed where no axis is",
+}
+"""Ops of which some sample differs, and why."""
+
+
+@functools.cache
+def table() -> dict[str, list[Any]]:
+    """The variants of each op, by name."""
+    found: dict[str, list[Any]] = {}
+    for op in torch_samples.load():
+        if torch_samples.compared(op):
+            found.setdefault(op.name, []).append(op)
+    return found
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+GROUPS = "ab", "cd", "ef", "gh", "ijkl", "m", "no", "pqr", "s", "tu", "vwxyz_", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""First letters of names: a test for each group."""
+
+
+@pytest.mark.parametrize("dtype", torch_samples.DTYPES)
+@pytest.mark.parametrize("letters", GROUPS)
+def test_samples_agree(torch: Any, letters: str, dtype: str):
+    wrong = []
+    for name, variants in table().items():
+        if name[0] in letters and name not in KNOWN:
+            found = [text for op in variants for text in torch_samples.failures(torch, op, dtype)]
+            wrong += [f"{name}: {text}" for text in found if text != "missing" or name not in MISSING]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_lists_hold_only_names_of_ops(torch: Any):
+    assert set(MISSING | KNOWN.keys()) <= table().keys()

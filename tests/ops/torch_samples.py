@@ -1,0 +1,260 @@
+"""PyTorch's own operator samples (`op_db`), run here and there: values, dtypes, shapes, first gradients."""
+
+from __future__ import annotations
+
+import sys
+import types
+import unittest
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+import staticgrad as sg
+
+DTYPES = ("float32", "float64", "int64", "bool")
+TOLERANCE = {"float32": 1e-4, "float64": 1e-7}
+MOST = 40
+"""Samples per op and dtype."""
+
+LEFT_OUT = ("fft.", "_", "jiterator", "sparse.", "torch.", "masked.", "signal.", "nn.functional.", "to_sparse")
+"""Prefixes of the names of ops that are not compared: complex numbers, internals of PyTorch, GPUs, sparse tensors, and the
+functions that tests of `staticgrad.nn` compare."""
+
+RANDOM = frozenset({
+    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "uniform",
+})  # fmt: skip
+UNDEFINED = frozenset({"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"})
+"""Values are not compared."""
+
+
+TIES = frozenset({"kthvalue", "mode", "sort", "topk"})
+"""Which of equal elements they name is not defined: the values are compared."""
+
+
+def load() -> list[Any]:
+    """The table of ops. PyTorch's module asks for a package of expected texts that samples have no need of."""
+    if "expecttest" not in sys.modules:
+        module = types.ModuleType("expecttest")
+        module.TestCase = unittest.TestCase  # type: ignore[attr-defined]
+        module.assert_expected_inline = lambda *args, **named: None  # type: ignore[attr-defined]
+        sys.modules["expecttest"] = module
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torch.testing._internal.common_methods_invocations import op_db
+    return list(op_db)
+
+
+def compared(op: Any) -> bool:
+    dunder = op.name.startswith("__")
+    return dunder or not op.name.startswith(LEFT_OUT)
+
+
+def twin(name: str, variant: str = "") -> Callable[..., Any]:
+    """Our function of an op's name. Raises AttributeError."""
+    if name in METHODS:
+        return lambda x, *args, **named: getattr(x, name)(*args, **named)
+    if name in ATTRIBUTES:
+        return lambda x: getattr(x, name)
+    if f"{name} {variant}" in ORDERS or name in ORDERS:
+        return ORDERS.get(f"{name} {variant}") or ORDERS[name]
+    found: Any = sg
+    try:
+        for part in name.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        method = getattr(sg.Tensor, name)
+        return lambda x, *args, **named: getattr(x, name)(*args, **named) if callable(method) else getattr(x, name)
+    return found
+
+
+METHODS = frozenset({
+    "bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "cdouble", "cfloat", "chalf",
+    "to", "item", "uniform", "new_empty", "new_full", "new_ones", "new_zeros",
+    "new_empty_strided", "resize_", "resize_as_", "zero_", "view", "view_as", "expand_as", "reshape_as", "contiguous",
+    "sum_to_size", "repeat",
+})  # fmt: skip
+ATTRIBUTES = frozenset({"T", "H", "mT", "mH"})
+ORDERS: dict[str, Callable[..., Any]] = {  # the input that varies comes first in samples
+    "where": lambda x, condition, other: sg.where(condition, x, other),
+    "polygamma": lambda x, n: sg.polygamma(n, x),
+    "special.polygamma": lambda x, n: sg.special.polygamma(n, x),
+    "einsum": lambda operands, equation: sg.einsum(equation, *operands),
+    "linalg.lstsq grad_oriented": lambda a, b, **named: sg.linalg.lstsq(a, b, **named)[:2],
+    "linalg.pinv singular": lambda a, b: sg.linalg.pinv(a @ b.mT),
+    "normal in_place": lambda x, *args: x.normal_(*args),
+}
+INPLACE = {"cauchy": "cauchy_", "exponential": "exponential_", "geometric": "geometric_", "log_normal": "log_normal_",
+           "uniform": "uniform_"}  # fmt: skip
+
+
+def ours(torch: Any, value: Any) -> Any:
+    """A value of PyTorch's, as one of ours."""
+    if isinstance(value, torch.Tensor):
+        return sg.from_numpy(value.detach().numpy()).requires_grad_(value.requires_grad)
+    if isinstance(value, torch.dtype):
+        return getattr(sg, str(value).split(".")[1])
+    if isinstance(value, (torch.device, torch.layout)):
+        return str(value) if isinstance(value, torch.device) else None
+    if isinstance(value, torch.Size):
+        return tuple(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(ours(torch, v) for v in value)
+    if isinstance(value, dict):
+        return {k: ours(torch, v) for k, v in value.items()}
+    return value
+
+
+def tensors(kind: type, value: Any) -> list[Any]:
+    """The tensors in a value, in order."""
+    if isinstance(value, kind):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [t for v in value for t in tensors(kind, v)]
+    return []
+
+
+def difference(torch: Any, mine: Any, expected: Any, values: bool = True) -> str:
+    """What is different; "" where nothing is."""
+    if isinstance(expected, torch.Tensor):
+        if not isinstance(mine, sg.Tensor):
+            return f"{type(mine).__name__}, no tensor"
+        if str(mine.dtype) != str(expected.dtype).split(".")[1]:
+            return f"dtype {mine.dtype}, not {expected.dtype}"
+        if tuple(mine.shape) != tuple(expected.shape):
+            return f"shape {tuple(mine.shape)}, not {tuple(expected.shape)}"
+        if not values:
+            return ""
+        expected = expected + 0 if expected.dtype.is_floating_point else expected
+        a, b = mine.detach().numpy(), expected.detach().resolve_neg().resolve_conj().numpy()
+        if b.dtype.kind != "f":
+            return "" if np.array_equal(a, b) else "values"
+        tolerance = TOLERANCE[str(b.dtype)]
+        finite = np.abs(b[np.isfinite(b)])
+        atol = tolerance * (float(finite.max()) if finite.size else 1.0)
+        return "" if np.allclose(a, b, rtol=tolerance, atol=atol, equal_nan=True) else "values"
+    if isinstance(expected, (list, tuple)):
+        if not isinstance(mine, (list, tuple)) or len(mine) != len(expected):
+            return f"{type(mine).__name__} of {len(mine) if hasattr(mine, '__len__') else '?'}, not {len(expected)}"
+        parts = (difference(torch, m, e, values) for m, e in zip(mine, expected, strict=True))
+        return next((f"part: {p}" for p in parts if p), "")
+    if isinstance(expected, float):
+        return "" if np.isclose(mine, expected, rtol=1e-4, equal_nan=True) or not values else f"{mine}, not {expected}"
+    return "" if mine == expected else f"{mine!r}, not {expected!r}"
+
+
+def seeds(torch: Any, results: Sequence[Any]) -> list[Any]:
+    """Cotangents of results, without ties to them."""
+    return [torch.cos(torch.arange(r.numel(), dtype=r.dtype) + 1).reshape(r.shape) for r in results]
+
+
+def gradients_differ(torch: Any, fn: Callable[..., Any], sample: Any, theirs: Any) -> str:
+    """How our first gradients of a sample differ from PyTorch's."""
+    whole = [sample.input, list(sample.args), sample.kwargs]
+    leaves = [t for t in tensors(torch.Tensor, whole) if t.requires_grad]
+    outputs = [r for r in tensors(torch.Tensor, theirs) if r.requires_grad]
+    if not leaves or not outputs:
+        return ""
+    weights = seeds(torch, outputs)
+    expected = torch.autograd.grad(outputs, leaves, weights, allow_unused=True)
+    made = {id(t): ours(torch, t) for t in leaves}
+    mine = fn(*_given(torch, whole[0:1], made), *_given(torch, whole[1], made), **_named(torch, sample.kwargs, made))
+    results = tensors(sg.Tensor, mine)
+    pairs = [(m, w) for m, t, w in zip(
+        results, tensors(torch.Tensor, theirs), _aligned(torch, theirs, outputs, weights), strict=True
+    ) if t.requires_grad]  # fmt: skip
+    if not all(m.requires_grad for m, _ in pairs):
+        return "gradient: a result is not differentiable"
+    found = sg.grad([m for m, _ in pairs], list(made.values()), [ours(torch, w) for _, w in pairs], allow_unused=True)
+    for f, e in zip(found, expected, strict=True):
+        zero = e is None or not e.abs().sum()
+        if f is None or e is None:
+            if zero and (f is None or not np.abs(f.numpy()).sum()):
+                continue
+            return "gradient: none here" if f is None else "gradient: none there"
+        different = difference(torch, f, e)
+        if different:
+            return f"gradient: {different}"
+    return ""
+
+
+def _aligned(torch: Any, theirs: Any, outputs: list[Any], weights: list[Any]) -> list[Any]:
+    by = {id(o): w for o, w in zip(outputs, weights, strict=True)}
+    return [by.get(id(t)) for t in tensors(torch.Tensor, theirs)]
+
+
+def _given(torch: Any, values: Any, made: dict[int, Any]) -> list[Any]:
+    return [_replaced(torch, v, made) for v in values]
+
+
+def _named(torch: Any, values: dict[str, Any], made: dict[int, Any]) -> dict[str, Any]:
+    return {k: _replaced(torch, v, made) for k, v in values.items()}
+
+
+def _replaced(torch: Any, value: Any, made: dict[int, Any]) -> Any:
+    if id(value) in made:
+        return made[id(value)]
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        return type(value)(_replaced(torch, v, made) for v in value)
+    return ours(torch, value)
+
+
+def samples(torch: Any, op: Any, dtype: str, requires_grad: bool) -> Iterator[Any]:
+    kind = getattr(torch, dtype)
+    if kind in op.dtypes:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield from islice(op.sample_inputs("cpu", kind, requires_grad=requires_grad), MOST)
+
+
+def failures(torch: Any, op: Any, dtype: str) -> Iterator[str]:
+    """What is different for an op's samples of a dtype: nothing where all agree."""
+    name = INPLACE.get(op.name, op.name)
+    try:
+        fn = twin(name, op.variant_test_name)
+    except AttributeError:
+        yield "missing"
+        return
+    differentiated = dtype == "float64" and op.supports_autograd and op.name not in (*RANDOM, *TIES, "zero_")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, sample in enumerate(samples(torch, op, dtype, differentiated)):
+            what = f"{dtype} sample {number}"
+            values = op.name not in RANDOM | UNDEFINED
+            try:
+                theirs = op.op(_fresh(torch, sample.input), *_fresh(torch, sample.args), **sample.kwargs)
+            except Exception:  # PyTorch refuses its own sample
+                continue
+            if any(t.is_complex() for t in tensors(torch.Tensor, [theirs, sample.input, list(sample.args)])):
+                continue
+            try:
+                with sg.no_grad():
+                    mine = fn(
+                        ours(torch, _fresh(torch, sample.input)),
+                        *ours(torch, _fresh(torch, sample.args)),
+                        **ours(torch, sample.kwargs),
+                    )
+                if op.name in TIES:
+                    mine, theirs = mine[:1], theirs[:1]
+                different = difference(torch, mine, theirs, values)
+                if not different and differentiated:
+                    theirs = op.op(sample.input, *sample.args, **sample.kwargs)
+                    different = gradients_differ(torch, fn, sample, theirs)
+            except Exception as error:
+                different = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            if different:
+                yield f"{what}: {different}   [{sample.summary()}]"
+
+
+def _fresh(torch: Any, value: Any) -> Any:
+    """Copies of tensors, which an in-place op may change."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone() if value.is_contiguous() else value.detach()
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        return type(value)(_fresh(torch, v) for v in value)
+    return value
