@@ -401,6 +401,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """The tensors, each repeated to their common shape."""
     given = several("broadcast_tensors", tensors)
     shape = broadcast_shapes(*(tuple(t.shape) for t in given))
+    if None in shape:
+        raise ShapeError("broadcast_tensors: extents are unknown", "give the placeholder known extents")
     return tuple(F.broadcast_to(t, shape) for t in given)
 
 
