@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..devices import CPU, check_device, is_device
-from ..errors import DTypeError
+from ..errors import DTypeError, ShapeError
 from ..types import SHORT_NAMES, TENSOR_NAMES, int8, uint8
 from .dispatch import F
 from .methods import Operators
@@ -113,6 +113,8 @@ def is_same_size(self: Any, other: Any) -> bool:
     """Whether both have the same shape."""
     if not isinstance(other, Operators):
         raise DTypeError(f"is_same_size(): expected a Tensor, got {type(other).__name__}")
+    if None in self.shape or None in other.shape:
+        raise ShapeError("is_same_size: extents are unknown", "give the placeholder known extents")
     return bool(self.shape == other.shape)
 
 

@@ -313,7 +313,7 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
     x = F.movedim(x, axis, -1)
     ordered = sort(x, -1).values
     if x.shape[-1] is None:
-        raise ShapeError(f"{name}: the extent of the axis has to be known")
+        raise ShapeError(f"{name}: the extent of the axis has to be known", "give the placeholder a known extent there")
     last = x.shape[-1] - 1
     count = F.sum(F.logical_not(F.isnan(x)), -1, keepdims=True) - 1
     if name == "quantile":  # a row with a NaN is NaN

@@ -389,7 +389,7 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     extents = as_shape(size[0] if len(size) == 1 else size)
     lead = ndim_of(input) - len(extents)
     if lead < 0 or any(d not in (1, e) for d, e in zip(extents, input.shape[lead:], strict=True)):
-        raise ShapeError(f"size {list(extents)} is not expandable to size {list(input.shape)}.")
+        raise ShapeError(f"size {list(extents)} is not expandable to size {list(input.shape)}.", "use x.sum(dim)")
     axes = [*range(lead), *[lead + i for i, d in enumerate(extents) if d == 1 and input.shape[lead + i] != 1]]
     if not axes:
         return input
@@ -401,6 +401,8 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """The tensors, each repeated to their common shape."""
     given = several("broadcast_tensors", tensors)
     shape = broadcast_shapes(*(tuple(t.shape) for t in given))
+    if None in shape:
+        raise ShapeError("broadcast_tensors: extents are unknown", "give the placeholder known extents")
     return tuple(F.broadcast_to(t, shape) for t in given)
 
 
@@ -415,6 +417,8 @@ def repeat(input: Any, *repeats: Any) -> Any:
     """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
     counts = as_shape(repeats[0] if len(repeats) == 1 else repeats)
     n = ndim_of(input)
+    if None in input.shape:
+        raise ShapeError("repeat: extents are unknown", "give the placeholder known extents")
     if len(counts) < n:
         raise ArgumentError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor", f"got {counts}"

@@ -61,6 +61,7 @@ KNOWN: dict[str, str] = {
     "cholesky_solve": "of a triangle, the other one has no gradient here",
     "corrcoef": "the derivative at -1 and 1, where values are clipped",
     "cov": "the derivative by weights",
+    "fill": "no gradient flows to what is replaced, there it is 0",
     "half": "there is no such dtype",
     "linalg.eigh": "signs of eigenvectors",
     "linalg.householder_product": "no gradient of an empty matrix",
