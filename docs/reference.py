@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import staticgrad as sg
 
 ROOMS = {
-    "tensors": ("Tensors", ("eager", "types")),
+    "tensors": ("Tensors", ("eager", "types", "devices", "printing", "random")),
     "functions": ("Functions of tensors", ("functions", "ops", "operators")),
     "graphs": ("Graphs and sessions", ("static",)),
     "compile": ("Compile", ("tracing", "compiler")),

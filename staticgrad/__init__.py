@@ -188,7 +188,7 @@ float = float32
 int = int32
 long = int64
 short = int16
-Size = tuple
+Size: type[tuple[Any, ...]] = tuple
 strided = "torch.strided"
 contiguous_format = "torch.contiguous_format"
 preserve_format = "torch.preserve_format"
@@ -290,19 +290,20 @@ def numel(input: Any) -> builtins.int:
     return builtins.int(input.numel())
 
 
-def result_type(a: Any, b: Any) -> Any:
+def result_type(a: Any, b: Any) -> np.dtype:
     """The dtype that two operands take together."""
     return promoted(a, b)
 
 
-def promote_types(type1: Any, type2: Any) -> Any:
+def promote_types(type1: Any, type2: Any) -> np.dtype:
     """The dtype that tensors of two dtypes take together."""
     return promoted(empty((1,), dtype=type1), empty((1,), dtype=type2))
 
 
-def detach(input: Any) -> Any:
+def detach(input: Any) -> Tensor:
     """The same value, through which no gradient flows."""
-    return input.detach()
+    result: Tensor = input.detach()
+    return result
 
 
 def typename(obj: Any) -> str:

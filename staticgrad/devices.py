@@ -59,6 +59,8 @@ class device:
         return device, (str(self),)
 
 
+Device = device
+"""The class, where a property hides its name."""
 CPU = device("cpu")
 
 

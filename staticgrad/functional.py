@@ -118,7 +118,7 @@ def mse_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> 
 
     Examples:
         >>> F.mse_loss(sg.tensor([1.0, 2.0]), sg.tensor([0.0, 0.0]))
-        tensor(2.5)
+        tensor(2.5000)
     """
     input, target = _pair("mse_loss", input, target, reduction)
     return _reduced(F.square(F.sub(input, target)), reduction)

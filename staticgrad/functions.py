@@ -107,7 +107,7 @@ def as_tensor(data: TensorLike, dtype: DTypeLike | None = None) -> AnyTensor:
 
     Examples:
         >>> sg.as_tensor([1, 2], dtype=sg.float64)
-        tensor([1., 2.], dtype=float64)
+        tensor([1., 2.], dtype=torch.float64)
     """
     x = data if isinstance(data, (Tensor, Symbol)) else Tensor(data)
     return x if dtype is None else astype(x, as_dtype(dtype))
@@ -131,7 +131,7 @@ def from_numpy(array: np.ndarray) -> AnyTensor:
         >>> tensor = sg.from_numpy(array)
         >>> array[0] = 1
         >>> tensor
-        tensor([1., 0.], dtype=float64)
+        tensor([1., 0.], dtype=torch.float64)
     """
     if isinstance(array, Symbol) and frontends.tracing and state.tracer is not None:
         return array  # an array that was passed to a compiled function

@@ -31,6 +31,7 @@ MODULES = {
     "typing": ("Any", "Literal", "overload"),
     "..eager.tape": ("Handle", "Record"),
     "..ir": ("Graph", "Node"),
+    "..ops": ("return_types",),
     "..types": ("Axis", "DTypeLike", "ShapeLike"),
     ".annotations": ("Array", "Carry", "Index", "Output", "TensorLike", "Tensors"),
     ".sizes": ("Size",),

@@ -111,7 +111,7 @@ def tensors(*values: Any) -> list[Any]:
     """Arguments as tensors of one shape: numbers get the dtype of the tensors among them, or the default."""
     kinds = [v.dtype for v in values if isinstance(v, (Operators, np.ndarray)) and v.dtype.kind == "f"]
     dtype = np.result_type(*kinds) if kinds else get_default_dtype()
-    made = [v if isinstance(v, Operators) else Tensor(np.asarray(v, dtype)) for v in values]
+    made: list[Any] = [v if isinstance(v, Operators) else Tensor(np.asarray(v, dtype)) for v in values]
     made = [v if v.dtype.kind == "f" else F.astype(v, dtype) for v in made]
     shape = np.broadcast_shapes(*(tuple(v.shape) for v in made))
     return [v if tuple(v.shape) == shape else F.broadcast_to(v, shape) for v in made]

@@ -22,10 +22,12 @@ def _slope_eval(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     upper = at > shape
 
     def tail(s: np.ndarray) -> np.ndarray:
-        return np.where(upper, -gammaincc(s, at), gammainc(s, at))
+        result: np.ndarray = np.where(upper, -gammaincc(s, at), gammainc(s, at))
+        return result
 
     slope = (8 * (tail(shape + h) - tail(shape - h)) - (tail(shape + 2 * h) - tail(shape - 2 * h))) / (12 * h)
-    return slope.astype(np.result_type(a, x))
+    result: np.ndarray = slope.astype(np.result_type(a, x))
+    return result
 
 
 _slope_op = _smooth("gamma_shape_slope", _slope_eval, None, None, "d igamma(a, x) / d a.")

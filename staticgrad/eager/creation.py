@@ -311,8 +311,9 @@ def _beside(x: Any, made: Any) -> Any:
 def _new(name: str, function: Any) -> Any:
     """A method that makes a tensor of this one's dtype."""
 
-    def method(self: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
-        return _beside(self, function(*args, dtype=self.dtype if dtype is None else dtype, **options))
+    def method(self: Any, *args: Any, dtype: Any = None, **options: Any) -> AnyTensor:
+        result: AnyTensor = _beside(self, function(*args, dtype=self.dtype if dtype is None else dtype, **options))
+        return result
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`{function.__name__}`, of this tensor's dtype unless one is given."
@@ -326,12 +327,13 @@ for _name, _function in (
     setattr(Operators, _name, _new(_name, _function))
 
 
-def _new_legacy(self: Any, *args: Any, device: Any = None) -> Any:
+def _new_legacy(self: Any, *args: Any, device: Any = None) -> AnyTensor:
     """PyTorch's older name: of sizes, an empty tensor; of data, a tensor; of this one's dtype."""
-    return _beside(self, _legacy("new", self.dtype, args, device))
+    result: AnyTensor = _beside(self, _legacy("new", self.dtype, args, device))
+    return result
 
 
-Operators.new = _new_legacy  # type: ignore[attr-defined]
+Operators.new = _new_legacy  # type: ignore[method-assign]
 
 
 # constructors ---------------------------------------------------------------------------------------------------------

@@ -214,7 +214,7 @@ for _name in ("max", "min"):
     setattr(Tensor, _name, extremum(_name, f"a{_name}"))
 for _name in ("add", "sub"):
     setattr(Tensor, _name, scaled(_name))
-Tensor.div = rounded  # type: ignore[attr-defined]
+Tensor.div = rounded  # type: ignore[method-assign, assignment]
 for _name in ("softmax", "log_softmax"):
     setattr(Tensor, _name, along(_name))
 Tensor.T = property(transposed)  # type: ignore[assignment]

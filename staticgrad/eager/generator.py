@@ -270,7 +270,8 @@ def multinomial(
     if not replacement:  # the largest of log(weight) + Gumbel's noise
         u = _draw_like(uniform_op, weights, np.float64, generator)
         keys = F.log(F.astype(weights, np.float64)) - F.log(-F.log(F.clip(u, 1e-300, 1.0 - 1e-16)))
-        return F.topk(keys, num_samples, -1).indices
+        largest: AnyTensor = F.topk(keys, num_samples, -1).indices
+        return largest
     totals = F.cumsum(F.astype(weights, np.float64), -1)
     u = _draw(uniform_op, ((*input.shape[:-1], num_samples),), np.float64, generator)
     last = F.getitem(totals, (..., slice(-1, None)))

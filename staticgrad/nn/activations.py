@@ -12,6 +12,7 @@ from .. import functional
 from ..eager import Tensor, rand
 from ..errors import ArgumentError
 from ..operators import F
+from ..operators import Tensor as AnyTensor
 from .layers import made_kind
 from .module import Module
 from .parameter import Parameter
@@ -151,7 +152,7 @@ class Hardtanh(Module):
         if not self.max_val > self.min_val:
             raise ArgumentError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> AnyTensor:
         return F.clip(x, self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
@@ -165,10 +166,12 @@ class RReLU(Module):
         super().__init__()
         self.lower, self.upper, self.inplace = lower, upper, bool(inplace)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> AnyTensor:
         if not self.training:
-            return _leaky(x, (self.lower + self.upper) / 2)
-        return _leaky(x, self.lower + (self.upper - self.lower) * rand(*x.shape, dtype=x.dtype))
+            result: AnyTensor = _leaky(x, (self.lower + self.upper) / 2)
+            return result
+        result = _leaky(x, self.lower + (self.upper - self.lower) * rand(*x.shape, dtype=x.dtype))
+        return result
 
     def extra_repr(self) -> str:
         return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
@@ -184,7 +187,7 @@ class PReLU(Module):
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(np.full(num_parameters, init, made_kind(device, dtype)))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> AnyTensor:
         weight: Any = self.weight
         if self.num_parameters > 1:
             weight = F.reshape(weight, (-1, *[1] * (len(x.shape) - 2)))

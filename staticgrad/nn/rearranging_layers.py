@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import functional
 from ..errors import ArgumentError, ShapeError
-from ..operators import F
+from ..operators import F, Tensor
 from ..types import is_number
 from .layers import _extent
 from .module import Module
@@ -85,7 +85,7 @@ class PixelShuffle(Module):
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         r = self.upscale_factor
         if len(x.shape) < 3 or x.shape[-3] % (r * r):
             raise ShapeError(f"pixel_shuffle: channels have to be a multiple of {r * r}, in (..., c, h, w); got {x.shape}")
@@ -107,7 +107,7 @@ class PixelUnshuffle(Module):
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         r = self.downscale_factor
         if len(x.shape) < 3 or x.shape[-1] % r or x.shape[-2] % r:
             raise ShapeError(f"pixel_unshuffle: height and width have to be multiples of {r}; got {x.shape}")
@@ -128,7 +128,7 @@ class ChannelShuffle(Module):
         super().__init__()
         self.groups = _extent("ChannelShuffle", "groups", groups)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         n, c, *rest = x.shape
         if c % self.groups:
             raise ShapeError(f"channel_shuffle: {c} channels in {self.groups} groups")
@@ -169,13 +169,14 @@ class Upsample(Module):
             self.scale_factor = float(scale_factor)
         self.mode, self.align_corners, self.recompute_scale_factor = mode, align_corners, recompute_scale_factor
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Any) -> Tensor:
         n = len(x.shape) - 2
         if not 1 <= n <= 3 or (self.mode in LINEAR and LINEAR[self.mode] != n):
             raise ShapeError(f"Upsample: mode {self.mode!r} of a tensor with {len(x.shape)} axes")
         for i in range(n):
             x = self._along(x, i + 2, _each(self.size, n)[i], _each(self.scale_factor, n)[i])
-        return x
+        result: Tensor = x
+        return result
 
     def _along(self, x: Any, axis: int, size: int | None, factor: float | None) -> Any:
         extent = x.shape[axis]
@@ -228,7 +229,7 @@ class CosineSimilarity(Module):
         super().__init__()
         self.dim, self.eps = dim, eps
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: Any, x2: Any) -> Tensor:
         a, b = (F.maximum(F.sqrt(F.sum(F.square(x), self.dim, True)), self.eps) for x in (x1, x2))
         return F.sum((x1 / a) * (x2 / b), self.dim)
 
@@ -240,7 +241,7 @@ class PairwiseDistance(Module):
         super().__init__()
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: Any, x2: Any) -> Tensor:
         size = F.abs(x1 - x2 + self.eps)
         if math.isinf(self.norm):
             return F.amax(size, -1, self.keepdim)

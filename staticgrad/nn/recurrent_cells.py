@@ -11,6 +11,7 @@ from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import F
+from ..operators import Tensor as AnyTensor
 from . import init
 from .layers import _extent, made_kind
 from .module import Module
@@ -78,7 +79,7 @@ class RNNCell(RNNCellBase):
             raise ArgumentError(f"Unknown nonlinearity: {nonlinearity}")
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Any, hx: Any = None) -> AnyTensor:
         """The next state. Shapes: input (n, input_size) or (input_size,), states with hidden_size; zeros when left out."""
         batched, x, (h,) = self._prepared(input, hx)
         a, b = self._projected(x, h)
@@ -112,7 +113,7 @@ class GRUCell(RNNCellBase):
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Any, hx: Any = None) -> AnyTensor:
         """The next state. Shapes: input (n, input_size) or (input_size,), states with hidden_size; zeros when left out."""
         batched, x, (h,) = self._prepared(input, hx)
         a, b = self._projected(x, h)

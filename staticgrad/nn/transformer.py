@@ -9,6 +9,7 @@ import numpy as np
 
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
+from ..operators import Tensor as AnyTensor
 from . import init
 from .attention_layers import ACTIVATIONS, MultiheadAttention, TransformerEncoderLayer
 from .containers import ModuleList
@@ -37,12 +38,13 @@ class TransformerEncoder(Module):
 
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
-    ) -> Any:
+    ) -> AnyTensor:
         """Shapes and masks as for `TransformerEncoderLayer`."""
         x = src
         for layer in self.layers:
             x = layer(x, mask, src_key_padding_mask, bool(is_causal) and mask is not None)
-        return x if self.norm is None else self.norm(x)
+        result: AnyTensor = x if self.norm is None else self.norm(x)
+        return result
 
 
 class TransformerDecoderLayer(Module):
@@ -74,7 +76,7 @@ class TransformerDecoderLayer(Module):
     def forward(
         self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
         memory_key_padding_mask: Any = None, tgt_is_causal: bool = False, memory_is_causal: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> AnyTensor:  # fmt: skip
         """Shapes and masks as for `MultiheadAttention`: tgt (l, n, d_model), memory (s, n, d_model), or batch first."""
 
         def own(x: Any) -> Any:
@@ -94,7 +96,8 @@ class TransformerDecoderLayer(Module):
         if self.norm_first:
             x = tgt + own(self.norm1(tgt))
             x = x + other(self.norm2(x))
-            return x + fed(self.norm3(x))
+            result: AnyTensor = x + fed(self.norm3(x))
+            return result
         x = self.norm1(tgt + own(tgt))
         x = self.norm2(x + other(x))
         return self.norm3(x + fed(x))
@@ -112,14 +115,15 @@ class TransformerDecoder(Module):
     def forward(
         self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
         memory_key_padding_mask: Any = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> AnyTensor:  # fmt: skip
         """Shapes and masks as for `TransformerDecoderLayer`."""
         x, causal = tgt, bool(tgt_is_causal) and tgt_mask is not None
         for layer in self.layers:
             x = layer(
                 x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, causal, memory_is_causal
             )
-        return x if self.norm is None else self.norm(x)
+        result: AnyTensor = x if self.norm is None else self.norm(x)
+        return result
 
 
 class Transformer(Module):
@@ -152,7 +156,7 @@ class Transformer(Module):
         self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None,
         src_key_padding_mask: Any = None, tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
         src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
-    ) -> Any:  # fmt: skip
+    ) -> AnyTensor:  # fmt: skip
         """Shapes: src (s, n, d_model), tgt (l, n, d_model), or batch first -> like tgt. Masks as for the layers."""
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ShapeError("the feature number of src and tgt must be equal to d_model")

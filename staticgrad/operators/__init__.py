@@ -7,7 +7,7 @@ from .memory import layout_of
 from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .sizes import Size, size_of
-from .spelling import INPLACE, enter_as, spelled, torch_function
+from .spelling import INPLACE, enter_as, respelled, spelled, torch_function
 from .symbols import GradFn, Symbol, flows
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "operand_of",
     "promotion",
     "public",
+    "respelled",
     "size_of",
     "spelled",
     "state",

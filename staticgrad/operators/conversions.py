@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from ..devices import CPU, check_device, is_device
+from ..devices import CPU, Device, check_device, is_device
 from ..errors import DTypeError, ShapeError
 from ..types import SHORT_NAMES, TENSOR_NAMES, int8, uint8
+from .annotations import Tensor
 from .dispatch import F
 from .methods import Operators
 
@@ -24,7 +25,7 @@ def to(
     non_blocking: bool = False,
     copy: bool = False,
     memory_format: Any = None,
-) -> Any:
+) -> Tensor:
     """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
     `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU."""
     flags = 0
@@ -43,12 +44,16 @@ def to(
     return F.clone(result) if copy and result is self else result
 
 
+@overload
+def type_(self: Any, dtype: None = None, non_blocking: bool = False) -> str: ...
+@overload
+def type_(self: Any, dtype: Any, non_blocking: bool = False) -> Tensor: ...
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """This tensor in another dtype; without one, PyTorch's name of its kind: "torch.FloatTensor"."""
     return NAMES[self.dtype] if dtype is None else F.astype(self, dtype)
 
 
-def type_as(self: Any, other: Any) -> Any:
+def type_as(self: Any, other: Any) -> Tensor:
     """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
     if not hasattr(other, "dtype"):
         raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
@@ -56,7 +61,7 @@ def type_as(self: Any, other: Any) -> Any:
 
 
 def _cast(name: str, dtype: np.dtype) -> Callable[[Any], Any]:
-    def method(self: Any, memory_format: Any = None) -> Any:
+    def method(self: Any, memory_format: Any = None) -> Tensor:
         return F.astype(self, dtype)
 
     method.__name__ = method.__qualname__ = name
@@ -65,7 +70,7 @@ def _cast(name: str, dtype: np.dtype) -> Callable[[Any], Any]:
 
 
 def _refused(name: str, dtype: str) -> Callable[[Any], Any]:
-    def method(self: Any, memory_format: Any = None) -> Any:
+    def method(self: Any, memory_format: Any = None) -> Tensor:
         raise DTypeError(f"{name}(): dtype {dtype} is not supported", "use x.float() or x.double()")
 
     method.__name__ = method.__qualname__ = name
@@ -73,20 +78,23 @@ def _refused(name: str, dtype: str) -> Callable[[Any], Any]:
     return method
 
 
-def cpu(self: Any, memory_format: Any = None) -> Any:
+def cpu(self: Any, memory_format: Any = None) -> Tensor:
     """This tensor: all tensors are in the CPU's memory."""
-    return self
+    result: Tensor = self
+    return result
 
 
-def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """Raises DeviceError: tensors are in the CPU's memory."""
     check_device("cuda" if device is None else device)
-    return self
+    result: Tensor = self
+    return result
 
 
-def pin_memory(self: Any, device: Any = None) -> Any:
+def pin_memory(self: Any, device: Any = None) -> Tensor:
     """This tensor: memory is pinned for other devices."""
-    return self
+    result: Tensor = self
+    return result
 
 
 def get_device(self: Any) -> int:
@@ -102,6 +110,26 @@ def is_floating_point(self: Any) -> bool:
 def _no(self: Any) -> bool:
     """False: tensors are dense, real, and in the CPU's memory."""
     return False
+
+
+def _yes(self: Any) -> bool:
+    return True
+
+
+def _device(self: Any) -> Device:
+    return CPU
+
+
+def _itemsize(self: Any) -> int:
+    return int(self.dtype.itemsize)
+
+
+def _nbytes(self: Any) -> int:
+    return int(self.dtype.itemsize * self.numel())
+
+
+def _layout(self: Any) -> str:
+    return "torch.strided"
 
 
 def ndimension(self: Any) -> int:
@@ -128,17 +156,18 @@ def is_nonzero(self: Any) -> bool:
     return bool(self)
 
 
-def _plain(self: Any) -> Any:
+def _plain(self: Any) -> Tensor:
     """This tensor: it is real and dense."""
-    return self
+    result: Tensor = self
+    return result
 
 
-def adjoint(self: Any) -> Any:
+def adjoint(self: Any) -> Tensor:
     """The last two axes swapped."""
     return F.swapaxes(self, -1, -2)
 
 
-def transposed_conjugate(self: Any) -> Any:
+def transposed_conjugate(self: Any) -> Tensor:
     """The transpose of a matrix."""
     return F.t(self)
 
@@ -160,16 +189,21 @@ for _function in (
     is_nonzero,
 ):  # fmt: skip
     setattr(Operators, _function.__name__, _function)
-Operators.type = type_  # type: ignore[attr-defined]
-Operators.nelement = element_count  # type: ignore[attr-defined]
-Operators.is_complex = Operators.is_pinned = Operators.is_shared = Operators.is_conj = Operators.is_neg = _no  # type: ignore
-Operators.device = property(lambda self: CPU)  # type: ignore[attr-defined]
-Operators.H = property(transposed_conjugate)  # type: ignore[attr-defined]
-Operators.mH = property(adjoint)  # type: ignore[attr-defined]
-Operators.real = property(_plain)  # type: ignore[attr-defined]
-Operators.itemsize = property(lambda self: self.dtype.itemsize)  # type: ignore[attr-defined]
-Operators.nbytes = property(lambda self: self.dtype.itemsize * self.numel())  # type: ignore[attr-defined]
-Operators.layout = property(lambda self: "torch.strided")  # type: ignore[attr-defined]
-Operators.is_cpu = property(lambda self: True)  # type: ignore[attr-defined]
+for _name in ("is_complex", "is_pinned", "is_shared", "is_conj", "is_neg"):
+    setattr(Operators, _name, _no)
+_members: dict[str, Any] = {
+    "type": type_,
+    "nelement": element_count,
+    "device": property(_device),
+    "H": property(transposed_conjugate),
+    "mH": property(adjoint),
+    "real": property(_plain),
+    "itemsize": property(_itemsize),
+    "nbytes": property(_nbytes),
+    "layout": property(_layout),
+    "is_cpu": property(_yes),
+}
+for _name, _member in _members.items():
+    setattr(Operators, _name, _member)
 for _name in ("is_cuda", "is_sparse", "is_quantized", "is_meta", "is_mps", "is_xpu", "is_mkldnn"):
     setattr(Operators, _name, property(_no))

@@ -2,13 +2,15 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
+from ..devices import Device
 from ..eager.tape import Handle, Record
 from ..ir import Graph, Node
 from ..ir.op import OpDef
+from ..ops import return_types
 from ..ops.random import Generator
 from ..types import Axis, DTypeLike, ShapeLike
 from .annotations import Array, Carry, Index, Output, TensorLike
@@ -118,7 +120,7 @@ class Tensor:
     def __hash__(self) -> builtins.int: ...
 
     @property
-    def H(self) -> Any:
+    def H(self) -> Tensor:
         """The transpose of a matrix."""
 
     @property
@@ -149,49 +151,49 @@ class Tensor:
     def acosh_(self, *, out: None = None) -> Tensor:
         """`acosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def add(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def add(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """input + alpha * other, broadcast. Booleans: logical or."""
 
-    def add_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def add_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """`add` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
 
-    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`addbmm` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    def addcdiv(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
         """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
 
-    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    def addcdiv_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
         """`addcdiv` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    def addcmul(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
         """input + value * tensor1 * tensor2, broadcast."""
 
-    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    def addcmul_(self, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
         """`addcmul` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2)."""
 
-    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addmm_(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`addmm` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def addmv(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addmv(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * (mat @ vec)."""
 
-    def addmv_(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addmv_(self, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`addmv` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * outer(vec1, vec2)."""
 
-    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addr_(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`addr` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def adjoint(self) -> Any:
+    def adjoint(self) -> Tensor:
         """The last two axes swapped."""
 
     def all(
@@ -222,7 +224,7 @@ class Tensor:
         keepdim: builtins.bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
         Raises ArgumentError for a bad one."""
 
@@ -235,7 +237,7 @@ class Tensor:
         keepdim: builtins.bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
         Raises ArgumentError for a bad one."""
 
@@ -246,10 +248,10 @@ class Tensor:
         keepdim: builtins.bool = False,
         axis: Any = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> return_types.aminmax:
         """The named tuple (min, max) along one axis, or of all elements."""
 
-    def angle(self) -> Any:
+    def angle(self) -> Tensor:
         """0, or pi for negative numbers; NaN stays NaN."""
 
     def any(
@@ -328,19 +330,19 @@ class Tensor:
         stable: builtins.bool = False,
         *,
         axis: builtins.int = -1,
-    ) -> Any:
+    ) -> Tensor:
         """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
 
-    def argwhere(self) -> Any:
+    def argwhere(self) -> Tensor:
         """The positions of elements that are not 0, (number, axes). Eager only."""
 
-    def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Any:
+    def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
 
-    def as_strided_copy(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Any:
+    def as_strided_copy(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
 
-    def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Any:
+    def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """`input` (row-major) with `src` at the places of these strides."""
 
     def asin(self, *, out: None = None) -> Tensor:
@@ -393,10 +395,10 @@ class Tensor:
             tensor([2., 4., 6.])
         """
 
-    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def baddbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2)."""
 
-    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def baddbmm_(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """`baddbmm` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def bernoulli(self, p: builtins.float | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -406,10 +408,10 @@ class Tensor:
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """1 with probability p (a number or a tensor), else 0."""
 
-    def bfloat16(self, memory_format: Any = None) -> Any:
+    def bfloat16(self, memory_format: Any = None) -> Tensor:
         """Raises DTypeError: there is no bfloat16."""
 
-    def bincount(self, weights: Any = None, minlength: builtins.int = 0) -> Any:
+    def bincount(self, weights: Any = None, minlength: builtins.int = 0) -> Tensor:
         """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
 
     def bitwise_and(self, other: TensorLike, *, out: None = None) -> Tensor:
@@ -448,21 +450,21 @@ class Tensor:
     def bitwise_xor_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`bitwise_xor` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def bmm(self, mat2: Any) -> Any:
+    def bmm(self, mat2: Any) -> Tensor:
         """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
 
-    def bool(self, memory_format: Any = None) -> Any:
+    def bool(self, memory_format: Any = None) -> Tensor:
         """This tensor in bool."""
 
     def broadcast_to(self, *shape: ShapeLike) -> Tensor:
         """x repeated to `shape` by NumPy's broadcasting, without copying."""
 
-    def byte(self, memory_format: Any = None) -> Any:
+    def byte(self, memory_format: Any = None) -> Tensor:
         """This tensor in uint8."""
 
     def cauchy_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
-    def cdouble(self, memory_format: Any = None) -> Any:
+    def cdouble(self, memory_format: Any = None) -> Tensor:
         """Raises DTypeError: there is no complex128."""
 
     def ceil(self, *, out: None = None) -> Tensor:
@@ -471,22 +473,22 @@ class Tensor:
     def ceil_(self, *, out: None = None) -> Tensor:
         """`ceil` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def cfloat(self, memory_format: Any = None) -> Any:
+    def cfloat(self, memory_format: Any = None) -> Tensor:
         """Raises DTypeError: there is no complex64."""
 
-    def chalf(self, memory_format: Any = None) -> Any:
+    def chalf(self, memory_format: Any = None) -> Tensor:
         """Raises DTypeError: there is no complex32."""
 
-    def char(self, memory_format: Any = None) -> Any:
+    def char(self, memory_format: Any = None) -> Tensor:
         """This tensor in int8."""
 
-    def cholesky(self, upper: builtins.bool = False) -> Any:
+    def cholesky(self, upper: builtins.bool = False) -> Tensor:
         """`linalg.cholesky` by an older name."""
 
-    def cholesky_inverse(self, upper: builtins.bool = False) -> Any:
+    def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
         """The inverse of A from its Cholesky factor."""
 
-    def cholesky_solve(self, L: Any, upper: builtins.bool = False) -> Any:
+    def cholesky_solve(self, L: Any, upper: builtins.bool = False) -> Tensor:
         """X with A X = input, from A's Cholesky factor."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
@@ -498,16 +500,16 @@ class Tensor:
     def clamp_(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
         """`clamp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def clamp_max(self, max: Any) -> Any:
+    def clamp_max(self, max: Any) -> Tensor:
         """The smaller of `input` and `max`."""
 
-    def clamp_max_(self, max: Any) -> Any:
+    def clamp_max_(self, max: Any) -> Tensor:
         """`clamp_max` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def clamp_min(self, min: Any) -> Any:
+    def clamp_min(self, min: Any) -> Tensor:
         """The larger of `input` and `min`."""
 
-    def clamp_min_(self, min: Any) -> Any:
+    def clamp_min_(self, min: Any) -> Tensor:
         """`clamp_min` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def clip(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
@@ -517,7 +519,7 @@ class Tensor:
 
         Examples:
             >>> sg.clip(sg.tensor([-2.0, 0.5, 2.0]), 0, 1)
-            tensor([0. , 0.5, 1. ])
+            tensor([0.0000, 0.5000, 1.0000])
         """
 
     def clip_(self, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
@@ -526,10 +528,10 @@ class Tensor:
     def clone(self) -> Tensor:
         """A copy in memory of its own, row-major; gradients flow through."""
 
-    def conj(self) -> Any:
+    def conj(self) -> Tensor:
         """`input`: numbers are real."""
 
-    def conj_physical(self) -> Any:
+    def conj_physical(self) -> Tensor:
         """`input`: numbers are real."""
 
     def contiguous(self) -> Tensor:
@@ -538,13 +540,13 @@ class Tensor:
     def copy_(self, value: TensorLike) -> Tensor:
         """Take over the values of `value` (broadcast, cast to this dtype)."""
 
-    def copysign(self, other: Any) -> Any:
+    def copysign(self, other: Any) -> Tensor:
         """|input| with the sign of `other`."""
 
-    def copysign_(self, other: Any) -> Any:
+    def copysign_(self, other: Any) -> Tensor:
         """`copysign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def corrcoef(self) -> Any:
+    def corrcoef(self) -> Tensor:
         """The correlations of variables (rows) over observations (columns)."""
 
     def cos(self, *, out: None = None) -> Tensor:
@@ -556,40 +558,40 @@ class Tensor:
     def cosh(self, *, out: None = None) -> Tensor:
         """Hyperbolic cosine."""
 
-    def count_nonzero(self, dim: Any = None, *, axis: Any = None) -> Any:
+    def count_nonzero(self, dim: Any = None, *, axis: Any = None) -> Tensor:
         """How many elements along `dim` (of all for None) are not 0, int64."""
 
-    def cov(self, *, correction: builtins.int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    def cov(self, *, correction: builtins.int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
         """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
 
-    def cpu(self, memory_format: Any = None) -> Any:
+    def cpu(self, memory_format: Any = None) -> Tensor:
         """This tensor: all tensors are in the CPU's memory."""
 
-    def cross(self, other: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+    def cross(self, other: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
         """The cross products along `dim`, the first axis of extent 3 unless given."""
 
-    def cuda(self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None) -> Any:
+    def cuda(self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None) -> Tensor:
         """Raises DeviceError: tensors are in the CPU's memory."""
 
     @overload
-    def cummax(self, dim: builtins.int, *, _op: OpDef = ..., _name: str = 'cummax') -> Any: ...
+    def cummax(self, dim: builtins.int, *, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair: ...
     @overload
-    def cummax(self, *, axis: builtins.int, _op: OpDef = ..., _name: str = 'cummax') -> Any:
+    def cummax(self, *, axis: builtins.int, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
 
     @overload
-    def cummin(self, dim: builtins.int, *, _op: OpDef = ..., _name: str = 'cummin') -> Any: ...
+    def cummin(self, dim: builtins.int, *, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair: ...
     @overload
-    def cummin(self, *, axis: builtins.int, _op: OpDef = ..., _name: str = 'cummin') -> Any:
+    def cummin(self, *, axis: builtins.int, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
 
     @overload
-    def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Any: ...
+    def cumprod(self, dim: builtins.int, *, dtype: Any = None) -> Tensor: ...
     @overload
-    def cumprod(self, *, axis: builtins.int, dtype: Any = None) -> Any:
+    def cumprod(self, *, axis: builtins.int, dtype: Any = None) -> Tensor:
         """Running products along `dim`; integers in int64."""
 
-    def cumprod_(self, dim: builtins.int, *, dtype: Any = None) -> Any:
+    def cumprod_(self, dim: builtins.int, *, dtype: Any = None) -> Tensor:
         """`cumprod` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def cumsum(
@@ -610,13 +612,13 @@ class Tensor:
     @data.setter
     def data(self, value: TensorLike) -> None: ...
 
-    def deg2rad(self) -> Any:
+    def deg2rad(self) -> Tensor:
         """Degrees as radians."""
 
-    def deg2rad_(self) -> Any:
+    def deg2rad_(self) -> Tensor:
         """`deg2rad` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def det(self) -> Any:
+    def det(self) -> Tensor:
         """The determinant of square matrices."""
 
     def detach(self) -> Tensor:
@@ -626,26 +628,32 @@ class Tensor:
         """Cut this tensor from its tape: it becomes a leaf that doesn't require grad."""
 
     @property
-    def device(self) -> Any: ...
+    def device(self) -> Device: ...
 
-    def diag(self, diagonal: builtins.int = 0) -> Any:
+    def diag(self, diagonal: builtins.int = 0) -> Tensor:
         """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
 
-    def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Any:
+    def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
         """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
 
-    def diagflat(self, offset: builtins.int = 0) -> Any:
+    def diagflat(self, offset: builtins.int = 0) -> Tensor:
         """The matrix with all elements of `input` on its diagonal."""
 
-    def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Any:
+    def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
         axis."""
 
-    def diagonal_copy(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Any:
+    def diagonal_copy(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
         axis."""
 
-    def diagonal_scatter(self, src: Any, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Any:
+    def diagonal_scatter(
+        self,
+        src: Any,
+        offset: builtins.int = 0,
+        dim1: builtins.int = 0,
+        dim2: builtins.int = 1,
+    ) -> Tensor:
         """`input` with `src` on a diagonal."""
 
     def diff(
@@ -656,7 +664,7 @@ class Tensor:
         append: Any = None,
         *,
         axis: builtins.int = -1,
-    ) -> Any:
+    ) -> Tensor:
         """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
 
     def digamma(self, *, out: None = None) -> Tensor:
@@ -667,29 +675,29 @@ class Tensor:
 
     def dim(self) -> builtins.int: ...
 
-    def dist(self, other: Any, p: builtins.float = 2) -> Any:
+    def dist(self, other: Any, p: builtins.float = 2) -> Tensor:
         """The p-norm of input - other."""
 
-    def div(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def div(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
         """
 
-    def div_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def div_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """`div` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
         """
 
-    def divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """`divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def dot(self, y: TensorLike) -> Tensor:
         """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
 
-    def double(self, memory_format: Any = None) -> Any:
+    def double(self, memory_format: Any = None) -> Tensor:
         """This tensor in float64."""
 
     def dsplit(
@@ -699,7 +707,7 @@ class Tensor:
         _name: str = 'dsplit',
         _axis: builtins.int = 2,
         _least: builtins.int = 3,
-    ) -> Any:
+    ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @property
@@ -750,7 +758,7 @@ class Tensor:
     def expand(self, *shape: ShapeLike) -> Tensor:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
-    def expand_as(self, other: Any) -> Any:
+    def expand_as(self, other: Any) -> Tensor:
         """`input` repeated to the shape of `other`."""
 
     def expand_dims(self, axis: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -764,7 +772,7 @@ class Tensor:
 
     def exponential_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
-    def fill(self, value: Any) -> Any:
+    def fill(self, value: Any) -> Tensor:
         """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
 
     def fill_(self, value: TensorLike) -> Tensor:
@@ -773,10 +781,10 @@ class Tensor:
     def fill_diagonal_(self, fill_value: Any, wrap: builtins.bool = False) -> Tensor:
         """Set the diagonal to a number."""
 
-    def fix(self) -> Any:
+    def fix(self) -> Tensor:
         """The integer next to `input` on the side of 0; integers stay what they are."""
 
-    def fix_(self) -> Any:
+    def fix_(self) -> Tensor:
         """`fix` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
@@ -785,16 +793,16 @@ class Tensor:
     def flip(self, dims: Any = (), *more: builtins.int, dim: Any = (), axis: Any = ()) -> Tensor:
         """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
 
-    def fliplr(self) -> Any:
+    def fliplr(self) -> Tensor:
         """`input` in reverse order along axis 1."""
 
-    def flipud(self) -> Any:
+    def flipud(self) -> Tensor:
         """`input` in reverse order along axis 0."""
 
-    def float(self, memory_format: Any = None) -> Any:
+    def float(self, memory_format: Any = None) -> Tensor:
         """This tensor in float32."""
 
-    def float_power(self, exponent: Any) -> Any:
+    def float_power(self, exponent: Any) -> Tensor:
         """input ** exponent in float64."""
 
     def floor(self, *, out: None = None) -> Tensor:
@@ -809,31 +817,31 @@ class Tensor:
     def floor_divide_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`floor_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def fmax(self, other: Any) -> Any:
+    def fmax(self, other: Any) -> Tensor:
         """`maximum`, of which a NaN is left out."""
 
-    def fmin(self, other: Any) -> Any:
+    def fmin(self, other: Any) -> Tensor:
         """`minimum`, of which a NaN is left out."""
 
-    def fmod(self, other: Any) -> Any:
+    def fmod(self, other: Any) -> Tensor:
         """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
 
-    def fmod_(self, other: Any) -> Any:
+    def fmod_(self, other: Any) -> Tensor:
         """`fmod` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def frac(self) -> Any:
+    def frac(self) -> Tensor:
         """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
 
-    def frac_(self) -> Any:
+    def frac_(self) -> Tensor:
         """`frac` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def frexp(self) -> Any:
+    def frexp(self) -> tuple[Tensor, Tensor]:
         """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
 
     @overload
-    def gather(self, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = False) -> Any: ...
+    def gather(self, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = False) -> Tensor: ...
     @overload
-    def gather(self, *, axis: builtins.int, index: Any, sparse_grad: builtins.bool = False) -> Any:
+    def gather(self, *, axis: builtins.int, index: Any, sparse_grad: builtins.bool = False) -> Tensor:
         """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
@@ -882,19 +890,26 @@ class Tensor:
     def gt_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`gt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def half(self, memory_format: Any = None) -> Any:
+    def half(self, memory_format: Any = None) -> Tensor:
         """Raises DTypeError: there is no float16."""
 
-    def heaviside(self, values: Any) -> Any:
+    def heaviside(self, values: Any) -> Tensor:
         """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
 
-    def heaviside_(self, values: Any) -> Any:
+    def heaviside_(self, values: Any) -> Tensor:
         """`heaviside` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Any:
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
         """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
 
-    def histogram(self, bins: Any, *, range: Any = None, weight: Any = None, density: builtins.bool = False) -> Any:
+    def histogram(
+        self,
+        bins: Any,
+        *,
+        range: Any = None,
+        weight: Any = None,
+        density: builtins.bool = False,
+    ) -> return_types.histogram:
         """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
 
     def hsplit(
@@ -904,13 +919,13 @@ class Tensor:
         _name: str = 'hsplit',
         _axis: builtins.int = 1,
         _least: builtins.int = 1,
-    ) -> Any:
+    ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
-    def hypot(self, other: Any) -> Any:
+    def hypot(self, other: Any) -> Tensor:
         """sqrt(input**2 + other**2), without overflow."""
 
-    def hypot_(self, other: Any) -> Any:
+    def hypot_(self, other: Any) -> Tensor:
         """`hypot` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def i0(self, *, out: None = None) -> Tensor:
@@ -970,27 +985,27 @@ class Tensor:
         """`index_add` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
-    def index_copy(self, dim: builtins.int, index: Any, source: Any) -> Any: ...
+    def index_copy(self, dim: builtins.int, index: Any, source: Any) -> Tensor: ...
     @overload
-    def index_copy(self, *, axis: builtins.int, index: Any, source: Any) -> Any:
+    def index_copy(self, *, axis: builtins.int, index: Any, source: Any) -> Tensor:
         """`input` with the slices of `source` at positions along `dim`."""
 
-    def index_copy_(self, dim: builtins.int, index: Any, source: Any) -> Any:
+    def index_copy_(self, dim: builtins.int, index: Any, source: Any) -> Tensor:
         """`index_copy` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
-    def index_fill(self, dim: builtins.int, index: Any, value: Any) -> Any: ...
+    def index_fill(self, dim: builtins.int, index: Any, value: Any) -> Tensor: ...
     @overload
-    def index_fill(self, *, axis: builtins.int, index: Any, value: Any) -> Any:
+    def index_fill(self, *, axis: builtins.int, index: Any, value: Any) -> Tensor:
         """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
 
-    def index_fill_(self, dim: builtins.int, index: Any, value: Any) -> Any:
+    def index_fill_(self, dim: builtins.int, index: Any, value: Any) -> Tensor:
         """`index_fill` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def index_put(self, indices: Any, values: Any, accumulate: builtins.bool = False) -> Any:
+    def index_put(self, indices: Any, values: Any, accumulate: builtins.bool = False) -> Tensor:
         """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
 
-    def index_put_(self, indices: Any, values: Any, accumulate: builtins.bool = False) -> Any:
+    def index_put_(self, indices: Any, values: Any, accumulate: builtins.bool = False) -> Tensor:
         """`index_put` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
@@ -1002,7 +1017,7 @@ class Tensor:
         reduce: str,
         *,
         include_self: builtins.bool = True,
-    ) -> Any: ...
+    ) -> Tensor: ...
     @overload
     def index_reduce(
         self,
@@ -1012,7 +1027,7 @@ class Tensor:
         source: Any,
         reduce: str,
         include_self: builtins.bool = True,
-    ) -> Any:
+    ) -> Tensor:
         """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
 
     def index_reduce_(
@@ -1023,22 +1038,22 @@ class Tensor:
         reduce: str,
         *,
         include_self: builtins.bool = True,
-    ) -> Any:
+    ) -> Tensor:
         """`index_reduce` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
-    def index_select(self, dim: builtins.int, index: Any) -> Any: ...
+    def index_select(self, dim: builtins.int, index: Any) -> Tensor: ...
     @overload
-    def index_select(self, *, axis: builtins.int, index: Any) -> Any:
+    def index_select(self, *, axis: builtins.int, index: Any) -> Tensor:
         """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
 
-    def inner(self, other: Any) -> Any:
+    def inner(self, other: Any) -> Tensor:
         """Sums of products over the last axes of both operands."""
 
-    def int(self, memory_format: Any = None) -> Any:
+    def int(self, memory_format: Any = None) -> Tensor:
         """This tensor in int32."""
 
-    def inverse(self) -> Any:
+    def inverse(self) -> Tensor:
         """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
 
     def is_complex(self) -> builtins.bool:
@@ -1050,7 +1065,7 @@ class Tensor:
     def is_contiguous(self) -> builtins.bool: ...
 
     @property
-    def is_cpu(self) -> Any: ...
+    def is_cpu(self) -> builtins.bool: ...
 
     @property
     def is_cuda(self) -> builtins.bool:
@@ -1115,34 +1130,34 @@ class Tensor:
         rtol: builtins.float = 1e-05,
         atol: builtins.float = 1e-08,
         equal_nan: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
 
     def isfinite(self) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
 
-    def isinf(self) -> Any:
+    def isinf(self) -> Tensor:
         """Where `input` is infinite."""
 
     def isnan(self) -> Tensor:
         """Where x is NaN, bool."""
 
-    def isneginf(self) -> Any:
+    def isneginf(self) -> Tensor:
         """Where `input` is minus infinity."""
 
-    def isposinf(self) -> Any:
+    def isposinf(self) -> Tensor:
         """Where `input` is plus infinity."""
 
-    def isreal(self) -> Any:
+    def isreal(self) -> Tensor:
         """True everywhere: numbers are real."""
 
     def item(self) -> builtins.float | builtins.int | builtins.bool:
         """The Python number of a tensor with one element. Raises ShapeError for any other size."""
 
     @property
-    def itemsize(self) -> Any: ...
+    def itemsize(self) -> builtins.int: ...
 
-    def kron(self, other: Any) -> Any:
+    def kron(self, other: Any) -> Tensor:
         """The Kronecker product: the blocks input[i] * other."""
 
     def kthvalue(
@@ -1153,11 +1168,11 @@ class Tensor:
         *,
         axis: builtins.int = -1,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
 
     @property
-    def layout(self) -> Any: ...
+    def layout(self) -> str: ...
 
     def lcm(self, other: TensorLike, *, out: None = None) -> Tensor:
         """The lcm of two integers."""
@@ -1165,10 +1180,10 @@ class Tensor:
     def lcm_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`lcm` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def ldexp(self, other: Any) -> Any:
+    def ldexp(self, other: Any) -> Tensor:
         """input * 2**other."""
 
-    def ldexp_(self, other: Any) -> Any:
+    def ldexp_(self, other: Any) -> Tensor:
         """`ldexp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def le(self, other: TensorLike, *, out: None = None) -> Tensor:
@@ -1177,11 +1192,11 @@ class Tensor:
     def le_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`le` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def lerp(self, end: Any, weight: Any) -> Any:
+    def lerp(self, end: Any, weight: Any) -> Tensor:
         """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
         end."""
 
-    def lerp_(self, end: Any, weight: Any) -> Any:
+    def lerp_(self, end: Any, weight: Any) -> Tensor:
         """`lerp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def less(self, other: TensorLike, *, out: None = None) -> Tensor:
@@ -1222,19 +1237,19 @@ class Tensor:
     def log_softmax(self, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
         """log(softmax(x)) over `axis`, accurate where softmax underflows."""
 
-    def logaddexp(self, other: Any) -> Any:
+    def logaddexp(self, other: Any) -> Tensor:
         """log(exp(input) + exp(other)), without overflow."""
 
-    def logaddexp2(self, other: Any) -> Any:
+    def logaddexp2(self, other: Any) -> Tensor:
         """log2(2**input + 2**other), without overflow."""
 
     @overload
-    def logcumsumexp(self, dim: builtins.int) -> Any: ...
+    def logcumsumexp(self, dim: builtins.int) -> Tensor: ...
     @overload
-    def logcumsumexp(self, *, axis: builtins.int) -> Any:
+    def logcumsumexp(self, *, axis: builtins.int) -> Tensor:
         """log(cumsum(exp(x))) along `dim`, without overflow."""
 
-    def logdet(self) -> Any:
+    def logdet(self) -> Tensor:
         """log(det), NaN for a negative determinant."""
 
     def logical_and(self, other: TensorLike, *, out: None = None) -> Tensor:
@@ -1261,10 +1276,10 @@ class Tensor:
     def logical_xor_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`logical_xor` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def logit(self, eps: builtins.float | None = None) -> Any:
+    def logit(self, eps: builtins.float | None = None) -> Tensor:
         """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
 
-    def logit_(self, eps: builtins.float | None = None) -> Any:
+    def logit_(self, eps: builtins.float | None = None) -> Tensor:
         """`logit` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def logsumexp(
@@ -1276,11 +1291,11 @@ class Tensor:
         keepdim: builtins.bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
         bad one."""
 
-    def long(self, memory_format: Any = None) -> Any:
+    def long(self, memory_format: Any = None) -> Tensor:
         """This tensor in int64."""
 
     def lt(self, other: TensorLike, *, out: None = None) -> Tensor:
@@ -1289,14 +1304,14 @@ class Tensor:
     def lt_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`lt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> tuple[Tensor, ...]:
         """(LU, pivots), with get_infos also the infos, by an older name."""
 
-    def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Any:
+    def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Tensor:
         """`linalg.lu_solve` by an older name."""
 
     @property
-    def mH(self) -> Any:
+    def mH(self) -> Tensor:
         """The last two axes swapped."""
 
     @property
@@ -1309,13 +1324,13 @@ class Tensor:
     def masked_fill_(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """`masked_fill` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def masked_scatter(self, mask: Any, source: Any) -> Any:
+    def masked_scatter(self, mask: Any, source: Any) -> Tensor:
         """`input` with the elements of `source`, in order, where the mask is true."""
 
-    def masked_scatter_(self, mask: Any, source: Any) -> Any:
+    def masked_scatter_(self, mask: Any, source: Any) -> Tensor:
         """`masked_scatter` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def masked_select(self, mask: Any) -> Any:
+    def masked_select(self, mask: Any) -> Tensor:
         """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
 
     def matmul(self, y: TensorLike) -> Tensor:
@@ -1324,21 +1339,35 @@ class Tensor:
         Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
         """
 
-    def matrix_exp(self) -> Any:
+    def matrix_exp(self) -> Tensor:
         """The exponential of square matrices."""
 
-    def matrix_power(self, n: builtins.int) -> Any:
+    def matrix_power(self, n: builtins.int) -> Tensor:
         """The product of n times the matrix A; of its inverse for a negative n."""
 
+    @overload
     def max(
         self,
-        dim: Any = None,
+        dim: None = None,
         keepdim: builtins.bool = False,
         *,
-        other: Any = None,
-        axis: Any = None,
+        axis: None = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor: ...
+    @overload
+    def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.Pair: ...
+    @overload
+    def max(self, *, axis: builtins.int, keepdims: builtins.bool = False) -> return_types.Pair: ...
+    @overload
+    def max(
+        self,
+        *,
+        axis: builtins.int,
+        keepdim: builtins.bool = False,
+        keepdims: builtins.bool = False,
+    ) -> return_types.Pair: ...
+    @overload
+    def max(self, other: Tensor) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
         `maximum`. `amax` gives the values alone, over several axes too."""
 
@@ -1354,55 +1383,82 @@ class Tensor:
         keepdim: builtins.bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
         for a bad one."""
 
+    @overload
     def median(
         self,
-        dim: builtins.int | None = None,
+        dim: None = None,
         keepdim: builtins.bool = False,
         *,
-        axis: builtins.int | None = None,
+        axis: None = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor: ...
+    @overload
+    def median(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.Pair: ...
+    @overload
+    def median(self, *, axis: builtins.int, keepdims: builtins.bool = False) -> return_types.Pair: ...
+    @overload
+    def median(
+        self,
+        *,
+        axis: builtins.int,
+        keepdim: builtins.bool = False,
+        keepdims: builtins.bool = False,
+    ) -> return_types.Pair:
         """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
+    @overload
     def min(
         self,
-        dim: Any = None,
+        dim: None = None,
         keepdim: builtins.bool = False,
         *,
-        other: Any = None,
-        axis: Any = None,
+        axis: None = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor: ...
+    @overload
+    def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.Pair: ...
+    @overload
+    def min(self, *, axis: builtins.int, keepdims: builtins.bool = False) -> return_types.Pair: ...
+    @overload
+    def min(
+        self,
+        *,
+        axis: builtins.int,
+        keepdim: builtins.bool = False,
+        keepdims: builtins.bool = False,
+    ) -> return_types.Pair: ...
+    @overload
+    def min(self, other: Tensor) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
         `minimum`. `amin` gives the values alone, over several axes too."""
 
     def minimum(self, other: TensorLike, *, out: None = None) -> Tensor:
         """The smaller of each pair; NaN if either is. A tie shares its gradient."""
 
-    def mm(self, mat2: Any) -> Any:
+    def mm(self, mat2: Any) -> Tensor:
         """The product of two matrices. Raises ShapeError."""
 
     def mode(
         self,
-        dim: builtins.int | None = None,
+        dim: Any = None,
         keepdim: builtins.bool = False,
         *,
-        axis: builtins.int | None = None,
+        axis: Any = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
 
-    def moveaxis(self, source: Any, destination: Any) -> Any:
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """`input` with the axes `source` at the places `destination`; the others keep their order."""
 
-    def movedim(self, source: Any, destination: Any) -> Any:
+    def movedim(self, source: Any, destination: Any) -> Tensor:
         """`input` with the axes `source` at the places `destination`; the others keep their order."""
 
-    def msort(self) -> Any:
+    def msort(self) -> Tensor:
         """`input` sorted along its first axis."""
 
     def mul(self, other: TensorLike, *, out: None = None) -> Tensor:
@@ -1426,13 +1482,13 @@ class Tensor:
     def multiply_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`multiply` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def mv(self, vec: Any) -> Any:
+    def mv(self, vec: Any) -> Tensor:
         """The product of a matrix and a vector. Raises ShapeError."""
 
-    def mvlgamma(self, p: builtins.int) -> Any:
+    def mvlgamma(self, p: builtins.int) -> Tensor:
         """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
 
-    def mvlgamma_(self, p: builtins.int) -> Any:
+    def mvlgamma_(self, p: builtins.int) -> Tensor:
         """`mvlgamma` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     name: str
@@ -1442,7 +1498,7 @@ class Tensor:
         nan: builtins.float | None = None,
         posinf: builtins.float | None = None,
         neginf: builtins.float | None = None,
-    ) -> Any:
+    ) -> Tensor:
         """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
 
     def nan_to_num_(
@@ -1450,7 +1506,7 @@ class Tensor:
         nan: builtins.float | None = None,
         posinf: builtins.float | None = None,
         neginf: builtins.float | None = None,
-    ) -> Any:
+    ) -> Tensor:
         """`nan_to_num` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def nanmean(
@@ -1461,17 +1517,30 @@ class Tensor:
         dtype: Any = None,
         axis: Any = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The mean of what is not NaN."""
 
+    @overload
     def nanmedian(
         self,
-        dim: builtins.int | None = None,
+        dim: None = None,
         keepdim: builtins.bool = False,
         *,
-        axis: builtins.int | None = None,
+        axis: None = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor: ...
+    @overload
+    def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> return_types.Pair: ...
+    @overload
+    def nanmedian(self, *, axis: builtins.int, keepdims: builtins.bool = False) -> return_types.Pair: ...
+    @overload
+    def nanmedian(
+        self,
+        *,
+        axis: builtins.int,
+        keepdim: builtins.bool = False,
+        keepdims: builtins.bool = False,
+    ) -> return_types.Pair:
         """`median`, of which NaN are left out."""
 
     def nanquantile(
@@ -1483,7 +1552,7 @@ class Tensor:
         interpolation: str = 'linear',
         axis: builtins.int | None = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """`quantile`, of which NaN are left out."""
 
     def nansum(
@@ -1494,23 +1563,23 @@ class Tensor:
         dtype: Any = None,
         axis: Any = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The sum of what is not NaN."""
 
     @overload
-    def narrow(self, dim: builtins.int, start: Any, length: builtins.int) -> Any: ...
+    def narrow(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor: ...
     @overload
-    def narrow(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Any:
+    def narrow(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Tensor:
         """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
 
     @overload
-    def narrow_copy(self, dim: builtins.int, start: Any, length: builtins.int) -> Any: ...
+    def narrow_copy(self, dim: builtins.int, start: Any, length: builtins.int) -> Tensor: ...
     @overload
-    def narrow_copy(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Any:
+    def narrow_copy(self, *, axis: builtins.int, start: Any, length: builtins.int) -> Tensor:
         """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
 
     @property
-    def nbytes(self) -> Any: ...
+    def nbytes(self) -> builtins.int: ...
 
     @property
     def ndim(self) -> builtins.int: ...
@@ -1539,25 +1608,25 @@ class Tensor:
     def nelement(self) -> builtins.int:
         """The number of elements."""
 
-    def new(self, *args: Any, device: Any = None) -> Any:
+    def new(self, *args: Any, device: Any = None) -> Tensor:
         """PyTorch's older name: of sizes, an empty tensor; of data, a tensor; of this one's dtype."""
 
-    def new_empty(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    def new_empty(self, *args: Any, dtype: Any = None, **options: Any) -> Tensor:
         """`empty`, of this tensor's dtype unless one is given."""
 
-    def new_empty_strided(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    def new_empty_strided(self, *args: Any, dtype: Any = None, **options: Any) -> Tensor:
         """`empty_strided`, of this tensor's dtype unless one is given."""
 
-    def new_full(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    def new_full(self, *args: Any, dtype: Any = None, **options: Any) -> Tensor:
         """`full`, of this tensor's dtype unless one is given."""
 
-    def new_ones(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    def new_ones(self, *args: Any, dtype: Any = None, **options: Any) -> Tensor:
         """`ones`, of this tensor's dtype unless one is given."""
 
-    def new_tensor(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    def new_tensor(self, *args: Any, dtype: Any = None, **options: Any) -> Tensor:
         """`tensor`, of this tensor's dtype unless one is given."""
 
-    def new_zeros(self, *args: Any, dtype: Any = None, **options: Any) -> Any:
+    def new_zeros(self, *args: Any, dtype: Any = None, **options: Any) -> Tensor:
         """`zeros`, of this tensor's dtype unless one is given."""
 
     def nextafter(self, other: TensorLike, *, out: None = None) -> Tensor:
@@ -1568,7 +1637,10 @@ class Tensor:
 
     node: Node
 
-    def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
         """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
 
     def norm(
@@ -1580,7 +1652,7 @@ class Tensor:
         *,
         axis: Any = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a
         matrix."""
 
@@ -1604,13 +1676,13 @@ class Tensor:
     def permute(self, *axes: ShapeLike) -> Tensor:
         """x with its axes in the order `axes` (reversed when none are given)."""
 
-    def pin_memory(self, device: Any = None) -> Any:
+    def pin_memory(self, device: Any = None) -> Tensor:
         """This tensor: memory is pinned for other devices."""
 
-    def pinverse(self, rcond: builtins.float = 1e-15) -> Any:
+    def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
         """`linalg.pinv` by an older name."""
 
-    def positive(self) -> Any:
+    def positive(self) -> Tensor:
         """`input` itself. Raises DTypeError for booleans."""
 
     def pow(self, exponent: TensorLike) -> Tensor:
@@ -1630,16 +1702,16 @@ class Tensor:
         dtype: Any = None,
         axis: Any = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The product along `dim`, of all elements for None; integers in int64."""
 
-    def put(self, index: Any, source: Any, accumulate: builtins.bool = False) -> Any:
+    def put(self, index: Any, source: Any, accumulate: builtins.bool = False) -> Tensor:
         """`input` with values at positions of the flattened array; they are added with `accumulate`."""
 
-    def put_(self, index: Any, source: Any, accumulate: builtins.bool = False) -> Any:
+    def put_(self, index: Any, source: Any, accumulate: builtins.bool = False) -> Tensor:
         """`put` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def qr(self, some: builtins.bool = True) -> Any:
+    def qr(self, some: builtins.bool = True) -> return_types.qr:
         """`linalg.qr` by an older name."""
 
     def quantile(
@@ -1651,25 +1723,25 @@ class Tensor:
         interpolation: str = 'linear',
         axis: builtins.int | None = None,
         keepdims: builtins.bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The q-quantiles along `dim` (of all elements for None), q a number or several in [0, 1], along a new first axis.
 
         A NaN makes its row NaN. Raises ArgumentError, DTypeError for integers.
         """
 
-    def rad2deg(self) -> Any:
+    def rad2deg(self) -> Tensor:
         """Radians as degrees."""
 
-    def rad2deg_(self) -> Any:
+    def rad2deg_(self) -> Tensor:
         """`rad2deg` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def random_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
-    def ravel(self) -> Any:
+    def ravel(self) -> Tensor:
         """`input` with all axes joined into one."""
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Tensor:
         """This tensor: it is real and dense."""
 
     def reciprocal(self) -> Tensor:
@@ -1702,15 +1774,15 @@ class Tensor:
         """`remainder` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
-    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Any: ...
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor: ...
     @overload
-    def renorm(self, *, p: builtins.float, axis: builtins.int, maxnorm: builtins.float) -> Any:
+    def renorm(self, *, p: builtins.float, axis: builtins.int, maxnorm: builtins.float) -> Tensor:
         """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
 
-    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Any:
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
         """`renorm` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def repeat(self, *repeats: Any) -> Any:
+    def repeat(self, *repeats: Any) -> Tensor:
         """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
 
     def repeat_interleave(
@@ -1720,7 +1792,7 @@ class Tensor:
         *,
         output_size: builtins.int | None = None,
         axis: builtins.int | None = None,
-    ) -> Any:
+    ) -> Tensor:
         """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
         Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
@@ -1737,13 +1809,13 @@ class Tensor:
     def reshape(self, *shape: ShapeLike) -> Tensor:
         """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
 
-    def reshape_as(self, other: Any) -> Any:
+    def reshape_as(self, other: Any) -> Tensor:
         """`input` in the shape of `other`."""
 
-    def resolve_conj(self) -> Any:
+    def resolve_conj(self) -> Tensor:
         """`input`: numbers are real."""
 
-    def resolve_neg(self) -> Any:
+    def resolve_neg(self) -> Tensor:
         """`input`: numbers are real."""
 
     def retain_grad(self) -> None:
@@ -1752,16 +1824,16 @@ class Tensor:
     @property
     def retains_grad(self) -> builtins.bool: ...
 
-    def roll(self, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Any:
+    def roll(self, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
         """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
 
-    def rot90(self, k: builtins.int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Any:
+    def rot90(self, k: builtins.int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
         """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
-    def round(self, *, decimals: builtins.int = 0) -> Any:
+    def round(self, *, decimals: builtins.int = 0) -> Tensor:
         """The nearest number with so many decimals, halves to even. Integers stay what they are."""
 
-    def round_(self, *, decimals: builtins.int = 0) -> Any:
+    def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """`round` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def rsqrt(self) -> Tensor:
@@ -1770,7 +1842,7 @@ class Tensor:
     def rsqrt_(self) -> Tensor:
         """`rsqrt` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def rsub(self, other: Any, *, alpha: Any = 1) -> Any:
+    def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """other - alpha * input."""
 
     @overload
@@ -1782,7 +1854,7 @@ class Tensor:
         *,
         reduce: str | None = None,
         value: Any = None,
-    ) -> Any: ...
+    ) -> Tensor: ...
     @overload
     def scatter(
         self,
@@ -1792,7 +1864,7 @@ class Tensor:
         src: Any = None,
         reduce: str | None = None,
         value: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
@@ -1805,16 +1877,16 @@ class Tensor:
         *,
         reduce: str | None = None,
         value: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         """`scatter` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
-    def scatter_add(self, dim: builtins.int, index: Any, src: Any) -> Any: ...
+    def scatter_add(self, dim: builtins.int, index: Any, src: Any) -> Tensor: ...
     @overload
-    def scatter_add(self, *, axis: builtins.int, index: Any, src: Any) -> Any:
+    def scatter_add(self, *, axis: builtins.int, index: Any, src: Any) -> Tensor:
         """`input` with `src` added at positions along `dim`."""
 
-    def scatter_add_(self, dim: builtins.int, index: Any, src: Any) -> Any:
+    def scatter_add_(self, dim: builtins.int, index: Any, src: Any) -> Tensor:
         """`scatter_add` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
@@ -1826,7 +1898,7 @@ class Tensor:
         reduce: str,
         *,
         include_self: builtins.bool = True,
-    ) -> Any: ...
+    ) -> Tensor: ...
     @overload
     def scatter_reduce(
         self,
@@ -1836,7 +1908,7 @@ class Tensor:
         src: Any,
         reduce: str,
         include_self: builtins.bool = True,
-    ) -> Any:
+    ) -> Tensor:
         """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self,
         of
         the values alone where there are any.
@@ -1850,31 +1922,31 @@ class Tensor:
         reduce: str,
         *,
         include_self: builtins.bool = True,
-    ) -> Any:
+    ) -> Tensor:
         """`scatter_reduce` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @overload
-    def select(self, dim: builtins.int, index: Any) -> Any: ...
+    def select(self, dim: builtins.int, index: Any) -> Tensor: ...
     @overload
-    def select(self, *, axis: builtins.int, index: Any) -> Any:
+    def select(self, *, axis: builtins.int, index: Any) -> Tensor:
         """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
 
     @overload
-    def select_scatter(self, src: Any, dim: builtins.int, index: builtins.int) -> Any: ...
+    def select_scatter(self, src: Any, dim: builtins.int, index: builtins.int) -> Tensor: ...
     @overload
-    def select_scatter(self, *, src: Any, axis: builtins.int, index: builtins.int) -> Any:
+    def select_scatter(self, *, src: Any, axis: builtins.int, index: builtins.int) -> Tensor:
         """`input` with `src` as the slice at one position along `dim`."""
 
-    def sgn(self) -> Any:
+    def sgn(self) -> Tensor:
         """`sign`."""
 
-    def sgn_(self) -> Any:
+    def sgn_(self) -> Tensor:
         """`sgn` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
     def shape(self) -> tuple[builtins.int, ...]: ...
 
-    def short(self, memory_format: Any = None) -> Any:
+    def short(self, memory_format: Any = None) -> Tensor:
         """This tensor in int16."""
 
     def sigmoid(self, *, out: None = None) -> Tensor:
@@ -1889,7 +1961,7 @@ class Tensor:
     def sign_(self, *, out: None = None) -> Tensor:
         """`sign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def signbit(self) -> Any:
+    def signbit(self) -> Tensor:
         """Whether the sign is negative, of -0.0 too."""
 
     def sin(self, *, out: None = None) -> Tensor:
@@ -1898,10 +1970,10 @@ class Tensor:
     def sin_(self, *, out: None = None) -> Tensor:
         """`sin` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def sinc(self) -> Any:
+    def sinc(self) -> Tensor:
         """sin(pi x) / (pi x), 1 at 0."""
 
-    def sinc_(self) -> Any:
+    def sinc_(self) -> Tensor:
         """`sinc` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sinh(self, *, out: None = None) -> Tensor:
@@ -1920,10 +1992,10 @@ class Tensor:
         step: builtins.int = 1,
         *,
         axis: builtins.int = 0,
-    ) -> Any:
+    ) -> Tensor:
         """`input` with `src` in the place of the slice start:end:step along `dim`."""
 
-    def slogdet(self) -> Any:
+    def slogdet(self) -> return_types.slogdet:
         """The named tuple (sign, logabsdet) of square matrices."""
 
     def softmax(self, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
@@ -1936,7 +2008,7 @@ class Tensor:
         *,
         stable: builtins.bool = False,
         axis: builtins.int = -1,
-    ) -> Any:
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of `input` sorted along `dim`."""
 
     def split(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
@@ -1984,16 +2056,16 @@ class Tensor:
     def stride(self, axis: builtins.int) -> builtins.int:
         """Elements from one place along each axis, or along `axis`, to the next."""
 
-    def sub(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def sub(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans."""
 
-    def sub_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def sub_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """`sub` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def subtract(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def subtract(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans."""
 
-    def subtract_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def subtract_(self, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """`subtract` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def sum(
@@ -2005,14 +2077,14 @@ class Tensor:
         keepdim: builtins.bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
         for a bad one."""
 
-    def sum_to_size(self, *size: Any) -> Any:
+    def sum_to_size(self, *size: Any) -> Tensor:
         """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
-    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> return_types.svd_v:
         """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
 
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
@@ -2021,7 +2093,7 @@ class Tensor:
     def swapdims(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """x with two axes exchanged."""
 
-    def t(self) -> Any:
+    def t(self) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
 
     def take(self, index: TensorLike, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
@@ -2043,7 +2115,7 @@ class Tensor:
                     [3.]])
         """
 
-    def take_along_dim(self, indices: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
+    def take_along_dim(self, indices: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
         """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
 
     def tan(self, *, out: None = None) -> Tensor:
@@ -2063,9 +2135,9 @@ class Tensor:
         `numpy.array_split`."""
 
     @overload
-    def tile(self, *dims: Any) -> Any: ...
+    def tile(self, *dims: Any) -> Tensor: ...
     @overload
-    def tile(self, *, axis: Any) -> Any:
+    def tile(self, *, axis: Any) -> Tensor:
         """`repeat`, with 1 for the counts that are missing in front."""
 
     def to(
@@ -2076,7 +2148,7 @@ class Tensor:
         non_blocking: builtins.bool = False,
         copy: builtins.bool = False,
         memory_format: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         """This tensor in another dtype, on a device, or in the dtype of another tensor: `to(dtype)`, `to(device)`,
         `to(device, dtype)`, `to(other)`. Raises DeviceError for a device other than the CPU.
         """
@@ -2091,13 +2163,13 @@ class Tensor:
         sorted: builtins.bool = True,
         *,
         axis: builtins.int = -1,
-    ) -> Any:
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
 
         Raises ArgumentError for a k out of range.
         """
 
-    def trace(self) -> Any:
+    def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
 
     def transpose(self, *axes: ShapeLike) -> Tensor:
@@ -2109,39 +2181,42 @@ class Tensor:
         upper: builtins.bool = True,
         transpose: builtins.bool = False,
         unitriangular: builtins.bool = False,
-    ) -> Any:
+    ) -> return_types.triangular_solve:
         """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
 
-    def tril(self, diagonal: builtins.int = 0) -> Any:
+    def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
-    def tril_(self, diagonal: builtins.int = 0) -> Any:
+    def tril_(self, diagonal: builtins.int = 0) -> Tensor:
         """`tril` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def triu(self, diagonal: builtins.int = 0) -> Any:
+    def triu(self, diagonal: builtins.int = 0) -> Tensor:
         """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
-    def triu_(self, diagonal: builtins.int = 0) -> Any:
+    def triu_(self, diagonal: builtins.int = 0) -> Tensor:
         """`triu` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def true_divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def true_divide(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
         """
 
-    def true_divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def true_divide_(self, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """`true_divide` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def trunc(self) -> Any:
+    def trunc(self) -> Tensor:
         """The integer next to `input` on the side of 0; integers stay what they are."""
 
-    def trunc_(self) -> Any:
+    def trunc_(self) -> Tensor:
         """`trunc` in place. Raises GradientError for a leaf that requires grad while recording."""
 
-    def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
+    @overload
+    def type(self, dtype: None = None, non_blocking: builtins.bool = False) -> str: ...
+    @overload
+    def type(self, dtype: Any, non_blocking: builtins.bool = False) -> Tensor:
         """This tensor in another dtype; without one, PyTorch's name of its kind: "torch.FloatTensor"."""
 
-    def type_as(self, other: Any) -> Any:
+    def type_as(self, other: Any) -> Tensor:
         """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
 
     def unbind(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
@@ -2151,16 +2226,27 @@ class Tensor:
         """The slices along `dim`, without that axis."""
 
     @overload
-    def unflatten(self, dim: builtins.int, sizes: Any) -> Any: ...
+    def unflatten(self, dim: builtins.int, sizes: Any) -> Tensor: ...
     @overload
-    def unflatten(self, *, axis: builtins.int, sizes: Any) -> Any:
+    def unflatten(self, *, axis: builtins.int, sizes: Any) -> Tensor:
         """`input` with one axis cut into several of these extents, of which one may be -1."""
 
-    def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Any:
+    def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
 
     def uniform_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
+    @overload
+    def unique(
+        self,
+        sorted: builtins.bool = True,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+    ) -> Tensor: ...
+    @overload
     def unique(
         self,
         sorted: builtins.bool = True,
@@ -2169,9 +2255,19 @@ class Tensor:
         dim: builtins.int | None = None,
         *,
         axis: builtins.int | None = None,
-    ) -> Any:
+    ) -> Tensor | tuple[Tensor, ...]:
         """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
 
+    @overload
+    def unique_consecutive(
+        self,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+    ) -> Tensor: ...
+    @overload
     def unique_consecutive(
         self,
         return_inverse: builtins.bool = False,
@@ -2179,7 +2275,7 @@ class Tensor:
         dim: builtins.int | None = None,
         *,
         axis: builtins.int | None = None,
-    ) -> Any:
+    ) -> Tensor | tuple[Tensor, ...]:
         """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
@@ -2212,13 +2308,13 @@ class Tensor:
         `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
         """
 
-    def vdot(self, other: Any) -> Any:
+    def vdot(self, other: Any) -> Tensor:
         """The product of two vectors."""
 
     def view(self, *shape: ShapeLike) -> Tensor:
         """The same memory in another shape. Raises ShapeError where only a copy could have it (`reshape` copies)."""
 
-    def view_as(self, other: Any) -> Any:
+    def view_as(self, other: Any) -> Tensor:
         """`input` in the shape of `other`, in the same memory."""
 
     def vsplit(
@@ -2228,16 +2324,16 @@ class Tensor:
         _name: str = 'vsplit',
         _axis: builtins.int = 0,
         _least: builtins.int = 2,
-    ) -> Any:
+    ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
         """self where the condition holds, else `other`."""
 
-    def xlogy(self, other: Any) -> Any:
+    def xlogy(self, other: Any) -> Tensor:
         """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
 
-    def xlogy_(self, other: Any) -> Any:
+    def xlogy_(self, other: Any) -> Tensor:
         """`xlogy` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def zero_(self) -> Tensor:
@@ -2264,39 +2360,39 @@ class Functions:
         """Inverse hyperbolic cosine."""
 
     @staticmethod
-    def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """input + alpha * other, broadcast. Booleans: logical or."""
 
     @staticmethod
-    def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
 
     @staticmethod
-    def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
         """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
 
     @staticmethod
-    def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
         """input + value * tensor1 * tensor2, broadcast."""
 
     @staticmethod
-    def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2)."""
 
     @staticmethod
-    def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * (mat @ vec)."""
 
     @staticmethod
-    def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * outer(vec1, vec2)."""
 
     @staticmethod
-    def adjoint(input: Any) -> Any:
+    def adjoint(input: Any) -> Tensor:
         """The last two axes swapped."""
 
     @staticmethod
-    def alias_copy(input: Any, *args: Any, _source: str = 'clone', **named: Any) -> Any:
+    def alias_copy(input: Any, *args: Any, _source: str = 'clone', **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
@@ -2324,7 +2420,7 @@ class Functions:
         keepdim: bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
         Raises ArgumentError for a bad one."""
 
@@ -2338,16 +2434,23 @@ class Functions:
         keepdim: bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
         Raises ArgumentError for a bad one."""
 
     @staticmethod
-    def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = None, keepdims: bool = False) -> Any:
+    def aminmax(
+        input: Any,
+        *,
+        dim: Any = None,
+        keepdim: bool = False,
+        axis: Any = None,
+        keepdims: bool = False,
+    ) -> return_types.aminmax:
         """The named tuple (min, max) along one axis, or of all elements."""
 
     @staticmethod
-    def angle(input: Any) -> Any:
+    def angle(input: Any) -> Tensor:
         """0, or pi for negative numbers; NaN stays NaN."""
 
     @staticmethod
@@ -2408,23 +2511,23 @@ class Functions:
         """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
 
     @staticmethod
-    def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: int = -1) -> Any:
+    def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: int = -1) -> Tensor:
         """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
 
     @staticmethod
-    def argwhere(input: Any) -> Any:
+    def argwhere(input: Any) -> Tensor:
         """The positions of elements that are not 0, (number, axes). Eager only."""
 
     @staticmethod
-    def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
         """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
 
     @staticmethod
-    def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
         """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
 
     @staticmethod
-    def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
         """`input` (row-major) with `src` at the places of these strides."""
 
     @staticmethod
@@ -2451,20 +2554,32 @@ class Functions:
     def atanh(input: TensorLike, *, out: None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
 
+    @overload
     @staticmethod
-    def atleast_1d(*tensors: Any, _least: int = 1) -> Any:
+    def atleast_1d(tensor: TensorLike) -> Tensor: ...
+    @overload
+    @staticmethod
+    def atleast_1d(*tensors: Any) -> tuple[Tensor, ...]:
+        """Tensors with at least so many axes; a tuple where several are given."""
+
+    @overload
+    @staticmethod
+    def atleast_2d(tensor: TensorLike) -> Tensor: ...
+    @overload
+    @staticmethod
+    def atleast_2d(*tensors: Any) -> tuple[Tensor, ...]:
+        """Tensors with at least so many axes; a tuple where several are given."""
+
+    @overload
+    @staticmethod
+    def atleast_3d(tensor: TensorLike) -> Tensor: ...
+    @overload
+    @staticmethod
+    def atleast_3d(*tensors: Any) -> tuple[Tensor, ...]:
         """Tensors with at least so many axes; a tuple where several are given."""
 
     @staticmethod
-    def atleast_2d(*tensors: Any, _least: int = 2) -> Any:
-        """Tensors with at least so many axes; a tuple where several are given."""
-
-    @staticmethod
-    def atleast_3d(*tensors: Any, _least: int = 3) -> Any:
-        """Tensors with at least so many axes; a tuple where several are given."""
-
-    @staticmethod
-    def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2)."""
 
     @staticmethod
@@ -2473,7 +2588,7 @@ class Functions:
         1]."""
 
     @staticmethod
-    def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
 
     @staticmethod
@@ -2501,11 +2616,11 @@ class Functions:
         """x ^ y, of integers or booleans."""
 
     @staticmethod
-    def block_diag(*tensors: Any) -> Any:
+    def block_diag(*tensors: Any) -> Tensor:
         """The matrices along the diagonal of one that is 0 elsewhere."""
 
     @staticmethod
-    def bmm(input: Any, mat2: Any) -> Any:
+    def bmm(input: Any, mat2: Any) -> Tensor:
         """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
 
     @staticmethod
@@ -2525,19 +2640,19 @@ class Functions:
         """x repeated to `shape` by NumPy's broadcasting, without copying."""
 
     @staticmethod
-    def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
         """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
 
     @staticmethod
-    def cartesian_prod(*tensors: Any) -> Any:
+    def cartesian_prod(*tensors: Any) -> Tensor:
         """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
 
     @staticmethod
-    def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Any:
+    def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
         """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
 
     @staticmethod
-    def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
+    def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
         """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
 
     @staticmethod
@@ -2545,19 +2660,19 @@ class Functions:
         """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
 
     @staticmethod
-    def chain_matmul(*matrices: Any) -> Any:
+    def chain_matmul(*matrices: Any) -> Tensor:
         """The product of matrices, in the order that needs the fewest operations."""
 
     @staticmethod
-    def cholesky(input: Any, upper: bool = False) -> Any:
+    def cholesky(input: Any, upper: bool = False) -> Tensor:
         """`linalg.cholesky` by an older name."""
 
     @staticmethod
-    def cholesky_inverse(input: Any, upper: bool = False) -> Any:
+    def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
         """The inverse of A from its Cholesky factor."""
 
     @staticmethod
-    def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:
+    def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
         """X with A X = input, from A's Cholesky factor."""
 
     @staticmethod
@@ -2569,11 +2684,11 @@ class Functions:
         """PyTorch's name of `clip`."""
 
     @staticmethod
-    def clamp_max(input: Any, max: Any) -> Any:
+    def clamp_max(input: Any, max: Any) -> Tensor:
         """The smaller of `input` and `max`."""
 
     @staticmethod
-    def clamp_min(input: Any, min: Any) -> Any:
+    def clamp_min(input: Any, min: Any) -> Tensor:
         """The larger of `input` and `min`."""
 
     @staticmethod
@@ -2584,7 +2699,7 @@ class Functions:
 
         Examples:
             >>> sg.clip(sg.tensor([-2.0, 0.5, 2.0]), 0, 1)
-            tensor([0. , 0.5, 1. ])
+            tensor([0.0000, 0.5000, 1.0000])
         """
 
     @staticmethod
@@ -2592,15 +2707,15 @@ class Functions:
         """A copy of x, row-major, in memory of its own."""
 
     @staticmethod
-    def column_stack(*tensors: Any) -> Any:
+    def column_stack(*tensors: Any) -> Tensor:
         """Vectors as columns, and matrices, side by side."""
 
     @staticmethod
-    def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
         """The combinations of r elements of a 1-D tensor, one per row."""
 
     @staticmethod
-    def concat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Any:
+    def concat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
         """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
 
     @staticmethod
@@ -2624,19 +2739,19 @@ class Functions:
         """
 
     @staticmethod
-    def conj(input: Any) -> Any:
+    def conj(input: Any) -> Tensor:
         """`input`: numbers are real."""
 
     @staticmethod
-    def conj_physical(input: Any) -> Any:
+    def conj_physical(input: Any) -> Tensor:
         """`input`: numbers are real."""
 
     @staticmethod
-    def copysign(input: Any, other: Any) -> Any:
+    def copysign(input: Any, other: Any) -> Tensor:
         """|input| with the sign of `other`."""
 
     @staticmethod
-    def corrcoef(input: Any) -> Any:
+    def corrcoef(input: Any) -> Tensor:
         """The correlations of variables (rows) over observations (columns)."""
 
     @staticmethod
@@ -2648,39 +2763,39 @@ class Functions:
         """Hyperbolic cosine."""
 
     @staticmethod
-    def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
+    def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
         """How many elements along `dim` (of all for None) are not 0, int64."""
 
     @staticmethod
-    def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
         """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
 
     @staticmethod
-    def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = None) -> Any:
+    def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
         """The cross products along `dim`, the first axis of extent 3 unless given."""
 
     @overload
     @staticmethod
-    def cummax(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummax') -> Any: ...
+    def cummax(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair: ...
     @overload
     @staticmethod
-    def cummax(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummax') -> Any:
+    def cummax(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
 
     @overload
     @staticmethod
-    def cummin(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummin') -> Any: ...
+    def cummin(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair: ...
     @overload
     @staticmethod
-    def cummin(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummin') -> Any:
+    def cummin(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
 
     @overload
     @staticmethod
-    def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any: ...
+    def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor: ...
     @overload
     @staticmethod
-    def cumprod(*, input: Any, axis: int, dtype: Any = None) -> Any:
+    def cumprod(*, input: Any, axis: int, dtype: Any = None) -> Tensor:
         """Running products along `dim`; integers in int64."""
 
     @staticmethod
@@ -2694,45 +2809,45 @@ class Functions:
         """Running sums along `axis` (of the flattened array for None)."""
 
     @staticmethod
-    def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Any:
+    def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
         """The running areas of `trapezoid`."""
 
     @staticmethod
-    def deg2rad(input: Any) -> Any:
+    def deg2rad(input: Any) -> Tensor:
         """Degrees as radians."""
 
     @staticmethod
-    def det(A: Any) -> Any:
+    def det(A: Any) -> Tensor:
         """The determinant of square matrices."""
 
     @staticmethod
-    def diag(input: Any, diagonal: int = 0) -> Any:
+    def diag(input: Any, diagonal: int = 0) -> Tensor:
         """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
 
     @staticmethod
-    def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
         """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
 
     @staticmethod
-    def diagflat(input: Any, offset: int = 0) -> Any:
+    def diagflat(input: Any, offset: int = 0) -> Tensor:
         """The matrix with all elements of `input` on its diagonal."""
 
     @staticmethod
-    def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
         axis."""
 
     @staticmethod
-    def diagonal_copy(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    def diagonal_copy(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
         axis."""
 
     @staticmethod
-    def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """`input` with `src` on a diagonal."""
 
     @staticmethod
-    def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, axis: int = -1) -> Any:
+    def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, axis: int = -1) -> Tensor:
         """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
 
     @staticmethod
@@ -2740,17 +2855,17 @@ class Functions:
         """The derivative of `lgamma`."""
 
     @staticmethod
-    def dist(input: Any, other: Any, p: float = 2) -> Any:
+    def dist(input: Any, other: Any, p: float = 2) -> Tensor:
         """The p-norm of input - other."""
 
     @staticmethod
-    def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
         """
 
     @staticmethod
-    def divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
         """
@@ -2767,11 +2882,18 @@ class Functions:
         """
 
     @staticmethod
-    def dsplit(input: Any, indices_or_sections: Any, *, _name: str = 'dsplit', _axis: int = 2, _least: int = 3) -> Any:
+    def dsplit(
+        input: Any,
+        indices_or_sections: Any,
+        *,
+        _name: str = 'dsplit',
+        _axis: int = 2,
+        _least: int = 3,
+    ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @staticmethod
-    def dstack(*tensors: Any) -> Any:
+    def dstack(*tensors: Any) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
@@ -2832,11 +2954,11 @@ class Functions:
         """PyTorch's `broadcast_to`: -1 keeps an extent."""
 
     @staticmethod
-    def expand_as(input: Any, other: Any) -> Any:
+    def expand_as(input: Any, other: Any) -> Tensor:
         """`input` repeated to the shape of `other`."""
 
     @staticmethod
-    def expand_copy(input: Any, *args: Any, _source: str = 'expand', **named: Any) -> Any:
+    def expand_copy(input: Any, *args: Any, _source: str = 'expand', **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
@@ -2848,31 +2970,31 @@ class Functions:
         """exp(x) - 1, accurate for small x."""
 
     @staticmethod
-    def fill(input: Any, value: Any) -> Any:
+    def fill(input: Any, value: Any) -> Tensor:
         """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
 
     @staticmethod
-    def fix(input: Any) -> Any:
+    def fix(input: Any) -> Tensor:
         """The integer next to `input` on the side of 0; integers stay what they are."""
 
     @staticmethod
-    def flatten(x: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
 
     @staticmethod
-    def flip(input: TensorLike, dims: Any = (), *more: int, dim: Any = (), axis: Any = ()) -> Tensor:
+    def flip(input: Any, dims: Any = (), *more: int, dim: Any = (), axis: Any = ()) -> Tensor:
         """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
 
     @staticmethod
-    def fliplr(input: Any) -> Any:
+    def fliplr(input: Any) -> Tensor:
         """`input` in reverse order along axis 1."""
 
     @staticmethod
-    def flipud(input: Any) -> Any:
+    def flipud(input: Any) -> Tensor:
         """`input` in reverse order along axis 0."""
 
     @staticmethod
-    def float_power(input: Any, exponent: Any) -> Any:
+    def float_power(input: Any, exponent: Any) -> Tensor:
         """input ** exponent in float64."""
 
     @staticmethod
@@ -2884,23 +3006,23 @@ class Functions:
         """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
 
     @staticmethod
-    def fmax(input: Any, other: Any) -> Any:
+    def fmax(input: Any, other: Any) -> Tensor:
         """`maximum`, of which a NaN is left out."""
 
     @staticmethod
-    def fmin(input: Any, other: Any) -> Any:
+    def fmin(input: Any, other: Any) -> Tensor:
         """`minimum`, of which a NaN is left out."""
 
     @staticmethod
-    def fmod(input: Any, other: Any) -> Any:
+    def fmod(input: Any, other: Any) -> Tensor:
         """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
 
     @staticmethod
-    def frac(input: Any) -> Any:
+    def frac(input: Any) -> Tensor:
         """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
 
     @staticmethod
-    def frexp(input: Any) -> Any:
+    def frexp(input: Any) -> tuple[Tensor, Tensor]:
         """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
 
     @staticmethod
@@ -2918,10 +3040,10 @@ class Functions:
 
     @overload
     @staticmethod
-    def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any: ...
+    def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor: ...
     @overload
     @staticmethod
-    def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Any:
+    def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
         """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
@@ -2958,27 +3080,41 @@ class Functions:
         """x > y elementwise, bool."""
 
     @staticmethod
-    def heaviside(input: Any, values: Any) -> Any:
+    def heaviside(input: Any, values: Any) -> Tensor:
         """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
 
     @staticmethod
-    def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
         """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
 
     @staticmethod
-    def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    def histogram(
+        input: Any,
+        bins: Any,
+        *,
+        range: Any = None,
+        weight: Any = None,
+        density: bool = False,
+    ) -> return_types.histogram:
         """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
 
     @staticmethod
-    def hsplit(input: Any, indices_or_sections: Any, *, _name: str = 'hsplit', _axis: int = 1, _least: int = 1) -> Any:
+    def hsplit(
+        input: Any,
+        indices_or_sections: Any,
+        *,
+        _name: str = 'hsplit',
+        _axis: int = 1,
+        _least: int = 1,
+    ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @staticmethod
-    def hstack(*tensors: Any) -> Any:
+    def hstack(*tensors: Any) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
-    def hypot(input: Any, other: Any) -> Any:
+    def hypot(input: Any, other: Any) -> Tensor:
         """sqrt(input**2 + other**2), without overflow."""
 
     @staticmethod
@@ -3015,50 +3151,50 @@ class Functions:
 
     @overload
     @staticmethod
-    def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any: ...
+    def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor: ...
     @overload
     @staticmethod
-    def index_copy(*, input: Any, axis: int, index: Any, source: Any) -> Any:
+    def index_copy(*, input: Any, axis: int, index: Any, source: Any) -> Tensor:
         """`input` with the slices of `source` at positions along `dim`."""
 
     @overload
     @staticmethod
-    def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any: ...
+    def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor: ...
     @overload
     @staticmethod
-    def index_fill(*, input: Any, axis: int, index: Any, value: Any) -> Any:
+    def index_fill(*, input: Any, axis: int, index: Any, value: Any) -> Tensor:
         """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
 
     @staticmethod
-    def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
         """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
 
     @overload
     @staticmethod
-    def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any: ...
+    def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
     @overload
     @staticmethod
-    def index_reduce(*, input: Any, axis: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Any:
+    def index_reduce(*, input: Any, axis: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Tensor:
         """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
 
     @overload
     @staticmethod
-    def index_select(input: Any, dim: int, index: Any) -> Any: ...
+    def index_select(input: Any, dim: int, index: Any) -> Tensor: ...
     @overload
     @staticmethod
-    def index_select(*, input: Any, axis: int, index: Any) -> Any:
+    def index_select(*, input: Any, axis: int, index: Any) -> Tensor:
         """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
 
     @staticmethod
-    def inner(input: Any, other: Any) -> Any:
+    def inner(input: Any, other: Any) -> Tensor:
         """Sums of products over the last axes of both operands."""
 
     @staticmethod
-    def inverse(A: Any) -> Any:
+    def inverse(A: Any) -> Tensor:
         """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
 
     @staticmethod
-    def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
 
     @staticmethod
@@ -3066,11 +3202,11 @@ class Functions:
         """Where x is neither NaN nor infinite, bool."""
 
     @staticmethod
-    def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
         """Where an element is among `test_elements`."""
 
     @staticmethod
-    def isinf(input: Any) -> Any:
+    def isinf(input: Any) -> Tensor:
         """Where `input` is infinite."""
 
     @staticmethod
@@ -3078,19 +3214,19 @@ class Functions:
         """Where x is NaN, bool."""
 
     @staticmethod
-    def isneginf(input: Any) -> Any:
+    def isneginf(input: Any) -> Tensor:
         """Where `input` is minus infinity."""
 
     @staticmethod
-    def isposinf(input: Any) -> Any:
+    def isposinf(input: Any) -> Tensor:
         """Where `input` is plus infinity."""
 
     @staticmethod
-    def isreal(input: Any) -> Any:
+    def isreal(input: Any) -> Tensor:
         """True everywhere: numbers are real."""
 
     @staticmethod
-    def kron(input: Any, other: Any) -> Any:
+    def kron(input: Any, other: Any) -> Tensor:
         """The Kronecker product: the blocks input[i] * other."""
 
     @staticmethod
@@ -3102,7 +3238,7 @@ class Functions:
         *,
         axis: int = -1,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
 
     @staticmethod
@@ -3110,7 +3246,7 @@ class Functions:
         """The lcm of two integers."""
 
     @staticmethod
-    def ldexp(input: Any, other: Any) -> Any:
+    def ldexp(input: Any, other: Any) -> Tensor:
         """input * 2**other."""
 
     @staticmethod
@@ -3118,7 +3254,7 @@ class Functions:
         """x <= y elementwise, bool."""
 
     @staticmethod
-    def lerp(input: Any, end: Any, weight: Any) -> Any:
+    def lerp(input: Any, end: Any, weight: Any) -> Tensor:
         """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
         end."""
 
@@ -3155,23 +3291,23 @@ class Functions:
         """log(softmax(x)) over `axis`, accurate where softmax underflows."""
 
     @staticmethod
-    def logaddexp(input: Any, other: Any) -> Any:
+    def logaddexp(input: Any, other: Any) -> Tensor:
         """log(exp(input) + exp(other)), without overflow."""
 
     @staticmethod
-    def logaddexp2(input: Any, other: Any) -> Any:
+    def logaddexp2(input: Any, other: Any) -> Tensor:
         """log2(2**input + 2**other), without overflow."""
 
     @overload
     @staticmethod
-    def logcumsumexp(input: Any, dim: int) -> Any: ...
+    def logcumsumexp(input: Any, dim: int) -> Tensor: ...
     @overload
     @staticmethod
-    def logcumsumexp(*, input: Any, axis: int) -> Any:
+    def logcumsumexp(*, input: Any, axis: int) -> Tensor:
         """log(cumsum(exp(x))) along `dim`, without overflow."""
 
     @staticmethod
-    def logdet(input: Any) -> Any:
+    def logdet(input: Any) -> Tensor:
         """log(det), NaN for a negative determinant."""
 
     @staticmethod
@@ -3191,7 +3327,7 @@ class Functions:
         """numpy.logical_xor, bool."""
 
     @staticmethod
-    def logit(input: Any, eps: float | None = None) -> Any:
+    def logit(input: Any, eps: float | None = None) -> Tensor:
         """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
 
     @staticmethod
@@ -3204,7 +3340,7 @@ class Functions:
         keepdim: bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
         bad one."""
 
@@ -3213,15 +3349,15 @@ class Functions:
         """x < y elementwise, bool."""
 
     @staticmethod
-    def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
         """(LU, pivots), with get_infos also the infos, by an older name."""
 
     @staticmethod
-    def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
+    def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
         """`linalg.lu_solve` by an older name."""
 
     @staticmethod
-    def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> return_types.lu:
         """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
 
     @staticmethod
@@ -3229,11 +3365,11 @@ class Functions:
         """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
 
     @staticmethod
-    def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
         """`input` with the elements of `source`, in order, where the mask is true."""
 
     @staticmethod
-    def masked_select(input: Any, mask: Any) -> Any:
+    def masked_select(input: Any, mask: Any) -> Tensor:
         """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
 
     @staticmethod
@@ -3244,23 +3380,28 @@ class Functions:
         """
 
     @staticmethod
-    def matrix_exp(A: Any) -> Any:
+    def matrix_exp(A: Any) -> Tensor:
         """The exponential of square matrices."""
 
     @staticmethod
-    def matrix_power(A: Any, n: int) -> Any:
+    def matrix_power(A: Any, n: int) -> Tensor:
         """The product of n times the matrix A; of its inverse for a negative n."""
 
+    @overload
     @staticmethod
-    def max(
-        input: Any,
-        dim: Any = None,
-        keepdim: bool = False,
-        *,
-        other: Any = None,
-        axis: Any = None,
-        keepdims: bool = False,
-    ) -> Any:
+    def max(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...
+    @overload
+    @staticmethod
+    def max(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def max(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def max(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def max(input: Any, other: Tensor) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
         `maximum`. `amax` gives the values alone, over several axes too."""
 
@@ -3278,19 +3419,29 @@ class Functions:
         keepdim: bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
         for a bad one."""
 
+    @overload
     @staticmethod
     def median(
         input: Any,
-        dim: int | None = None,
+        dim: None = None,
         keepdim: bool = False,
         *,
-        axis: int | None = None,
+        axis: None = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Tensor: ...
+    @overload
+    @staticmethod
+    def median(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def median(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def median(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
         """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
 
     @staticmethod
@@ -3299,16 +3450,21 @@ class Functions:
         which exchanges the first two axes.
         """
 
+    @overload
     @staticmethod
-    def min(
-        input: Any,
-        dim: Any = None,
-        keepdim: bool = False,
-        *,
-        other: Any = None,
-        axis: Any = None,
-        keepdims: bool = False,
-    ) -> Any:
+    def min(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...
+    @overload
+    @staticmethod
+    def min(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def min(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def min(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def min(input: Any, other: Tensor) -> Tensor:
         """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
         `minimum`. `amin` gives the values alone, over several axes too."""
 
@@ -3317,30 +3473,30 @@ class Functions:
         """The smaller of each pair; NaN if either is. A tie shares its gradient."""
 
     @staticmethod
-    def mm(input: Any, mat2: Any) -> Any:
+    def mm(input: Any, mat2: Any) -> Tensor:
         """The product of two matrices. Raises ShapeError."""
 
     @staticmethod
     def mode(
         input: Any,
-        dim: int | None = None,
+        dim: Any = None,
         keepdim: bool = False,
         *,
-        axis: int | None = None,
+        axis: Any = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
 
     @staticmethod
-    def moveaxis(input: Any, source: Any, destination: Any) -> Any:
+    def moveaxis(input: Any, source: Any, destination: Any) -> Tensor:
         """`input` with the axes `source` at the places `destination`; the others keep their order."""
 
     @staticmethod
-    def movedim(input: Any, source: Any, destination: Any) -> Any:
+    def movedim(input: Any, source: Any, destination: Any) -> Tensor:
         """`input` with the axes `source` at the places `destination`; the others keep their order."""
 
     @staticmethod
-    def msort(input: Any) -> Any:
+    def msort(input: Any) -> Tensor:
         """`input` sorted along its first axis."""
 
     @staticmethod
@@ -3362,15 +3518,20 @@ class Functions:
         """x * y, broadcast. Booleans: logical and."""
 
     @staticmethod
-    def mv(input: Any, vec: Any) -> Any:
+    def mv(input: Any, vec: Any) -> Tensor:
         """The product of a matrix and a vector. Raises ShapeError."""
 
     @staticmethod
-    def mvlgamma(input: Any, p: int) -> Any:
+    def mvlgamma(input: Any, p: int) -> Tensor:
         """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
 
     @staticmethod
-    def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+    def nan_to_num(
+        input: Any,
+        nan: float | None = None,
+        posinf: float | None = None,
+        neginf: float | None = None,
+    ) -> Tensor:
         """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
 
     @staticmethod
@@ -3382,18 +3543,28 @@ class Functions:
         dtype: Any = None,
         axis: Any = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The mean of what is not NaN."""
 
+    @overload
     @staticmethod
     def nanmedian(
         input: Any,
-        dim: int | None = None,
+        dim: None = None,
         keepdim: bool = False,
         *,
-        axis: int | None = None,
+        axis: None = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Tensor: ...
+    @overload
+    @staticmethod
+    def nanmedian(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def nanmedian(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+    @overload
+    @staticmethod
+    def nanmedian(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
         """`median`, of which NaN are left out."""
 
     @staticmethod
@@ -3406,7 +3577,7 @@ class Functions:
         interpolation: str = 'linear',
         axis: int | None = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """`quantile`, of which NaN are left out."""
 
     @staticmethod
@@ -3418,23 +3589,23 @@ class Functions:
         dtype: Any = None,
         axis: Any = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The sum of what is not NaN."""
 
     @overload
     @staticmethod
-    def narrow(input: Any, dim: int, start: Any, length: int) -> Any: ...
+    def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
     @overload
     @staticmethod
-    def narrow(*, input: Any, axis: int, start: Any, length: int) -> Any:
+    def narrow(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
         """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
 
     @overload
     @staticmethod
-    def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Any: ...
+    def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
     @overload
     @staticmethod
-    def narrow_copy(*, input: Any, axis: int, start: Any, length: int) -> Any:
+    def narrow_copy(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
         """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
 
     @staticmethod
@@ -3453,12 +3624,16 @@ class Functions:
     def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """The next number towards y."""
 
+    @overload
     @staticmethod
-    def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+    def nonzero(input: Any, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    @overload
+    @staticmethod
+    def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
         """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
 
     @staticmethod
-    def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+    def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
         """`nonzero` with `size` rows: cut off, or filled up."""
 
     @staticmethod
@@ -3471,7 +3646,7 @@ class Functions:
         *,
         axis: Any = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a
         matrix."""
 
@@ -3524,11 +3699,11 @@ class Functions:
         """x with its axes in the order `axes` (reversed when none are given)."""
 
     @staticmethod
-    def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Any:
+    def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def pinverse(input: Any, rcond: float = 1e-15) -> Any:
+    def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
         """`linalg.pinv` by an older name."""
 
     @staticmethod
@@ -3536,11 +3711,11 @@ class Functions:
         """Poisson numbers with the rates in `input`, in its dtype."""
 
     @staticmethod
-    def polygamma(n: int, input: Any) -> Any:
+    def polygamma(n: int, input: Any) -> Tensor:
         """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
 
     @staticmethod
-    def positive(input: Any) -> Any:
+    def positive(input: Any) -> Tensor:
         """`input` itself. Raises DTypeError for booleans."""
 
     @staticmethod
@@ -3559,15 +3734,15 @@ class Functions:
         dtype: Any = None,
         axis: Any = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The product along `dim`, of all elements for None; integers in int64."""
 
     @staticmethod
-    def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
         """`input` with values at positions of the flattened array; they are added with `accumulate`."""
 
     @staticmethod
-    def qr(input: Any, some: bool = True) -> Any:
+    def qr(input: Any, some: bool = True) -> return_types.qr:
         """`linalg.qr` by an older name."""
 
     @staticmethod
@@ -3580,14 +3755,14 @@ class Functions:
         interpolation: str = 'linear',
         axis: int | None = None,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         """The q-quantiles along `dim` (of all elements for None), q a number or several in [0, 1], along a new first axis.
 
         A NaN makes its row NaN. Raises ArgumentError, DTypeError for integers.
         """
 
     @staticmethod
-    def rad2deg(input: Any) -> Any:
+    def rad2deg(input: Any) -> Tensor:
         """Radians as degrees."""
 
     @staticmethod
@@ -3632,11 +3807,11 @@ class Functions:
         """`randn` of the shape of `input`, and of its dtype unless one is given."""
 
     @staticmethod
-    def ravel(input: Any) -> Any:
+    def ravel(input: Any) -> Tensor:
         """`input` with all axes joined into one."""
 
     @staticmethod
-    def real(input: Any) -> Any:
+    def real(input: Any) -> Tensor:
         """`input`: numbers are real."""
 
     @staticmethod
@@ -3653,14 +3828,14 @@ class Functions:
 
     @overload
     @staticmethod
-    def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any: ...
+    def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor: ...
     @overload
     @staticmethod
-    def renorm(*, input: Any, p: float, axis: int, maxnorm: float) -> Any:
+    def renorm(*, input: Any, p: float, axis: int, maxnorm: float) -> Tensor:
         """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
 
     @staticmethod
-    def repeat(input: Any, *repeats: Any) -> Any:
+    def repeat(input: Any, *repeats: Any) -> Tensor:
         """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
 
     @staticmethod
@@ -3671,7 +3846,7 @@ class Functions:
         *,
         output_size: int | None = None,
         axis: int | None = None,
-    ) -> Any:
+    ) -> Tensor:
         """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
         Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
@@ -3682,31 +3857,31 @@ class Functions:
         """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
 
     @staticmethod
-    def reshape_as(input: Any, other: Any) -> Any:
+    def reshape_as(input: Any, other: Any) -> Tensor:
         """`input` in the shape of `other`."""
 
     @staticmethod
-    def resolve_conj(input: Any) -> Any:
+    def resolve_conj(input: Any) -> Tensor:
         """`input`: numbers are real."""
 
     @staticmethod
-    def resolve_neg(input: Any) -> Any:
+    def resolve_neg(input: Any) -> Tensor:
         """`input`: numbers are real."""
 
     @staticmethod
-    def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Any:
+    def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
         """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
 
     @staticmethod
-    def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Any:
+    def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
         """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
 
     @staticmethod
-    def round(input: Any, *, decimals: int = 0) -> Any:
+    def round(input: Any, *, decimals: int = 0) -> Tensor:
         """The nearest number with so many decimals, halves to even. Integers stay what they are."""
 
     @staticmethod
-    def row_stack(*tensors: Any) -> Any:
+    def row_stack(*tensors: Any) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
@@ -3714,7 +3889,7 @@ class Functions:
         """1 / sqrt(x)."""
 
     @staticmethod
-    def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         """other - alpha * input."""
 
     @staticmethod
@@ -3746,7 +3921,15 @@ class Functions:
 
     @overload
     @staticmethod
-    def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None, value: Any = None) -> Any: ...
+    def scatter(
+        input: Any,
+        dim: int,
+        index: Any,
+        src: Any = None,
+        *,
+        reduce: str | None = None,
+        value: Any = None,
+    ) -> Tensor: ...
     @overload
     @staticmethod
     def scatter(
@@ -3757,25 +3940,25 @@ class Functions:
         src: Any = None,
         reduce: str | None = None,
         value: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
 
     @overload
     @staticmethod
-    def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any: ...
+    def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor: ...
     @overload
     @staticmethod
-    def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Any:
+    def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Tensor:
         """`input` with `src` added at positions along `dim`."""
 
     @overload
     @staticmethod
-    def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any: ...
+    def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
     @overload
     @staticmethod
-    def scatter_reduce(*, input: Any, axis: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
+    def scatter_reduce(*, input: Any, axis: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Tensor:
         """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self,
         of
         the values alone where there are any.
@@ -3790,29 +3973,29 @@ class Functions:
         right: bool = False,
         side: str | None = None,
         sorter: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
         (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError.
         """
 
     @overload
     @staticmethod
-    def select(input: Any, dim: int, index: Any) -> Any: ...
+    def select(input: Any, dim: int, index: Any) -> Tensor: ...
     @overload
     @staticmethod
-    def select(*, input: Any, axis: int, index: Any) -> Any:
+    def select(*, input: Any, axis: int, index: Any) -> Tensor:
         """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
 
     @overload
     @staticmethod
-    def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any: ...
+    def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor: ...
     @overload
     @staticmethod
-    def select_scatter(*, input: Any, src: Any, axis: int, index: int) -> Any:
+    def select_scatter(*, input: Any, src: Any, axis: int, index: int) -> Tensor:
         """`input` with `src` as the slice at one position along `dim`."""
 
     @staticmethod
-    def sgn(input: Any) -> Any:
+    def sgn(input: Any) -> Tensor:
         """`sign`."""
 
     @staticmethod
@@ -3824,7 +4007,7 @@ class Functions:
         """-1, 0 or 1; 0 for NaN, as in PyTorch."""
 
     @staticmethod
-    def signbit(input: Any) -> Any:
+    def signbit(input: Any) -> Tensor:
         """Whether the sign is negative, of -0.0 too."""
 
     @staticmethod
@@ -3832,7 +4015,7 @@ class Functions:
         """Sine."""
 
     @staticmethod
-    def sinc(input: Any) -> Any:
+    def sinc(input: Any) -> Tensor:
         """sin(pi x) / (pi x), 1 at 0."""
 
     @staticmethod
@@ -3849,11 +4032,11 @@ class Functions:
         step: int = 1,
         *,
         axis: int = 0,
-    ) -> Any:
+    ) -> Tensor:
         """`input` with `src` in the place of the slice start:end:step along `dim`."""
 
     @staticmethod
-    def slogdet(A: Any) -> Any:
+    def slogdet(A: Any) -> return_types.slogdet:
         """The named tuple (sign, logabsdet) of square matrices."""
 
     @staticmethod
@@ -3865,7 +4048,14 @@ class Functions:
         """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
 
     @staticmethod
-    def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False, axis: int = -1) -> Any:
+    def sort(
+        input: Any,
+        dim: int = -1,
+        descending: bool = False,
+        *,
+        stable: bool = False,
+        axis: int = -1,
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of `input` sorted along `dim`."""
 
     @staticmethod
@@ -3892,11 +4082,11 @@ class Functions:
         """x * x."""
 
     @staticmethod
-    def squeeze(x: TensorLike, axis: Axis = None, *, dim: Axis = None) -> Tensor:
+    def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
         """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
 
     @staticmethod
-    def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Any:
+    def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
@@ -3934,11 +4124,11 @@ class Functions:
         """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
 
     @staticmethod
-    def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans."""
 
     @staticmethod
-    def subtract(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+    def subtract(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
         """input - alpha * other, broadcast. Raises DTypeError for booleans."""
 
     @staticmethod
@@ -3951,32 +4141,32 @@ class Functions:
         keepdim: bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
         for a bad one."""
 
     @staticmethod
-    def sum_to_size(input: Any, *size: Any) -> Any:
+    def sum_to_size(input: Any, *size: Any) -> Tensor:
         """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
 
     @staticmethod
-    def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
+    def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
         """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
 
     @staticmethod
-    def swapaxes(x: TensorLike, axis0: int, axis1: int) -> Tensor:
+    def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
         """x with two axes exchanged."""
 
     @staticmethod
-    def swapdims(x: TensorLike, axis0: int, axis1: int) -> Tensor:
+    def swapdims(x: Any, axis0: int, axis1: int) -> Tensor:
         """x with two axes exchanged."""
 
     @staticmethod
-    def t(input: Any) -> Any:
+    def t(input: Any) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
 
     @staticmethod
-    def t_copy(input: Any, *args: Any, _source: str = 't', **named: Any) -> Any:
+    def t_copy(input: Any, *args: Any, _source: str = 't', **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
@@ -4001,7 +4191,7 @@ class Functions:
         """
 
     @staticmethod
-    def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: int | None = None) -> Any:
+    def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
         """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
 
     @staticmethod
@@ -4018,26 +4208,34 @@ class Functions:
         `numpy.array_split`."""
 
     @staticmethod
-    def tensordot(a: Any, b: Any, dims: Any = 2, *, dim: Any = 2, axis: Any = 2) -> Any:
+    def tensordot(a: Any, b: Any, dims: Any = 2, *, dim: Any = 2, axis: Any = 2) -> Tensor:
         """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
 
     @overload
     @staticmethod
-    def tile(input: Any, *dims: Any) -> Any: ...
+    def tile(input: Any, *dims: Any) -> Tensor: ...
     @overload
     @staticmethod
-    def tile(*, input: Any, axis: Any) -> Any:
+    def tile(*, input: Any, axis: Any) -> Tensor:
         """`repeat`, with 1 for the counts that are missing in front."""
 
     @staticmethod
-    def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis: int = -1) -> Any:
+    def topk(
+        input: Any,
+        k: int,
+        dim: int = -1,
+        largest: bool = True,
+        sorted: bool = True,
+        *,
+        axis: int = -1,
+    ) -> return_types.Pair:
         """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
 
         Raises ArgumentError for a k out of range.
         """
 
     @staticmethod
-    def trace(input: Any) -> Any:
+    def trace(input: Any) -> Tensor:
         """The sum of the diagonal of a matrix."""
 
     @staticmethod
@@ -4045,23 +4243,29 @@ class Functions:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
 
     @staticmethod
-    def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Any:
+    def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Any:
+    def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
         """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
 
     @staticmethod
-    def trapz(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Any:
+    def trapz(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
         """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
 
     @staticmethod
-    def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+    def triangular_solve(
+        b: Any,
+        A: Any,
+        upper: bool = True,
+        transpose: bool = False,
+        unitriangular: bool = False,
+    ) -> return_types.triangular_solve:
         """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
 
     @staticmethod
-    def tril(input: Any, diagonal: int = 0) -> Any:
+    def tril(input: Any, diagonal: int = 0) -> Tensor:
         """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
     @staticmethod
@@ -4073,11 +4277,11 @@ class Functions:
         dtype: Any = ...,
         device: Any = None,
         layout: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         """The positions (2, number) of the elements of one triangle of a row x col matrix."""
 
     @staticmethod
-    def triu(input: Any, diagonal: int = 0) -> Any:
+    def triu(input: Any, diagonal: int = 0) -> Tensor:
         """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
 
     @staticmethod
@@ -4089,17 +4293,17 @@ class Functions:
         dtype: Any = ...,
         device: Any = None,
         layout: Any = None,
-    ) -> Any:
+    ) -> Tensor:
         """The positions (2, number) of the elements of one triangle of a row x col matrix."""
 
     @staticmethod
-    def true_divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+    def true_divide(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
         """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
         integers to an integer. Raises ArgumentError for another one.
         """
 
     @staticmethod
-    def trunc(input: Any) -> Any:
+    def trunc(input: Any) -> Tensor:
         """The integer next to `input` on the side of 0; integers stay what they are."""
 
     @staticmethod
@@ -4112,20 +4316,32 @@ class Functions:
 
     @overload
     @staticmethod
-    def unflatten(input: Any, dim: int, sizes: Any) -> Any: ...
+    def unflatten(input: Any, dim: int, sizes: Any) -> Tensor: ...
     @overload
     @staticmethod
-    def unflatten(*, input: Any, axis: int, sizes: Any) -> Any:
+    def unflatten(*, input: Any, axis: int, sizes: Any) -> Tensor:
         """`input` with one axis cut into several of these extents, of which one may be -1."""
 
     @staticmethod
-    def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
+    def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
         """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
 
     @staticmethod
-    def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', **named: Any) -> Any:
+    def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
+    @overload
+    @staticmethod
+    def unique(
+        input: Any,
+        sorted: bool = True,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: int | None = None,
+        *,
+        axis: int | None = None,
+    ) -> Tensor: ...
+    @overload
     @staticmethod
     def unique(
         input: Any,
@@ -4135,9 +4351,20 @@ class Functions:
         dim: int | None = None,
         *,
         axis: int | None = None,
-    ) -> Any:
+    ) -> Tensor | tuple[Tensor, ...]:
         """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
 
+    @overload
+    @staticmethod
+    def unique_consecutive(
+        input: Any,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: int | None = None,
+        *,
+        axis: int | None = None,
+    ) -> Tensor: ...
+    @overload
     @staticmethod
     def unique_consecutive(
         input: Any,
@@ -4146,7 +4373,7 @@ class Functions:
         dim: int | None = None,
         *,
         axis: int | None = None,
-    ) -> Any:
+    ) -> Tensor | tuple[Tensor, ...]:
         """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
 
     @staticmethod
@@ -4173,11 +4400,11 @@ class Functions:
         """PyTorch's name of `expand_dims`."""
 
     @staticmethod
-    def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Any:
+    def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
 
     @staticmethod
-    def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
         """Powers of a vector as columns, the highest first unless `increasing`."""
 
     @staticmethod
@@ -4210,23 +4437,30 @@ class Functions:
         """`var` and `mean`."""
 
     @staticmethod
-    def vdot(input: Any, other: Any) -> Any:
+    def vdot(input: Any, other: Any) -> Tensor:
         """The product of two vectors."""
 
     @staticmethod
-    def view_as(input: Any, other: Any) -> Any:
+    def view_as(input: Any, other: Any) -> Tensor:
         """`input` in the shape of `other`, in the same memory."""
 
     @staticmethod
-    def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Any:
+    def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
         """`input` in another shape, in memory of its own."""
 
     @staticmethod
-    def vsplit(input: Any, indices_or_sections: Any, *, _name: str = 'vsplit', _axis: int = 0, _least: int = 2) -> Any:
+    def vsplit(
+        input: Any,
+        indices_or_sections: Any,
+        *,
+        _name: str = 'vsplit',
+        _axis: int = 0,
+        _least: int = 2,
+    ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
     @staticmethod
-    def vstack(*tensors: Any) -> Any:
+    def vstack(*tensors: Any) -> Tensor:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @overload
@@ -4301,11 +4535,11 @@ class Functions:
             ... def halve(x):
             ...     return sg.while_loop(lambda x, n: x > 1, lambda x, n: (x / 2, n + 1), (x, sg.tensor(0)))
             >>> halve(sg.tensor(40.0))
-            (tensor(0.625), tensor(6))
+            (tensor(0.6250), tensor(6))
         """
 
     @staticmethod
-    def xlogy(input: Any, other: Any) -> Any:
+    def xlogy(input: Any, other: Any) -> Tensor:
         """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
 
     @staticmethod

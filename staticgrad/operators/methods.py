@@ -213,12 +213,14 @@ def _plain(value: Any) -> Any:
     return np.asarray(value if detach is None else detach())
 
 
-def _bitwise(name: str, sign: str, x: Any, y: Any) -> Any:
+def _bitwise(name: str, sign: str, x: Any, y: Any) -> Tensor:
     """x sign y: of booleans logical, of integers by bits. Raises DTypeError for floats."""
     kinds = [getattr(v, "dtype", np.dtype(type(v)) if isinstance(v, (bool, int, float)) else None) for v in (x, y)]
     if all(k is not None and k.kind in "biu" for k in kinds) and any(k is not None and k.kind != "b" for k in kinds):
-        return getattr(F, f"bitwise_{name}")(x, y)
-    return getattr(F, f"logical_{name}")(_boolean(x, sign), _boolean(y, sign))
+        bits: Tensor = getattr(F, f"bitwise_{name}")(x, y)
+        return bits
+    found: Tensor = getattr(F, f"logical_{name}")(_boolean(x, sign), _boolean(y, sign))
+    return found
 
 
 def _boolean(value: Any, sign: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_overloads, overload
 
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, ShapeError, StaticgradError
@@ -81,6 +81,14 @@ def spelled(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
+def respelled(function: Callable[..., Any], name: str) -> None:
+    """Give a function that is made inside another one its public name, and its overloads, too."""
+    for variant in get_overloads(function):
+        variant.__name__ = variant.__qualname__ = name
+        overload(variant)
+    function.__name__ = function.__qualname__ = name
+
+
 def torch_function(
     *twins: Callable[..., Any], method: bool = True, inplace: bool = False, names: tuple[str, ...] = ()
 ) -> Callable[[Function], Function]:
@@ -93,7 +101,7 @@ def torch_function(
         made = spelled(function)
         for name in (function.__name__.rstrip("_"), *names):
             enter_as(name, made, method=method, inplace=inplace)
-        return numpy_twin(*twins)(made)  # type: ignore[return-value]
+        return numpy_twin(*twins)(made)
 
     return enter
 

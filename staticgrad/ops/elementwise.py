@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError
 from ..ir import REGISTRY, Expand, OpDef, Pointwise, define
-from ..operators import F, Operators, apply, as_array, enter_as, numpy_twin, spelled, torch_function
+from ..operators import F, Operators, Tensor, apply, as_array, enter_as, numpy_twin, spelled, torch_function
 from ..signals import module
 from ..types import TensorType, bool_, category, is_scalar, promote, to_float
 from . import attributes as at
@@ -47,25 +47,28 @@ def _weighted(name: str, x: Any, other: Any, alpha: Any) -> Any:
     return other * alpha
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
     """input + alpha * other, broadcast. Booleans: logical or."""
     if alpha.__class__ is not int or alpha != 1:
         other = _weighted("add", input, other, alpha) if not (is_scalar(alpha) and alpha == 1) else other
-    return _apply_add(input, other, out=out)
+    result: Tensor = _apply_add(input, other, out=out)
+    return result
 
 
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Any:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
     """input - alpha * other, broadcast. Raises DTypeError for booleans."""
     if alpha.__class__ is not int or alpha != 1:
         other = _weighted("sub", input, other, alpha) if not (is_scalar(alpha) and alpha == 1) else other
-    return _apply_sub(input, other, out=out)
+    result: Tensor = _apply_sub(input, other, out=out)
+    return result
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Any:
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
     """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
     integers to an integer. Raises ArgumentError for another one."""
     if rounding_mode is None:
-        return _apply_div(input, other, out=out)
+        result: Tensor = _apply_div(input, other, out=out)
+        return result
     if rounding_mode == "floor":
         return F.floor_divide(input, other)
     if rounding_mode == "trunc":
@@ -85,32 +88,35 @@ def promoted(*operands: Any) -> np.dtype:
 for _function, _twin in ((add, np.add), (sub, np.subtract), (div, np.true_divide)):
     setattr(F, _function.__name__, _function)
     numpy_twin(_twin)(_function)
-for _name, _function in (
+_made: Any
+for _name, _made in (
     ("subtract", sub), ("divide", div), ("true_divide", div), ("multiply", F.mul), ("negative", F.neg),
     ("absolute", F.abs), ("not_equal", F.ne), ("greater", F.gt), ("greater_equal", F.ge), ("less", F.lt),
     ("less_equal", F.le),
 ):  # fmt: skip
-    enter_as(_name, _function)
+    enter_as(_name, _made)
 
 
 @torch_function()
-def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input."""
     return sub(other, input, alpha=alpha)
 
 
 @torch_function(inplace=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2, broadcast."""
-    return input + _times(tensor1 * tensor2, value)
+    result: Tensor = input + _times(tensor1 * tensor2, value)
+    return result
 
 
 @torch_function(inplace=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
     if category(promoted(tensor1, tensor2)) < 2:
         raise DTypeError("Integer division with addcdiv is no longer supported", "cast the operands to a float")
-    return input + _times(tensor1 / tensor2, value)
+    result: Tensor = input + _times(tensor1 / tensor2, value)
+    return result
 
 
 def _times(x: Any, value: Any) -> Any:
@@ -118,67 +124,72 @@ def _times(x: Any, value: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def lerp(input: Any, end: Any, weight: Any) -> Any:
+def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its end."""
     difference = end - input
     if is_scalar(weight):
-        return input + weight * difference if weight < 0.5 else end - difference * (1 - weight)
+        result: Tensor = input + weight * difference if weight < 0.5 else end - difference * (1 - weight)
+        return result
     return F.where(F.abs(weight) < 0.5, input + weight * difference, end - difference * (1 - weight))
 
 
 @torch_function(inplace=True)
-def clamp_min(input: Any, min: Any) -> Any:
+def clamp_min(input: Any, min: Any) -> Tensor:
     """The larger of `input` and `min`."""
     return F.clip(input, min, None)
 
 
 @torch_function(inplace=True)
-def clamp_max(input: Any, max: Any) -> Any:
+def clamp_max(input: Any, max: Any) -> Tensor:
     """The smaller of `input` and `max`."""
     return F.clip(input, None, max)
 
 
 @torch_function()
-def float_power(input: Any, exponent: Any) -> Any:
+def float_power(input: Any, exponent: Any) -> Tensor:
     """input ** exponent in float64."""
     base = F.astype(operand(input), np.float64)
     return F.pow(base, exponent if is_scalar(exponent) else F.astype(operand(exponent), np.float64))
 
 
 @torch_function(inplace=True)
-def ldexp(input: Any, other: Any) -> Any:
+def ldexp(input: Any, other: Any) -> Tensor:
     """input * 2**other."""
-    return input * F.pow(2.0, other)
+    result: Tensor = input * F.pow(2.0, other)
+    return result
 
 
 @torch_function()
-def positive(input: Any) -> Any:
+def positive(input: Any) -> Tensor:
     """`input` itself. Raises DTypeError for booleans."""
     if dtype_of(input) == bool_:
         raise DTypeError("The `+` operator, on a bool tensor is not supported.")
-    return input
+    result: Tensor = input
+    return result
 
 
 @torch_function(inplace=True)
-def hypot(input: Any, other: Any) -> Any:
+def hypot(input: Any, other: Any) -> Tensor:
     """sqrt(input**2 + other**2), without overflow."""
     return apply(_hypot_op, input, other)
 
 
 @torch_function(inplace=True)
-def deg2rad(input: Any) -> Any:
+def deg2rad(input: Any) -> Tensor:
     """Degrees as radians."""
-    return input * (math.pi / 180)
+    result: Tensor = input * (math.pi / 180)
+    return result
 
 
 @torch_function(inplace=True)
-def rad2deg(input: Any) -> Any:
+def rad2deg(input: Any) -> Tensor:
     """Radians as degrees."""
-    return input * (180 / math.pi)
+    result: Tensor = input * (180 / math.pi)
+    return result
 
 
 @torch_function(np.trunc, inplace=True, names=("fix",))
-def trunc(input: Any) -> Any:
+def trunc(input: Any) -> Tensor:
     """The integer next to `input` on the side of 0; integers stay what they are."""
     if dtype_of(input).kind != "f":
         return F.clone(input)
@@ -186,18 +197,19 @@ def trunc(input: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def frac(input: Any) -> Any:
+def frac(input: Any) -> Tensor:
     """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
     if dtype_of(input).kind != "f":
         raise DTypeError(f"frac: not implemented for {dtype_of(input)}", "cast to a float first")
-    return input - trunc(input)
+    result: Tensor = input - trunc(input)
+    return result
 
 
 _round = F.round
 
 
 @spelled
-def round_(input: Any, *, decimals: int = 0) -> Any:
+def round_(input: Any, *, decimals: int = 0) -> Tensor:
     """The nearest number with so many decimals, halves to even. Integers stay what they are."""
     if decimals == 0:
         return _round(input)
@@ -216,7 +228,7 @@ def _numpy_round(a: Any, decimals: int = 0) -> Any:
 
 
 @torch_function(np.fmod, inplace=True)
-def fmod(input: Any, other: Any) -> Any:
+def fmod(input: Any, other: Any) -> Tensor:
     """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
     if category(promoted(input, other)) < 2:
         F.remainder(1, other)  # raises for a zero
@@ -226,19 +238,19 @@ def fmod(input: Any, other: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def sgn(input: Any) -> Any:
+def sgn(input: Any) -> Tensor:
     """`sign`."""
     return F.sign(input)
 
 
 @torch_function()
-def signbit(input: Any) -> Any:
+def signbit(input: Any) -> Tensor:
     """Whether the sign is negative, of -0.0 too."""
     return apply(_signbit_op, input) if dtype_of(input).kind == "f" else F.lt(input, 0)
 
 
 @torch_function(np.copysign, inplace=True)
-def copysign(input: Any, other: Any) -> Any:
+def copysign(input: Any, other: Any) -> Tensor:
     """|input| with the sign of `other`."""
     size = F.abs(F.astype(operand(input), to_float(promoted(input, other))))
     negative = signbit(other) if isinstance(other, Operators) else np.signbit(other)
@@ -246,14 +258,14 @@ def copysign(input: Any, other: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def heaviside(input: Any, values: Any) -> Any:
+def heaviside(input: Any, values: Any) -> Tensor:
     """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
     step = F.where(input == 0, values, F.astype(F.gt(input, 0), dtype_of(input)))
     return F.stop_gradient(F.where(F.isnan(input), input, step) if dtype_of(input).kind == "f" else step)
 
 
 @torch_function(np.nan_to_num, inplace=True)
-def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
     if dtype_of(input).kind != "f":
         return F.clone(input)
@@ -264,29 +276,31 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
 
 
 @torch_function()
-def angle(input: Any) -> Any:
+def angle(input: Any) -> Tensor:
     """0, or pi for negative numbers; NaN stays NaN."""
     x = input if dtype_of(input).kind == "f" else F.astype(input, to_float(dtype_of(input)))
     return F.stop_gradient(F.where(F.isnan(x), x, F.where(x < 0, math.pi, F.zeros_like(x))))
 
 
 @torch_function(names=("conj_physical", "resolve_conj", "resolve_neg"))
-def conj(input: Any) -> Any:
+def conj(input: Any) -> Tensor:
     """`input`: numbers are real."""
-    return input
+    result: Tensor = input
+    return result
 
 
 @torch_function(method=False)
-def real(input: Any) -> Any:
+def real(input: Any) -> Tensor:
     """`input`: numbers are real."""
-    return input
+    result: Tensor = input
+    return result
 
 
 # logarithms and exponentials ------------------------------------------------------------------------------------------
 
 
 @torch_function(np.logaddexp)
-def logaddexp(input: Any, other: Any) -> Any:
+def logaddexp(input: Any, other: Any) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
     top = F.stop_gradient(F.maximum(input, other))
     top = F.where(F.isfinite(top), top, F.zeros_like(top))
@@ -294,14 +308,14 @@ def logaddexp(input: Any, other: Any) -> Any:
 
 
 @torch_function(np.logaddexp2)
-def logaddexp2(input: Any, other: Any) -> Any:
+def logaddexp2(input: Any, other: Any) -> Tensor:
     """log2(2**input + 2**other), without overflow."""
     ln2 = math.log(2)
     return logaddexp(input * ln2, other * ln2) * (1 / ln2)
 
 
 @torch_function(inplace=True)
-def xlogy(input: Any, other: Any) -> Any:
+def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
     kind = to_float(promoted(input, other))
     x, y = (F.astype(operand(v), kind) for v in (input, other))
@@ -310,7 +324,7 @@ def xlogy(input: Any, other: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def logit(input: Any, eps: float | None = None) -> Any:
+def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
     x = F.astype(operand(input), to_float(dtype_of(input)))
     x = x if eps is None else F.clip(x, eps, 1 - eps)
@@ -318,7 +332,7 @@ def logit(input: Any, eps: float | None = None) -> Any:
 
 
 @torch_function(np.sinc, inplace=True)
-def sinc(input: Any) -> Any:
+def sinc(input: Any) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
     x = F.astype(operand(input), to_float(dtype_of(input))) * math.pi
     zero = F.eq(x, 0)
@@ -330,7 +344,7 @@ def sinc(input: Any) -> Any:
 
 
 @torch_function(np.isinf)
-def isinf(input: Any) -> Any:
+def isinf(input: Any) -> Tensor:
     """Where `input` is infinite."""
     if dtype_of(input).kind != "f":
         return F.zeros_like(input, dtype=bool_)
@@ -338,25 +352,25 @@ def isinf(input: Any) -> Any:
 
 
 @torch_function()
-def isposinf(input: Any) -> Any:
+def isposinf(input: Any) -> Tensor:
     """Where `input` is plus infinity."""
     return F.eq(input, math.inf) if dtype_of(input).kind == "f" else F.zeros_like(input, dtype=bool_)
 
 
 @torch_function()
-def isneginf(input: Any) -> Any:
+def isneginf(input: Any) -> Tensor:
     """Where `input` is minus infinity."""
     return F.eq(input, -math.inf) if dtype_of(input).kind == "f" else F.zeros_like(input, dtype=bool_)
 
 
 @torch_function()
-def isreal(input: Any) -> Any:
+def isreal(input: Any) -> Tensor:
     """True everywhere: numbers are real."""
     return F.ones_like(input, dtype=bool_)
 
 
 @torch_function(np.isclose)
-def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
     close = F.eq(input, other)
     if dtype_of(input).kind == "f" or dtype_of(other).kind == "f" or rtol or atol:
@@ -398,17 +412,17 @@ def _integers(operands: Sequence[Any]) -> list[np.dtype]:
     return [dtype] * len(operands)
 
 
-def _record(name: str, numpy: Rule, vjp: Any = None, template: Any = None, *, arity: int = 1, promote: Any = floating,
+def _record(name: str, numpy: Rule, vjp: Any = None, scalar: str = "", *, arity: int = 1, promote: Any = floating,
             infer: Any = elementwise, doc: str = "", cost: int = 20, expand: Rule | None = None) -> OpDef:  # fmt: skip
-    """A record that the host computes, unless it has a template or is written in other ops."""
-    emit = Pointwise(template, cost) if template else Expand(expand) if expand else None
+    """A record that the host computes, unless it is a scalar operation of kernels or is written in other ops."""
+    emit = Pointwise(scalar, cost) if scalar else Expand(expand) if expand else None
     return define(OpDef(name, infer, numpy, vjp, emit, promote, doc=doc))
 
 
 for _name, _ufunc, _sign in (
     ("bitwise_and", np.bitwise_and, "&"), ("bitwise_or", np.bitwise_or, "|"), ("bitwise_xor", np.bitwise_xor, "^"),
 ):  # fmt: skip
-    _op = _record(_name, _ufunc, None, f"({{0}} {_sign} {{1}})", arity=2, promote=_bits, cost=1, doc=f"x {_sign} y, of integers or booleans.")  # fmt: skip  # noqa: E501
+    _op = _record(_name, _ufunc, None, _name, arity=2, promote=_bits, cost=1, doc=f"x {_sign} y, of integers or booleans.")  # fmt: skip  # noqa: E501
     enter_as(_name, binary(_op), inplace=True)
     numpy_twin(_ufunc)(getattr(F, _name))
 enter_as(
@@ -588,7 +602,7 @@ poisson_op = _record("poisson_quantile", _poisson_eval, arity=2, doc="Poisson nu
 
 
 @torch_function(method=False)
-def polygamma(n: int, input: Any) -> Any:
+def polygamma(n: int, input: Any) -> Tensor:
     """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise ArgumentError(f"polygamma(n, x) does not support negative n, got {n!r}")
@@ -596,7 +610,7 @@ def polygamma(n: int, input: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def mvlgamma(input: Any, p: int) -> Any:
+def mvlgamma(input: Any, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
     if p < 1:
         raise ArgumentError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
@@ -606,7 +620,7 @@ def mvlgamma(input: Any, p: int) -> Any:
 
 
 @torch_function()
-def frexp(input: Any) -> Any:
+def frexp(input: Any) -> tuple[Tensor, Tensor]:
     """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
     from .return_types import frexp as pair
 
@@ -626,10 +640,11 @@ _exponent_op: OpDef = define(
 
 
 def _without_nan(function: Rule) -> Rule:
-    def choose(input: Any, other: Any) -> Any:
+    def choose(input: Any, other: Any) -> Tensor:
         kind = promoted(input, other)
         if kind.kind != "f":
-            return function(input, other)
+            result: Tensor = function(input, other)
+            return result
         x, y = F.astype(operand(input), kind), F.astype(operand(other), kind)
         shape_like = function(x, y)
         return F.where(F.isnan(x), y, F.where(F.isnan(y), x, shape_like))

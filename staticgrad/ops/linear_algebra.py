@@ -18,6 +18,7 @@ from ..operators import (
     F,
     Operators,
     Symbol,
+    Tensor,
     append,
     apply,
     as_array,
@@ -51,21 +52,21 @@ def _of_axes(name: str, *operands: tuple[Any, int]) -> None:
 
 
 @torch_function()
-def mm(input: Any, mat2: Any) -> Any:
+def mm(input: Any, mat2: Any) -> Tensor:
     """The product of two matrices. Raises ShapeError."""
     _of_axes("mm", (input, 2), (mat2, 2))
     return F.matmul(input, mat2)
 
 
 @torch_function()
-def bmm(input: Any, mat2: Any) -> Any:
+def bmm(input: Any, mat2: Any) -> Tensor:
     """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
     _of_axes("bmm", (input, 3), (mat2, 3))
     return F.matmul(input, mat2)
 
 
 @torch_function()
-def mv(input: Any, vec: Any) -> Any:
+def mv(input: Any, vec: Any) -> Tensor:
     """The product of a matrix and a vector. Raises ShapeError."""
     _of_axes("mv", (input, 2), (vec, 1))
     return F.matmul(input, vec)
@@ -87,38 +88,43 @@ def _blend(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
-    return _blend(input, mm(mat1, mat2), beta, alpha)
+    result: Tensor = _blend(input, mm(mat1, mat2), beta, alpha)
+    return result
 
 
 @torch_function(inplace=True)
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
-    return _blend(input, mv(mat, vec), beta, alpha)
+    result: Tensor = _blend(input, mv(mat, vec), beta, alpha)
+    return result
 
 
 @torch_function(inplace=True)
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
     _of_axes("addr", (vec1, 1), (vec2, 1))
-    return _blend(input, F.outer(vec1, vec2), beta, alpha)
+    result: Tensor = _blend(input, F.outer(vec1, vec2), beta, alpha)
+    return result
 
 
 @torch_function(inplace=True)
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
-    return _blend(input, F.sum(bmm(batch1, batch2), 0), beta, alpha)
+    result: Tensor = _blend(input, F.sum(bmm(batch1, batch2), 0), beta, alpha)
+    return result
 
 
 @torch_function(inplace=True)
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2)."""
-    return _blend(input, bmm(batch1, batch2), beta, alpha)
+    result: Tensor = _blend(input, bmm(batch1, batch2), beta, alpha)
+    return result
 
 
 @torch_function(np.vdot)
-def vdot(input: Any, other: Any) -> Any:
+def vdot(input: Any, other: Any) -> Tensor:
     """The product of two vectors."""
     _of_axes("vdot", (input, 1), (other, 1))
     return F.matmul(input, other)
@@ -128,15 +134,16 @@ enter_as("ger", outer)
 
 
 @torch_function(np.inner)
-def inner(input: Any, other: Any) -> Any:
+def inner(input: Any, other: Any) -> Tensor:
     """Sums of products over the last axes of both operands."""
     if not ndim_of(input) or not ndim_of(other):
-        return input * other
+        result: Tensor = input * other
+        return result
     return tensordot(input, other, ([-1], [-1]))
 
 
 @torch_function(np.tensordot, method=False)
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
     if is_tensor(dims):
         dims = dims.tolist()
@@ -158,9 +165,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
 
 
 @torch_function(method=False)
-def chain_matmul(*matrices: Any) -> Any:
+def chain_matmul(*matrices: Any) -> Tensor:
     """The product of matrices, in the order that needs the fewest operations."""
-    return multi_dot(matrices[0] if len(matrices) == 1 and not isinstance(matrices[0], Operators) else matrices)
+    result: Tensor = multi_dot(matrices[0] if len(matrices) == 1 and not isinstance(matrices[0], Operators) else matrices)
+    return result
 
 
 LINALG: dict[str, Rule] = {}
@@ -228,25 +236,34 @@ def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
 
 
 @torch_function()
-def cross(input: Any, other: Any, dim: int | None = None) -> Any:
+def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     """The cross products along `dim`, the first axis of extent 3 unless given."""
     if dim is None:
         found = [i for i, d in enumerate(input.shape) if d == 3]
         if not found:
             raise ShapeError("no dimension of size 3 in input", f"got {shape_text(input.shape)}")
         dim = found[0]
-    return _linalg_cross(input, other, dim=dim)
+    result: Tensor = _linalg_cross(input, other, dim=dim)
+    return result
 
 
 @torch_function(np.trace)
-def trace(input: Any) -> Any:
+def trace(input: Any) -> Tensor:
     """The sum of the diagonal of a matrix."""
     _of_axes("trace", (input, 2))
     return F.sum(F.diagonal(input))
 
 
 LINALG["matmul"] = matmul
-LINALG["diagonal"] = spelled(lambda A, *, offset=0, dim1=-2, dim2=-1: F.diagonal(A, offset, dim1, dim2))
+
+
+def _linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """A diagonal of matrices: that at `offset`, of two axes."""
+    return F.diagonal(A, offset, dim1, dim2)
+
+
+_linalg_diagonal.__name__ = _linalg_diagonal.__qualname__ = "diagonal"
+LINALG["diagonal"] = spelled(_linalg_diagonal)
 
 
 @linalg(name="vander")
@@ -262,7 +279,7 @@ def _linalg_vander(x: Any, *, N: int | None = None) -> Any:
 
 
 @linalg(public=True, twin=np.linalg.matrix_power)
-def matrix_power(A: Any, n: int) -> Any:
+def matrix_power(A: Any, n: int) -> Tensor:
     """The product of n times the matrix A; of its inverse for a negative n."""
     _square("matrix_power", A)
     if n < 0:
@@ -353,12 +370,14 @@ def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 
 
 @torch_function()
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix."""
     if p == "nuc":
         if dim is None:
-            return matrix_norm(input, "nuc", (-2, -1), keepdim, dtype=dtype)
-        return matrix_norm(input, "nuc", dim, keepdim, dtype=dtype)
+            result: Tensor = matrix_norm(input, "nuc", (-2, -1), keepdim, dtype=dtype)
+            return result
+        result = matrix_norm(input, "nuc", dim, keepdim, dtype=dtype)
+        return result
     order = 2 if p in ("fro", None) else p
     if isinstance(order, str):
         raise ArgumentError(f"norm: only 'fro' and 'nuc' are names of norms, got {p!r}")
@@ -366,30 +385,34 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
         x = _floats(input, dtype)
         out = vector_norm(F.reshape(x, (-1,)), order)
         return F.reshape(out, (1,) * ndim_of(x)) if keepdim else out
-    return vector_norm(input, order, dim, keepdim, dtype=dtype)
+    result = vector_norm(input, order, dim, keepdim, dtype=dtype)
+    return result
 
 
 @torch_function(inplace=True)
-def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
+def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
     axis = normalize_axis(dim, ndim_of(input))
     others = tuple(i for i in range(ndim_of(input)) if i != axis)
     size = vector_norm(input, p, others, True)
-    return input * F.where(F.gt(size, maxnorm), maxnorm / (size + 1e-7), F.ones_like(size))
+    result: Tensor = input * F.where(F.gt(size, maxnorm), maxnorm / (size + 1e-7), F.ones_like(size))
+    return result
 
 
 @torch_function()
-def dist(input: Any, other: Any, p: float = 2) -> Any:
+def dist(input: Any, other: Any, p: float = 2) -> Tensor:
     """The p-norm of input - other."""
-    return vector_norm(F.reshape(input - other, (-1,)), p)
+    result: Tensor = vector_norm(F.reshape(input - other, (-1,)), p)
+    return result
 
 
 @torch_function(method=False)
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
     if extent("cdist", x1, ndim_of(x1) - 1) != extent("cdist", x2, ndim_of(x2) - 1):
         raise ShapeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    return vector_norm(F.expand_dims(x1, ndim_of(x1) - 1) - F.expand_dims(x2, ndim_of(x2) - 2), p, -1)
+    result: Tensor = vector_norm(F.expand_dims(x1, ndim_of(x1) - 1) - F.expand_dims(x2, ndim_of(x2) - 2), p, -1)
+    return result
 
 
 # records --------------------------------------------------------------------------------------------------------------
@@ -452,7 +475,7 @@ inv_op = _host(
 
 
 @linalg(twin=np.linalg.inv)
-def inv(A: Any) -> Any:
+def inv(A: Any) -> Tensor:
     """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
     _square("inv", A)
     return apply(inv_op, A)
@@ -529,7 +552,9 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
 
 
 @torch_function()
-def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> Any:
+def triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> return_types.triangular_solve:
     """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
     t = F.swapaxes(A, -1, -2) if transpose else A
     solution = solve_triangular(t, b, upper=upper != transpose, unitriangular=unitriangular)
@@ -555,7 +580,8 @@ def _cofactor_eval(x: np.ndarray) -> np.ndarray:
     n = s.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    return ((u * (others * sign[..., None])[..., None, :]) @ vh).astype(x.dtype)
+    result: np.ndarray = ((u * (others * sign[..., None])[..., None, :]) @ vh).astype(x.dtype)
+    return result
 
 
 def _cofactor_vjp(h: Any, node: Any, out: Any, x: Any) -> Any:
@@ -580,21 +606,21 @@ signdet_op = _host(
 
 
 @linalg(public=True, twin=np.linalg.det)
-def det(A: Any) -> Any:
+def det(A: Any) -> Tensor:
     """The determinant of square matrices."""
     _square("det", A)
     return apply(det_op, A)
 
 
 @linalg(public=True, twin=np.linalg.slogdet)
-def slogdet(A: Any) -> Any:
+def slogdet(A: Any) -> return_types.slogdet:
     """The named tuple (sign, logabsdet) of square matrices."""
     _square("slogdet", A)
     return return_types.slogdet(apply(signdet_op, A), apply(logabsdet_op, A))
 
 
 @torch_function()
-def logdet(input: Any) -> Any:
+def logdet(input: Any) -> Tensor:
     """log(det), NaN for a negative determinant."""
     sign, value = slogdet(input)
     return F.where(F.lt(sign, 0), float("nan"), value)
@@ -731,7 +757,7 @@ def _linalg_svd(A: Any, full_matrices: bool = True, *, driver: str | None = None
 
 
 @torch_function()
-def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
+def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
     """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
     u, s, vh = svd_packed(input, full=not some)
     if not compute_uv:
@@ -788,9 +814,10 @@ def _linalg_qr(A: Any, mode: str = "reduced") -> Any:
 
 
 @torch_function()
-def qr(input: Any, some: bool = True) -> Any:
+def qr(input: Any, some: bool = True) -> return_types.qr:
     """`linalg.qr` by an older name."""
-    return _linalg_qr(input, "reduced" if some else "complete")
+    result: return_types.qr = _linalg_qr(input, "reduced" if some else "complete")
+    return result
 
 
 # triangular factors -----------------------------------------------------------------------------------------------------
@@ -821,9 +848,10 @@ def _linalg_cholesky(A: Any, *, upper: bool = False) -> Any:
 
 
 @torch_function()
-def cholesky(input: Any, upper: bool = False) -> Any:
+def cholesky(input: Any, upper: bool = False) -> Tensor:
     """`linalg.cholesky` by an older name."""
-    return _linalg_cholesky(F.swapaxes(input, -1, -2) if upper else input, upper=upper)
+    result: Tensor = _linalg_cholesky(F.swapaxes(input, -1, -2) if upper else input, upper=upper)
+    return result
 
 
 @linalg()
@@ -833,22 +861,25 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> A
 
 
 @torch_function()
-def cholesky_inverse(input: Any, upper: bool = False) -> Any:
+def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
     factor = F.triu(input) if upper else F.tril(input)
     product = F.matmul(factor.mT, factor) if upper else F.matmul(factor, factor.mT)
-    return inv(product)
+    result: Tensor = inv(product)
+    return result
 
 
 @torch_function()
-def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:
+def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
     """X with A X = input, from A's Cholesky factor."""
     factor = F.swapaxes(F.triu(L), -1, -2) if upper else F.tril(L)
-    return solve(F.swapaxes(factor, -1, -2), solve(factor, input))
+    result: Tensor = solve(F.swapaxes(factor, -1, -2), solve(factor, input))
+    return result
 
 
 def _lu_eval(x: np.ndarray) -> np.ndarray:
-    return _batch(lambda m: _getrf(m)[0])(x)
+    result: np.ndarray = _batch(lambda m: _getrf(m)[0])(x)
+    return result
 
 
 def _getrf(m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -937,14 +968,14 @@ def _linalg_lu(A: Any, *, pivot: bool = True) -> Any:
 
 
 @torch_function()
-def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """(LU, pivots), with get_infos also the infos, by an older name."""
     packed, pivots = lu_factor(input, pivot=pivot)
     return (packed, pivots, _tensor(_zeros_info(input), input)) if get_infos else (packed, pivots)
 
 
 @torch_function(method=False)
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> return_types.lu:
     """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
     empty = _tensor(np.zeros((0,), dtype_of(LU_data)), LU_data)
     lower, upper = _factors(LU_data) if unpack_data else (empty, empty)
@@ -965,9 +996,10 @@ def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint
 
 
 @torch_function()
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
     """`linalg.lu_solve` by an older name."""
-    return _linalg_lu_solve(LU_data, LU_pivots, b)
+    result: Tensor = _linalg_lu_solve(LU_data, LU_pivots, b)
+    return result
 
 
 # other functions of matrices ------------------------------------------------------------------------------------------
@@ -989,7 +1021,7 @@ exp_op: OpDef = _host(
 
 
 @linalg(public=True)
-def matrix_exp(A: Any) -> Any:
+def matrix_exp(A: Any) -> Tensor:
     """The exponential of square matrices."""
     _square("matrix_exp", A)
     return apply(exp_op, A)
@@ -1010,7 +1042,8 @@ def _pinv_eval(x: np.ndarray, tolerances: np.ndarray, hermitian: bool) -> np.nda
     small = np.maximum(tolerances[..., 0], tolerances[..., 1] * s.max(-1))[..., None]
     with np.errstate(divide="ignore"):
         inverse = np.where(s > small, 1 / s, 0)
-    return (np.swapaxes(vh, -1, -2) * inverse[..., None, :] @ np.swapaxes(u, -1, -2)).astype(x.dtype)
+    result: np.ndarray = (np.swapaxes(vh, -1, -2) * inverse[..., None, :] @ np.swapaxes(u, -1, -2)).astype(x.dtype)
+    return result
 
 
 def _pinv_vjp(g: Any, node: Any, out: Any, x: Any, tolerances: Any) -> Any:
@@ -1061,9 +1094,10 @@ def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None
 
 
 @torch_function()
-def pinverse(input: Any, rcond: float = 1e-15) -> Any:
+def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
     """`linalg.pinv` by an older name."""
-    return pinv(input, rcond)
+    result: Tensor = pinv(input, rcond)
+    return result
 
 
 @linalg(twin=np.linalg.matrix_rank)

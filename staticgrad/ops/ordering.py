@@ -6,13 +6,26 @@ A record gives positions; values are gathered from the operand by them, so gradi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, Symbol, apply, enter_as, frontends, is_tensor, numpy_twin, spelled, torch_function
+from ..operators import (
+    F,
+    Operators,
+    Symbol,
+    Tensor,
+    apply,
+    enter_as,
+    frontends,
+    is_tensor,
+    numpy_twin,
+    respelled,
+    spelled,
+    torch_function,
+)
 from ..types import (
     TensorType,
     bool_,
@@ -72,18 +85,19 @@ def _back(value: Any, scalar: bool) -> Any:
 
 
 @torch_function(np.argsort)
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
     x, axis, scalar = _scalar_safe(input, dim)
-    return _back(apply(argsort_op, x, axis=axis, descending=bool(descending)), scalar)
+    result: Tensor = _back(apply(argsort_op, x, axis=axis, descending=bool(descending)), scalar)
+    return result
 
 
 @torch_function()
-def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> return_types.Pair:
     """The named tuple (values, indices) of `input` sorted along `dim`."""
     x, axis, scalar = _scalar_safe(input, dim)
     order = apply(argsort_op, x, axis=axis, descending=bool(descending))
-    return return_types.sort(_back(along(x, order, axis), scalar), _back(order, scalar))  # type: ignore[attr-defined]
+    return return_types.sort(_back(along(x, order, axis), scalar), _back(order, scalar))
 
 
 @numpy_twin(np.sort)
@@ -92,13 +106,13 @@ def _numpy_sort(a: Any, axis: int | None = -1) -> Any:
 
 
 @torch_function()
-def msort(input: Any) -> Any:
+def msort(input: Any) -> Tensor:
     """`input` sorted along its first axis."""
     return sort(input, 0).values
 
 
 @torch_function()
-def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.Pair:
     """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
 
     Raises ArgumentError for a k out of range.
@@ -109,7 +123,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     if k < 0 or (extent is not None and k > extent):
         raise ArgumentError("selected index k out of range", f"topk: k is {k}, the extent of axis {axis} is {extent}")
     order = narrowed(apply(argsort_op, x, axis=axis, descending=bool(largest)), axis, 0, k)
-    return return_types.topk(_back(along(x, order, axis), scalar), _back(order, scalar))  # type: ignore[attr-defined]
+    return return_types.topk(_back(along(x, order, axis), scalar), _back(order, scalar))
 
 
 def narrowed(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
@@ -128,14 +142,15 @@ def _picked(name: str, x: Any, index: Any, axis: int, keepdim: bool, scalar: boo
 
 
 @torch_function()
-def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> return_types.Pair:
     """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
     x, axis, scalar = _scalar_safe(input, dim)
     extent = x.shape[axis]
     if k < 1 or (extent is not None and k > extent):
         raise ArgumentError("kthvalue(): selected number k out of range for dimension", f"k is {k}, the extent {extent}")
     order = apply(argsort_op, x, axis=axis, descending=False)
-    return _picked("kthvalue", x, narrowed(order, axis, k - 1, k), axis, keepdim, scalar)
+    result: return_types.Pair = _picked("kthvalue", x, narrowed(order, axis, k - 1, k), axis, keepdim, scalar)
+    return result
 
 
 # positions of an element of each row ------------------------------------------------------------------------------------
@@ -172,7 +187,8 @@ def _nanmedian_row(rows: np.ndarray) -> np.ndarray:
     order = np.argsort(rows, -1, kind="stable")
     number = rows.shape[1] - (np.isnan(rows).sum(1) if rows.dtype.kind == "f" else 0)
     place = np.broadcast_to(np.maximum(number - 1, 0) // 2, (len(rows),))
-    return order[np.arange(len(rows)), place]
+    result: np.ndarray = order[np.arange(len(rows)), place]
+    return result
 
 
 def _mode_row(rows: np.ndarray) -> np.ndarray:
@@ -191,7 +207,13 @@ mode_op = _row_record("mode_index", _mode_row, "The position of the most frequen
 
 
 def _of_rows(name: str, op: OpDef, doc: str, *, whole: bool) -> None:
-    def function(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    @overload
+    def function(input: Any, dim: None = None, keepdim: bool = False) -> Tensor: ...
+    @overload
+    def function(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    @overload
+    def function(input: Any, *, axis: int, keepdim: bool = False) -> return_types.Pair: ...
+    def function(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # type: ignore[misc]  # `spelled` takes `axis`
         if dim is None and whole:
             if not ndim_of(input):
                 return F.clone(input)
@@ -202,7 +224,11 @@ def _of_rows(name: str, op: OpDef, doc: str, *, whole: bool) -> None:
         x, axis, scalar = _scalar_safe(input, -1 if dim is None else dim)
         return _picked(name, x, apply(op, x, axis=axis), axis, keepdim, scalar)
 
-    function.__name__ = function.__qualname__ = name
+    if whole:
+        respelled(function, name)
+    else:
+        function.__name__ = function.__qualname__ = name
+        function.__annotations__["return"] = "return_types.Pair"
     function.__doc__ = doc
     enter_as(name, spelled(function))
 
@@ -217,7 +243,17 @@ _of_rows(
 
 
 def _extremum(name: str, arg: OpDef, whole: str, elementwise: str) -> None:
-    def function(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    @overload
+    def function(input: Any, dim: None = None, keepdim: bool = False) -> Tensor: ...
+    @overload
+    def function(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+    @overload
+    def function(input: Any, *, axis: int, keepdim: bool = False) -> return_types.Pair: ...
+    @overload
+    def function(input: Any, other: Tensor) -> Tensor: ...
+    def function(  # type: ignore[misc]  # `spelled` takes `axis`, and `other` comes in the place of `dim`
+        input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
+    ) -> Any:
         if isinstance(dim, Operators) or other is not None:
             return getattr(F, elementwise)(input, dim if other is None else other)
         if dim is None:
@@ -229,7 +265,7 @@ def _extremum(name: str, arg: OpDef, whole: str, elementwise: str) -> None:
         x, axis, scalar = _scalar_safe(input, int(dim))
         return _picked(name, x, apply(arg, x, axis=(axis,), keepdims=True), axis, keepdim, scalar)
 
-    function.__name__ = function.__qualname__ = name
+    respelled(function, name)
     function.__doc__ = (
         f"The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors "
         f"`{elementwise}`. `{whole}` gives the values alone, over several axes too."
@@ -242,7 +278,7 @@ _extremum("min", argmin_op, "amin", "minimum")
 
 
 @torch_function()
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> return_types.aminmax:
     """The named tuple (min, max) along one axis, or of all elements."""
     return return_types.aminmax(F.amin(input, dim, keepdim), F.amax(input, dim, keepdim))
 
@@ -280,11 +316,12 @@ for _name, _worse in (("cummax", np.less), ("cummin", np.greater)):
         )
     )
 
-    def _scan(input: Any, dim: int, *, _op: OpDef = _op, _name: str = _name) -> Any:
+    def _scan(input: Any, dim: int, *, _op: OpDef = _op, _name: str = _name) -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
         x, axis, scalar = _scalar_safe(input, dim)
         index = apply(_op, x, axis=axis)
-        return getattr(return_types, _name)(_back(along(x, index, axis), scalar), _back(index, scalar))
+        result: return_types.Pair = getattr(return_types, _name)(_back(along(x, index, axis), scalar), _back(index, scalar))
+        return result
 
     _scan.__name__ = _scan.__qualname__ = _name
     enter_as(_name, spelled(_scan))
@@ -351,18 +388,20 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
 
 
 @torch_function(np.quantile)
-def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+def quantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """The q-quantiles along `dim` (of all elements for None), q a number or several in [0, 1], along a new first axis.
 
     A NaN makes its row NaN. Raises ArgumentError, DTypeError for integers.
     """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation)
+    result: Tensor = _quantile("quantile", input, q, dim, keepdim, interpolation)
+    return result
 
 
 @torch_function(np.nanquantile)
-def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Any:
+def nanquantile(input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
     """`quantile`, of which NaN are left out."""
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+    result: Tensor = _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+    return result
 
 
 # search -----------------------------------------------------------------------------------------------------------------
@@ -397,7 +436,7 @@ search_op = define(
 def searchsorted(
     sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
     sorter: Any = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
     (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError."""
     if side is not None:
@@ -412,13 +451,13 @@ def searchsorted(
 
 
 @torch_function(method=False)
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 @torch_function(method=False)
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element is among `test_elements`."""
     x, tests = operand(elements), F.reshape(operand(test_elements), (-1,))
     found = F.any(F.eq(F.expand_dims(x, ndim_of(x)), tests), -1)
@@ -444,6 +483,10 @@ def made(array: Any) -> Any:
     return frontends.tensor_class(np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array))
 
 
+@overload
+def nonzero(input: Any, *, as_tuple: Literal[False] = False) -> Tensor: ...
+@overload
+def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @torch_function()
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
@@ -454,22 +497,23 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
 
 
 @torch_function()
-def argwhere(input: Any) -> Any:
+def argwhere(input: Any) -> Tensor:
     """The positions of elements that are not 0, (number, axes). Eager only."""
     return nonzero(input)
 
 
 @torch_function(method=False)
-def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
     """`nonzero` with `size` rows: cut off, or filled up."""
     (x,) = known("nonzero_static", input)
     found = np.argwhere(x)[:size]
     rest = np.full((size - len(found), x.ndim), fill_value, np.int64)
-    return made(np.concatenate([found, rest]))
+    result: Tensor = made(np.concatenate([found, rest]))
+    return result
 
 
 @torch_function()
-def masked_select(input: Any, mask: Any) -> Any:
+def masked_select(input: Any, mask: Any) -> Tensor:
     """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
     (m,) = known("masked_select", mask)
     if m.dtype != bool_:
@@ -479,6 +523,18 @@ def masked_select(input: Any, mask: Any) -> Any:
     return F.take(F.reshape(F.broadcast_to(input, shape), (-1,)), places, 0)
 
 
+@overload
+def unique(
+    input: Any,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Tensor | tuple[Tensor, ...]: ...
 @torch_function()
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
@@ -492,6 +548,14 @@ def unique(
     return _several(values, inverse, counts, return_inverse, return_counts)
 
 
+@overload
+def unique_consecutive(
+    input: Any, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: int | None = None
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Tensor | tuple[Tensor, ...]: ...
 @torch_function()
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
@@ -517,7 +581,7 @@ def _several(values: Any, inverse: Any, counts: Any, with_inverse: bool, with_co
 
 
 @torch_function()
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
     (x,) = known("bincount", input)
     if x.dtype.kind not in "iu" or x.ndim != 1:
@@ -530,11 +594,12 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if isinstance(minlength, bool) or not isinstance(minlength, (int, np.integer)) or minlength < 0:
         raise ArgumentError(f"bincount: minlength should be an integer >= 0, got {minlength!r}")
     found = np.bincount(x, given, minlength)
-    return made(found if given is None else found.astype(given.dtype if given.dtype.kind == "f" else np.float64))
+    result: Tensor = made(found if given is None else found.astype(given.dtype if given.dtype.kind == "f" else np.float64))
+    return result
 
 
 @torch_function()
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
     (x,) = known("histc", input)
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
@@ -547,11 +612,12 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     if not np.isfinite([low, high]).all() or low > high:
         raise ArgumentError(f"histc: range of [{low}, {high}] is not finite or not ascending")
     counts, _ = np.histogram(x[(x >= low) & (x <= high)].astype(np.float64), int(bins), (low, high))
-    return made(counts.astype(x.dtype))
+    result: Tensor = made(counts.astype(x.dtype))
+    return result
 
 
 @torch_function()
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> return_types.histogram:
     """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
     (x,) = known("histogram", input)
     edges = known("histogram", bins)[0] if isinstance(bins, Operators) else bins
@@ -578,13 +644,13 @@ def _zeroed(input: Any) -> Any:
 
 
 @torch_function(np.nansum)
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of what is not NaN."""
     return F.sum(_zeroed(input if dtype is None else F.astype(input, dtype)), dim, keepdim)
 
 
 @torch_function(np.nanmean)
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of what is not NaN."""
     x = input if dtype is None else F.astype(input, dtype)
     if dtype_of(x).kind != "f":
@@ -594,7 +660,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 @torch_function(np.count_nonzero)
-def count_nonzero(input: Any, dim: Any = None) -> Any:
+def count_nonzero(input: Any, dim: Any = None) -> Tensor:
     """How many elements along `dim` (of all for None) are not 0, int64."""
     return F.sum(F.ne(input, 0) if dtype_of(input) != bool_ else input, dim)
 
@@ -638,10 +704,11 @@ cumprod_op: OpDef = define(
 
 
 @torch_function(np.cumprod, inplace=True)
-def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along `dim`; integers in int64."""
     x, axis, scalar = _scalar_safe(input if dtype is None else F.astype(input, dtype), dim)
-    return _back(apply(cumprod_op, x, axis=axis), scalar)
+    result: Tensor = _back(apply(cumprod_op, x, axis=axis), scalar)
+    return result
 
 
 def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
@@ -669,7 +736,7 @@ prod_op = define(
 
 
 @torch_function(np.prod)
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product along `dim`, of all elements for None; integers in int64."""
     x = input if dtype is None else F.astype(input, dtype)
     n = ndim_of(x)
@@ -710,21 +777,23 @@ logcumsumexp_op = define(
 
 
 @torch_function()
-def logcumsumexp(input: Any, dim: int) -> Any:
+def logcumsumexp(input: Any, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow."""
     x, axis, scalar = _scalar_safe(input, dim)
-    return _back(apply(logcumsumexp_op, x, axis=axis), scalar)
+    result: Tensor = _back(apply(logcumsumexp_op, x, axis=axis), scalar)
+    return result
 
 
 # differences and areas --------------------------------------------------------------------------------------------------
 
 
 @torch_function(np.diff)
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
     axis = normalize_axis(dim, ndim_of(input))
     if n == 0:
-        return input
+        result: Tensor = input
+        return result
     parts = [p for p in (prepend, input, append) if p is not None]
     x = F.concatenate(parts, axis) if len(parts) > 1 else input
     for _ in range(n if x.shape[axis] is None else min_(n, x.shape[axis])):
@@ -754,14 +823,14 @@ def dim_of(x: Any, y: Any, axis: int) -> int:
 
 
 @torch_function(getattr(np, "trapezoid", None) or np.__dict__["trapz"], method=False, names=("trapz",))
-def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
     axis = normalize_axis(dim, ndim_of(y))
     return F.sum(_steps(y, x, dx, axis), axis)
 
 
 @torch_function(method=False)
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The running areas of `trapezoid`."""
     axis = normalize_axis(dim, ndim_of(y))
     return F.cumsum(_steps(y, x, dx, axis), axis)
@@ -771,7 +840,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1)
 
 
 @torch_function(np.cov)
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
     x = F.reshape(input, (1, -1)) if ndim_of(input) < 2 else input
     x = F.astype(x, to_float(dtype_of(x)))
@@ -783,7 +852,8 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     if weights is None:
         n = x.shape[1]
         centred = x - F.mean(x, 1, keepdims=True)
-        total, norm = F.matmul(centred, centred.mT), max_(n - correction, 0)
+        norm: Any = max_(n - correction, 0)
+        total = F.matmul(centred, centred.mT)
     else:
         whole = F.sum(weights)
         centred = x - F.expand_dims(F.sum(x * weights, 1) / whole, 1)
@@ -798,7 +868,7 @@ max_ = max
 
 
 @torch_function(np.corrcoef)
-def corrcoef(input: Any) -> Any:
+def corrcoef(input: Any) -> Tensor:
     """The correlations of variables (rows) over observations (columns)."""
     c = cov(input)
     if ndim_of(c) == 0:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, apply, as_array, is_tensor, torch_function
+from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
 from ..types import TensorType, bool_, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
 from .elementwise import dtype_of
@@ -44,7 +44,7 @@ def _fitted(x: Any, index: Any, axis: int) -> Any:
 
 
 @torch_function()
-def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of `input`,
     and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError."""
     x, scalar = _rows(input)
@@ -60,7 +60,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
 
 
 @torch_function()
-def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Tensor:
     """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
     if dim is None:
         return F.take_along_axis(F.reshape(input, (-1,)), F.reshape(indices, (-1,)), 0)
@@ -68,7 +68,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
 
 
 @torch_function()
-def index_select(input: Any, dim: int, index: Any) -> Any:
+def index_select(input: Any, dim: int, index: Any) -> Tensor:
     """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
     x, scalar = _rows(input)
     places, _ = _rows(as_index(index))
@@ -178,7 +178,7 @@ def _high(dtype: np.dtype) -> Any:
     return True if dtype == bool_ else np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
-NEUTRAL = {
+NEUTRAL: dict[str, Any] = {
     "sum": lambda dtype: np.zeros((), dtype), "mean": lambda dtype: np.zeros((), dtype),
     "amax": lambda dtype: np.asarray(_low(dtype), dtype), "amin": lambda dtype: np.asarray(_high(dtype), dtype),
 }  # fmt: skip
@@ -221,28 +221,31 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: st
 
 
 @torch_function(inplace=True)
-def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None, value: Any = None) -> Any:
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None, value: Any = None) -> Tensor:
     """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
     one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError."""
     src = value if src is None else src
     if reduce is not None and reduce not in ("add", "multiply"):
         raise ArgumentError(f"reduce argument must be either add or multiply, got {reduce!r}")
-    return _scattered("scatter", input, dim, index, src, None if reduce is None else REDUCTIONS[reduce])
+    result: Tensor = _scattered("scatter", input, dim, index, src, None if reduce is None else REDUCTIONS[reduce])
+    return result
 
 
 @torch_function(inplace=True)
-def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     """`input` with `src` added at positions along `dim`."""
-    return _scattered("scatter_add", input, dim, index, src, "sum")
+    result: Tensor = _scattered("scatter_add", input, dim, index, src, "sum")
+    return result
 
 
 @torch_function(inplace=True)
-def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self, of
     the values alone where there are any."""
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise ArgumentError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
-    return _scattered("scatter_reduce", input, dim, index, src, reduce, include_self)
+    result: Tensor = _scattered("scatter_reduce", input, dim, index, src, reduce, include_self)
+    return result
 
 
 # slices ---------------------------------------------------------------------------------------------------------------
@@ -259,7 +262,7 @@ def _slices(name: str, input: Any, dim: int, index: Any) -> tuple[Any, Any, int,
 
 
 @torch_function(inplace=True)
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
     """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
     x, places, axis, scalar = _slices("index_fill", input, dim, index)
     if isinstance(value, Operators) and value.shape:
@@ -275,7 +278,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
 
 
 @torch_function()
-def fill(input: Any, value: Any) -> Any:
+def fill(input: Any, value: Any) -> Tensor:
     """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
     if isinstance(value, Operators) and value.shape:
         raise ShapeError(f"fill only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions.")
@@ -284,7 +287,7 @@ def fill(input: Any, value: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
     """`input` with the slices of `source` at positions along `dim`."""
     x, places, axis, scalar = _slices("index_copy", input, dim, index)
     values = _rows(source)[0]
@@ -300,7 +303,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise ArgumentError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
@@ -312,7 +315,7 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
 
 
 @torch_function()
-def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor:
     """`input` with `src` as the slice at one position along `dim`."""
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("select_scatter", input, axis)
@@ -321,7 +324,9 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
 
 
 @torch_function()
-def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+def slice_scatter(
+    input: Any, src: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """`input` with `src` in the place of the slice start:end:step along `dim`."""
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("slice_scatter", input, axis)
@@ -339,7 +344,7 @@ def slice_scatter(input: Any, src: Any, dim: int = 0, start: int | None = None, 
 
 
 @torch_function()
-def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """`input` with `src` on a diagonal."""
     n = ndim_of(input)
     a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
@@ -354,7 +359,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 
 
 @torch_function(method=True)
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` (row-major) with `src` at the places of these strides."""
     place = np.asarray(storage_offset or 0, np.int64)
     for d, s in zip(size, stride, strict=True):
@@ -367,7 +372,7 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
 
 
 @torch_function(inplace=True)
-def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     """`input` with values at positions of the flattened array; they are added with `accumulate`."""
     flat = F.reshape(input, (-1,))
     places = bounded(F.reshape(as_index(index), (-1,)), flat, 0, negative=True)
@@ -378,7 +383,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 
 @torch_function(inplace=True)
-def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     """`input` with the elements of `source`, in order, where the mask is true."""
     if source.dtype != input.dtype:
         raise DTypeError(
@@ -396,7 +401,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 
 
 @torch_function(inplace=True)
-def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
     keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)
     numbers = F.reshape(np.arange(int(np.prod(input.shape)), dtype=np.int64), tuple(input.shape))

@@ -223,7 +223,8 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed that it was started with."""
-        return self.seed_value
+        result: int = self.seed_value
+        return result
 
     def seed(self) -> int:
         """Restart it with a random seed, and return that."""

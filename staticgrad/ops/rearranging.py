@@ -5,12 +5,26 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
-from ..operators import F, Operators, apply, as_array, enter_as, frontends, is_tensor, numpy_twin, spelled, torch_function
+from ..operators import (
+    F,
+    Operators,
+    Tensor,
+    TensorLike,
+    apply,
+    as_array,
+    enter_as,
+    frontends,
+    is_tensor,
+    numpy_twin,
+    respelled,
+    spelled,
+    torch_function,
+)
 from ..types import as_shape, broadcast_shapes, normalize_axis
 from .elementwise import dtype_of, operand
 from .gathering import bounded, gather_op
@@ -43,9 +57,9 @@ def several(name: str, tensors: tuple[Any, ...]) -> list[Any]:
 
 
 @torch_function(method=False, names=("concat",))
-def cat(tensors: Any, dim: int = 0) -> Any:
+def cat(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
-    given = [t if isinstance(t, Operators) else as_array(t) for t in tensors]
+    given: list[Any] = [t if isinstance(t, Operators) else as_array(t) for t in tensors]
     most = max((len(t.shape) for t in given), default=0)
     wanted = [t for t in given if tuple(t.shape) != (0,) or most <= 1]
     if len(wanted) < len(given) and wanted:
@@ -61,7 +75,7 @@ def _joint_dtype(given: Sequence[Any]) -> np.dtype:
 
 
 def _stacked(name: str, least: int, axis: Any, twin: Any) -> None:
-    def function(*tensors: Any) -> Any:
+    def function(*tensors: Any) -> Tensor:
         parts = [_at_least(t, least) for t in several(name, tensors)]
         at = axis if isinstance(axis, int) else (0 if len(parts[0].shape) == 1 else 1)
         return F.concatenate(parts, at)
@@ -91,7 +105,7 @@ enter_as("row_stack", F.vstack, method=False)
 
 
 @torch_function(np.column_stack, method=False)
-def column_stack(*tensors: Any) -> Any:
+def column_stack(*tensors: Any) -> Tensor:
     """Vectors as columns, and matrices, side by side."""
     parts = [operand(t) for t in several("column_stack", tensors)]
     return F.concatenate([F.reshape(p, (-1, 1)) if len(p.shape) <= 1 else p for p in parts], 1)
@@ -99,18 +113,22 @@ def column_stack(*tensors: Any) -> Any:
 
 for _least in (1, 2, 3):
 
+    @overload
+    def _atleast(tensor: TensorLike, /) -> Tensor: ...
+    @overload
+    def _atleast(*tensors: Any) -> tuple[Tensor, ...]: ...
     def _atleast(*tensors: Any, _least: int = _least) -> Any:
         """Tensors with at least so many axes; a tuple where several are given."""
         if len(tensors) == 1 and isinstance(tensors[0], (Operators, np.ndarray)):
             return _at_least(tensors[0], _least)
         return tuple(_at_least(t, _least) for t in several(f"atleast_{_least}d", tensors))
 
-    _atleast.__name__ = _atleast.__qualname__ = f"atleast_{_least}d"
+    respelled(_atleast, f"atleast_{_least}d")
     enter_as(f"atleast_{_least}d", _atleast, method=False)
 
 
 @torch_function(method=False)
-def block_diag(*tensors: Any) -> Any:
+def block_diag(*tensors: Any) -> Tensor:
     """The matrices along the diagonal of one that is 0 elsewhere."""
     blocks = [_at_least(t, 2) for t in (tensors or (np.zeros((1, 0), np.float32),))]
     kind = _joint_dtype(blocks)
@@ -207,7 +225,9 @@ def _numpy_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]
 
 for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
 
-    def _cut(input: Any, indices_or_sections: Any, *, _name: str = _name, _axis: int = _axis, _least: int = _least) -> Any:
+    def _cut(
+        input: Any, indices_or_sections: Any, *, _name: str = _name, _axis: int = _axis, _least: int = _least
+    ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
         n = ndim_of(input)
         if n < _least:
@@ -234,14 +254,14 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 
 
 @torch_function()
-def select(input: Any, dim: int, index: Any) -> Any:
+def select(input: Any, dim: int, index: Any) -> Tensor:
     """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
     axis = normalize_axis(dim, ndim_of(input))
     return F.getitem(input, (*((slice(None),) * axis), int(index)))
 
 
 @torch_function(names=("narrow_copy",))
-def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
     axis = normalize_axis(dim, ndim_of(input))
     start, whole = int(start), input.shape[axis]
@@ -250,14 +270,15 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
         if length < 0 or at < 0 or at + length > whole:
             raise ArgumentError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({whole})")
         start = at
-    return cut(input, axis, start, start + length)
+    result: Tensor = cut(input, axis, start, start + length)
+    return result
 
 
 # moving axes ----------------------------------------------------------------------------------------------------------
 
 
 @torch_function(np.moveaxis, names=("moveaxis",))
-def movedim(input: Any, source: Any, destination: Any) -> Any:
+def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     """`input` with the axes `source` at the places `destination`; the others keep their order."""
     n = ndim_of(input)
     old = [normalize_axis(a, n) for a in (source if isinstance(source, (tuple, list)) else (source,))]
@@ -265,7 +286,8 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     if len(old) != len(new) or len(set(old)) != len(old) or len(set(new)) != len(new):
         raise ArgumentError(f"movedim: Invalid source or destination dims: {source!r} and {destination!r}")
     if n == 0:
-        return input
+        result: Tensor = input
+        return result
     order = [a for a in range(n) if a not in old]
     for to, a in sorted(zip(new, old, strict=True)):
         order.insert(to, a)
@@ -276,7 +298,7 @@ enter_as("swapdims", swapaxes)
 
 
 @torch_function()
-def t(input: Any) -> Any:
+def t(input: Any) -> Tensor:
     """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
     if ndim_of(input) > 2:
         raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim_of(input)}D", "use x.mT or x.permute")
@@ -284,13 +306,13 @@ def t(input: Any) -> Any:
 
 
 @torch_function(method=True)
-def adjoint(input: Any) -> Any:
+def adjoint(input: Any) -> Tensor:
     """The last two axes swapped."""
     return F.swapaxes(input, -2, -1)
 
 
 @torch_function()
-def fliplr(input: Any) -> Any:
+def fliplr(input: Any) -> Tensor:
     """`input` in reverse order along axis 1."""
     if ndim_of(input) < 2:
         raise ShapeError("fliplr: Input must be >= 2-d.")
@@ -298,7 +320,7 @@ def fliplr(input: Any) -> Any:
 
 
 @torch_function()
-def flipud(input: Any) -> Any:
+def flipud(input: Any) -> Tensor:
     """`input` in reverse order along axis 0."""
     if ndim_of(input) < 1:
         raise ShapeError("flipud: Input must be >= 1-d.")
@@ -310,7 +332,7 @@ numpy_twin(np.flipud)(F.flipud)
 
 
 @torch_function(np.rot90)
-def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
     a, b = (normalize_axis(d, ndim_of(input)) for d in dims)
     if a == b:
@@ -325,7 +347,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
 
 
 @torch_function()
-def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
+def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
     if dims is None or dims == ():
         return F.reshape(roll(F.reshape(input, (-1,)), shifts, 0), input.shape)
@@ -334,14 +356,16 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     if len(steps) != len(axes):
         raise ArgumentError(f"shifts and dimensions must align. shifts: {len(steps)}, dims: {len(axes)}")
     if not ndim_of(input):
-        return input
+        result: Tensor = input
+        return result
     for step, dim in zip(steps, axes, strict=True):
         axis = normalize_axis(dim, ndim_of(input))
         whole = extent("roll", input, axis)
         back = int(step) % whole if whole else 0
         if back:
             input = F.concatenate([cut(input, axis, whole - back, None), cut(input, axis, None, whole - back)], axis)
-    return input
+    result = input
+    return result
 
 
 @numpy_twin(np.roll)
@@ -353,38 +377,39 @@ def _numpy_roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 @torch_function()
-def unflatten(input: Any, dim: int, sizes: Any) -> Any:
+def unflatten(input: Any, dim: int, sizes: Any) -> Tensor:
     """`input` with one axis cut into several of these extents, of which one may be -1."""
     axis = normalize_axis(dim, max(ndim_of(input), 1))
     return F.reshape(input, (*input.shape[:axis], *sizes, *input.shape[axis + 1 :]))
 
 
 @torch_function()
-def ravel(input: Any) -> Any:
+def ravel(input: Any) -> Tensor:
     """`input` with all axes joined into one."""
     return F.reshape(input, (-1,))
 
 
 @torch_function()
-def reshape_as(input: Any, other: Any) -> Any:
+def reshape_as(input: Any, other: Any) -> Tensor:
     """`input` in the shape of `other`."""
     return F.reshape(input, other.shape)
 
 
 @torch_function()
-def view_as(input: Any, other: Any) -> Any:
+def view_as(input: Any, other: Any) -> Tensor:
     """`input` in the shape of `other`, in the same memory."""
-    return input.view(*other.shape) if other.shape else input.view(())
+    result: Tensor = input.view(*other.shape) if other.shape else input.view(())
+    return result
 
 
 @torch_function()
-def expand_as(input: Any, other: Any) -> Any:
+def expand_as(input: Any, other: Any) -> Tensor:
     """`input` repeated to the shape of `other`."""
     return F.broadcast_like(input, other) if None in other.shape else F.expand(input, tuple(other.shape))
 
 
 @torch_function()
-def sum_to_size(input: Any, *size: Any) -> Any:
+def sum_to_size(input: Any, *size: Any) -> Tensor:
     """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
     extents = as_shape(size[0] if len(size) == 1 else size)
     lead = ndim_of(input) - len(extents)
@@ -392,7 +417,8 @@ def sum_to_size(input: Any, *size: Any) -> Any:
         raise ShapeError(f"size {list(extents)} is not expandable to size {list(input.shape)}.", "use x.sum(dim)")
     axes = [*range(lead), *[lead + i for i, d in enumerate(extents) if d == 1 and input.shape[lead + i] != 1]]
     if not axes:
-        return input
+        result: Tensor = input
+        return result
     return F.reshape(F.sum(input, tuple(axes), True), extents)
 
 
@@ -413,7 +439,7 @@ def broadcast_shapes_(*shapes: Any) -> tuple[int, ...]:
 
 
 @torch_function()
-def repeat(input: Any, *repeats: Any) -> Any:
+def repeat(input: Any, *repeats: Any) -> Tensor:
     """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
     counts = as_shape(repeats[0] if len(repeats) == 1 else repeats)
     n = ndim_of(input)
@@ -433,21 +459,22 @@ def repeat(input: Any, *repeats: Any) -> Any:
 
 
 @torch_function(np.tile)
-def tile(input: Any, *dims: Any) -> Any:
+def tile(input: Any, *dims: Any) -> Tensor:
     """`repeat`, with 1 for the counts that are missing in front."""
     counts = as_shape(dims[0] if len(dims) == 1 else dims)
     return repeat(input, (1,) * (ndim_of(input) - len(counts)) + counts)
 
 
 @torch_function()
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
 
     Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
     """
     if repeats is None:
         (counts,) = _counts(input)
-        return frontends.tensor_class(np.repeat(np.arange(len(counts)), counts))
+        result: Tensor = frontends.tensor_class(np.repeat(np.arange(len(counts)), counts))
+        return result
     if dim is None:
         input, dim = F.reshape(input, (-1,)), 0
     axis = normalize_axis(dim, ndim_of(input))
@@ -471,7 +498,7 @@ def _numpy_repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 @torch_function()
-def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
     """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
     n = ndim_of(input)
     if not n:
@@ -501,16 +528,17 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
 
 
 @torch_function(method=False)
-def cartesian_prod(*tensors: Any) -> Any:
+def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
     grids = meshgrid(*tensors)
     if len(grids) == 1:
-        return grids[0]
+        result: Tensor = grids[0]
+        return result
     return F.stack([F.reshape(g, (-1,)) for g in grids], 1)
 
 
 @torch_function(method=False)
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     """The combinations of r elements of a 1-D tensor, one per row."""
     if ndim_of(input) != 1:
         raise ShapeError("combinations: Expect a 1D vector")
@@ -528,7 +556,7 @@ def _diagonal_places(rows: int, columns: int, offset: int) -> tuple[np.ndarray, 
 
 
 @torch_function(names=("diagonal_copy",))
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last axis."""
     n = ndim_of(input)
     a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
@@ -546,7 +574,7 @@ def _numpy_diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
 
 
 @torch_function()
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
     n = ndim_of(input) + 1
     a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
@@ -566,7 +594,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
 
 
 @torch_function(np.diag)
-def diag(input: Any, diagonal: int = 0) -> Any:
+def diag(input: Any, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
     n = ndim_of(input)
     if n == 1:
@@ -580,13 +608,13 @@ _diagonal = diagonal
 
 
 @torch_function(np.diagflat)
-def diagflat(input: Any, offset: int = 0) -> Any:
+def diagflat(input: Any, offset: int = 0) -> Tensor:
     """The matrix with all elements of `input` on its diagonal."""
     return diag_embed(F.reshape(input, (-1,)), offset)
 
 
 def _triangle(name: str, twin: Any) -> None:
-    def function(input: Any, diagonal: int = 0) -> Any:
+    def function(input: Any, diagonal: int = 0) -> Tensor:
         n = ndim_of(input)
         if n < 2:
             raise ShapeError(f"{name}: input tensor must have at least 2 dimensions")
@@ -604,7 +632,9 @@ _triangle("triu", np.triu)
 
 
 def _triangle_indices(name: str) -> None:
-    def function(row: int, col: int, offset: int = 0, *, dtype: Any = np.int64, device: Any = None, layout: Any = None) -> Any:
+    def function(
+        row: int, col: int, offset: int = 0, *, dtype: Any = np.int64, device: Any = None, layout: Any = None
+    ) -> Tensor:
         rows, columns = getattr(np, f"{name[:4]}_indices")(row, offset, col)
         return F.astype(frontends.tensor_class(np.stack([rows, columns]).astype(np.int64)), dtype)
 
@@ -618,7 +648,7 @@ _triangle_indices("triu_indices")
 
 
 @torch_function(np.vander, method=False)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of a vector as columns, the highest first unless `increasing`."""
     count = extent("vander", x, ndim_of(x) - 1) if N is None else N
     exponents = np.arange(count) if increasing else np.arange(count)[::-1].copy()
@@ -626,12 +656,13 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 @torch_function(np.kron)
-def kron(input: Any, other: Any) -> Any:
+def kron(input: Any, other: Any) -> Tensor:
     """The Kronecker product: the blocks input[i] * other."""
     n = max(ndim_of(input), ndim_of(other))
     x, y = (F.expand_dims(v, tuple(range(n - ndim_of(v)))) if ndim_of(v) < n else v for v in (input, other))
     if n == 0:
-        return input * other
+        result: Tensor = input * other
+        return result
     wide = F.expand_dims(x, tuple(range(1, 2 * n, 2))) * F.expand_dims(y, tuple(range(0, 2 * n, 2)))
     return F.reshape(wide, tuple(a * b for a, b in zip(x.shape, y.shape, strict=True)))
 
@@ -645,7 +676,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 
 
 @torch_function(names=("as_strided_copy",))
-def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
     extents, steps = as_shape(size), as_shape(stride)
     place = np.asarray(storage_offset or 0, np.int64)
@@ -665,7 +696,7 @@ for _name, _source in (
     ("unsqueeze_copy", "unsqueeze"), ("unfold_copy", "unfold"), ("t_copy", "t"), ("alias_copy", "clone"),
 ):  # fmt: skip
 
-    def _copy(input: Any, *args: Any, _source: str = _source, **named: Any) -> Any:
+    def _copy(input: Any, *args: Any, _source: str = _source, **named: Any) -> Tensor:
         """As the function without `_copy`, in memory of its own."""
         return F.clone(getattr(F, _source)(input, *args, **named))
 
@@ -674,6 +705,6 @@ for _name, _source in (
 
 
 @torch_function(method=False)
-def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Any:
+def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
     """`input` in another shape, in memory of its own."""
     return F.clone(F.reshape(input, size))

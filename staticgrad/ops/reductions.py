@@ -380,7 +380,7 @@ def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "") -> 
         keepdim: bool = False,
         dtype: Any = None,
         out: None = None,
-    ) -> Any:
+    ) -> Tensor:
         if dim is not None or keepdim:
             axis, keepdims = chosen(name, axis, dim), kept(name, keepdims, keepdim)
         if out is not None:
@@ -425,7 +425,7 @@ _arg_function(argmin_op, np.argmin)
 
 
 @numpy_twin(np.var)
-def variance(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
+def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
     """NumPy's variance: mean squared distance from the mean, over n - ddof; NaN or infinite where that is not positive."""
     axes = normalize_axes(axis, ndim_of(x))
     centred = x - F.mean(x, axes, keepdims=True)
@@ -486,7 +486,7 @@ def std_mean(
     return F.std(input, dim, unbiased, keepdim, correction=correction), F.mean(input, _axes_of(dim), keepdim)
 
 
-def _axes_of(dim: Any) -> Tensor:
+def _axes_of(dim: Any) -> Any:
     return None if isinstance(dim, bool) else dim
 
 

@@ -82,7 +82,7 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
 
     Examples:
         >>> sg.clip(sg.tensor([-2.0, 0.5, 2.0]), 0, 1)
-        tensor([0. , 0.5, 1. ])
+        tensor([0.0000, 0.5000, 1.0000])
     """
     if min is None or max is None:
         if min is max:

@@ -239,7 +239,8 @@ def zeros_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Zeros of the shape of `input`, and of its dtype unless one is given."""
-    return _filled("zeros_like", input, 0, dtype, requires_grad, device, layout)
+    result: Tensor = _filled("zeros_like", input, 0, dtype, requires_grad, device, layout)
+    return result
 
 
 @public
@@ -254,7 +255,8 @@ def ones_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Ones of the shape of `input`, and of its dtype unless one is given."""
-    return _filled("ones_like", input, 1, dtype, requires_grad, device, layout)
+    result: Tensor = _filled("ones_like", input, 1, dtype, requires_grad, device, layout)
+    return result
 
 
 @torch_function(method=False)
@@ -268,7 +270,8 @@ def empty_like(
     memory_format: Any = None,
 ) -> Tensor:
     """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
-    return _filled("empty_like", input, 0, dtype, requires_grad, device, layout)
+    result: Tensor = _filled("empty_like", input, 0, dtype, requires_grad, device, layout)
+    return result
 
 
 @torch_function(method=False)
@@ -283,7 +286,8 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """`fill_value` in the shape of `input`, and in its dtype unless one is given."""
-    return _filled("full_like", input, fill_value, dtype, requires_grad, device, layout)
+    result: Tensor = _filled("full_like", input, fill_value, dtype, requires_grad, device, layout)
+    return result
 
 
 @public
@@ -306,7 +310,7 @@ def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
 @public
 @numpy_twin(np.ravel)
 @spelled
-def flatten(x: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
     ndim = max(ndim_of(x), 1)  # a 0-d tensor becomes one with an axis
     start, end = normalize_axis(start_dim, ndim), normalize_axis(end_dim, ndim)
@@ -315,7 +319,8 @@ def flatten(x: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if start > end:
         raise ArgumentError("flatten() has invalid args: start_dim cannot come after end_dim", f"got {start_dim} and {end_dim}")
     if start == end:
-        return x
+        same: Tensor = x
+        return same
     lead, joined, tail = x.shape[:start], x.shape[start : end + 1], x.shape[end + 1 :]
     if None in joined or (*lead, *tail).count(None) > 1 or (None in (*lead, *tail) and 0 in joined):
         raise ShapeError(f"flatten: extents of {shape_text(x.shape)} are unknown", "use reshape with explicit extents")
@@ -347,7 +352,7 @@ def drop_axes(x: TensorLike, axis: Axis = None) -> Tensor:
 
 @public
 @spelled
-def squeeze(x: TensorLike, axis: Axis = None) -> Tensor:
+def squeeze(x: Any, axis: Axis = None) -> Tensor:
     """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
     if axis is None:
         if None in x.shape:
@@ -373,11 +378,12 @@ def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
 @public
 @numpy_twin(np.swapaxes)
 @spelled
-def swapaxes(x: TensorLike, axis0: int, axis1: int) -> Tensor:
+def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     """x with two axes exchanged."""
     order = list(range(ndim_of(x)))
     if not order and {axis0, axis1} <= {0, -1}:
-        return x
+        same: Tensor = x
+        return same
     a, b = normalize_axis(axis0, len(order)), normalize_axis(axis1, len(order))
     order[a], order[b] = order[b], order[a]
     return apply(permute_op, x, axes=tuple(order))
@@ -418,7 +424,7 @@ def _numpy_flip(m: Any, axis: Any = None) -> Any:
 
 
 @torch_function()
-def flip(input: TensorLike, dims: Any = (), *more: int) -> Tensor:
+def flip(input: Any, dims: Any = (), *more: int) -> Tensor:
     """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
     axes = normalize_axes((dims, *more) if isinstance(dims, (int, np.integer)) else dims, ndim_of(input))
     if not axes:

@@ -113,7 +113,7 @@ class LBFGS(Optimizer):
                 return closure()
 
         group, first = self.param_groups[0], self.parameters()[0]
-        state = self.state.setdefault(first, {})
+        state: Any = self.state.setdefault(first, {})
         if not state:
             state = self.state[first] = {"func_evals": 0, "n_iter": 0}  # type: ignore[dict-item]
             state = self.state[first]
@@ -230,7 +230,8 @@ class _Run:
         q = q * state["H_diag"]
         for y_i, s_i, r, share in zip(ys, ss, ro, reversed(shares), strict=True):
             q = q + (share - float(y_i._data @ q) * r) * s_i._data
-        return q
+        result: np.ndarray = q
+        return result
 
 
 def _flat(x: np.ndarray, tolerance: float) -> bool:

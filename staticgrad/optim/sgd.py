@@ -28,7 +28,7 @@ class SGD(Optimizer):
         >>> (w * w).sum().backward()
         >>> opt.step()
         >>> w.detach()
-        tensor([0.5])
+        tensor([0.5000])
     """
 
     def __init__(

@@ -32,7 +32,8 @@ class Case:
 
     fn, numpy: of as many operands as each sample has; the result is one tensor or a list. order: how often it is
     differentiated numerically (0: its gradient is 0 or None). ulps: largest difference from NumPy, in units of the
-    dtype's epsilon; 0: equal. refused: the error where no extent is known; "": it can be built there. compiled: largest
+    dtype's epsilon; 0: equal. refused: the error where no extent is known; "": it can be built there. sized: the row's own
+    code reads extents. compiled: largest
     difference of a plan from eager, in the same units. host: NumPy or SciPy computes it, in a plan too.
     """
 
@@ -43,6 +44,7 @@ class Case:
     order: int = 2
     ulps: float = 4.0
     refused: str = ""
+    sized: bool = False
     dtypes: tuple[np.dtype, ...] = (f32, f64)
     compiled: float = 64.0
     host: bool = False

@@ -60,8 +60,8 @@ BINARY: dict[str, tuple[Callable[..., Any], str]] = {
 
 REDUCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "reduce_sum": (F.sum, "Sum"),
-    "reduce_max": (F.max, "Max"),
-    "reduce_min": (F.min, "Min"),
+    "reduce_max": (F.amax, "Max"),
+    "reduce_min": (F.amin, "Min"),
     "reduce_all": (F.all, "All"),
     "reduce_any": (F.any, "Any"),
     "reduce_logsumexp": (F.logsumexp, "ReduceLogSumExp"),

@@ -41,6 +41,7 @@ OPERATORS = {
     "square": "({0} * {0})", "abs": "abs({0})", "identity": "{0}", "where": "({1} if {0} else {2})",
     "eq": "({0} == {1})", "ne": "({0} != {1})", "lt": "({0} < {1})", "le": "({0} <= {1})", "gt": "({0} > {1})",
     "ge": "({0} >= {1})", "logical_and": "({0} & {1})", "logical_or": "({0} | {1})", "logical_xor": "({0} ^ {1})",
+    "bitwise_and": "({0} & {1})", "bitwise_or": "({0} | {1})", "bitwise_xor": "({0} ^ {1})",
     "logical_not": "(not {0})", "isnan": "({0} != {0})", "isfinite": "(abs({0}) < {s}(np.inf))",
     "finite_or_zero": "({0} if abs({0}) < {s}(np.inf) else {s}(0))",
 }  # fmt: skip

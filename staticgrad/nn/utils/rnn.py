@@ -64,7 +64,8 @@ def invert_permutation(permutation: Any) -> Any:
 def lengths_of(packed: PackedSequence) -> np.ndarray:
     """The lengths of the sequences as packed, longest first."""
     sizes = packed.layout[0]
-    return (sizes[:, None] > np.arange(sizes[0])).sum(0)
+    result: np.ndarray = (sizes[:, None] > np.arange(sizes[0])).sum(0)
+    return result
 
 
 def pad_sequence(
@@ -122,7 +123,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
     flat = F.reshape(x, (-1, *x.shape[2:]))
     sizes = sizes.astype(np.int64)
     data, back = F.take(flat, rows, 0), None if order is None else np.argsort(order)
-    if order is None:
+    if order is None or back is None:
         return PackedSequence(data, tensor(sizes), None, None, (sizes, None))
     return PackedSequence(data, tensor(sizes), tensor(order), tensor(back), (sizes, back))
 

@@ -77,7 +77,7 @@ def while_loop(
         ... def halve(x):
         ...     return sg.while_loop(lambda x, n: x > 1, lambda x, n: (x / 2, n + 1), (x, sg.tensor(0)))
         >>> halve(sg.tensor(40.0))
-        (tensor(0.625), tensor(6))
+        (tensor(0.6250), tensor(6))
     """
     check_callable("while_loop: cond", cond)
     check_callable("while_loop: body", body)

@@ -28,7 +28,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, (np.bool_, np.number)):
         return Tensor(np.asarray(batch))
     if isinstance(first, float):
-        return tensor(batch, dtype=np.float64)
+        return tensor(list(batch), dtype=np.float64)
     if isinstance(first, int):
         return tensor(np.asarray(batch))
     if isinstance(first, (str, bytes)):

@@ -9,7 +9,7 @@ x.resahpe(3)  # error: "Tensor" has no attribute "resahpe"
 x.squeeze(1, 2)  # error: Too many
 x.sum(axes=1)  # error: Unexpected keyword argument "axes"
 x.sum(0).resahpe(3)  # error: "Tensor" has no attribute "resahpe"
-x.add_()  # error: Missing positional argument "y"
+x.add_()  # error: Missing positional argument "other"
 x.requires_grad_(True, True)  # error: Too many
 (x + 1).resahpe(3)  # error: "Tensor" has no attribute "resahpe"
 sg.exp(x, x)  # error: Too many
