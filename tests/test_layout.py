@@ -17,6 +17,7 @@ TOPICS = {
     "examples": "the examples",
     "faults": "interrupts, crashes, full disks, damaged files",
     "golden": "kernels as they are generated",
+    "typing": "programs as type checkers see them",
 }
 """Folders that are named after no folder of the package, and what they hold."""
 
