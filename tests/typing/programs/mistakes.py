@@ -12,13 +12,13 @@ x.sum(0).resahpe(3)  # error: "Tensor" has no attribute "resahpe"
 x.add_()  # error: Missing positional argument "other"
 x.requires_grad_(True, True)  # error: Too many
 (x + 1).resahpe(3)  # error: "Tensor" has no attribute "resahpe"
-sg.exp(x, x)  # error: Too many
+sg.exp(x, x)  # error: incompatible type "Tensor"; expected "None"
 sg.exp("a")  # error: incompatible type "str"
 sg.tanhh(x)  # error: Module has no attribute "tanhh"
 sg.reshape()  # error: Missing positional argument "x"
 sg.zeros(3, dtype=4)  # error: incompatible type "int"
 F.cross_entropy(x)  # error: Missing positional argument "target"
-F.relu(x, x)  # error: Too many
+F.relu(x, x)  # error: incompatible type "Tensor"; expected "None"
 nn.Linear(3)  # error: Missing positional argument "out_features"
 nn.Linear(3, 4)(x, x)  # error: Too many
 nn.Linear(3, 4).wieght  # error: "Linear" has no attribute "wieght"
