@@ -261,14 +261,14 @@ def number(d: LoopBuilder) -> bool:
 
 
 def reduction(d: LoopBuilder) -> bool:
-    name = d.choose(["sum", "sum", "mean", "max", "min", "var", "logsumexp", "norm"])
+    name = d.choose(["sum", "sum", "mean", "amax", "amin", "var", "logsumexp", "norm"])
     x = d.pick(floating if name in ("mean", "var", "logsumexp", "norm") else numeric)
     if x is None:
         return False
     keep = d.choose(["", ", keepdims=True"])
     smooth = "0.5 + sg.square({})" if name == "norm" else "{}"
-    jump = ["jump"] if name in ("max", "min") else []
-    return d.add(f"NEW = sg.{name}({smooth.format(x)}, {_axis(d, x)}{keep})", *jump)
+    jump = ["jump"] if name in ("amax", "amin") else []
+    return d.add(f"NEW = sg.{name}({smooth.format(x)}, dim={_axis(d, x)}{keep})", *jump)
 
 
 def along(d: LoopBuilder) -> bool:

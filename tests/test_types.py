@@ -108,7 +108,7 @@ def test_to_float(dtype):
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [(float, float32), (int, int64), (bool, bool_), ("float64", float64), (np.int32, int32), (">f4", float32)],
+    [(float, float64), (int, int64), (bool, bool_), ("float64", float64), (np.int32, int32), (">f4", float32)],
     ids=str,
 )
 def test_as_dtype(given, expected):

@@ -97,7 +97,7 @@ def step(choose: random.Random, values: Sequence[Any], index: Any, batch: int) -
     if kind == 6:
         return sg.softmax(a, 1)
     if kind == 7:
-        return sg.take(np.ones((7, 5), np.float32), index) * sg.mean(a)
+        return sg.take(np.ones((7, 5), np.float32), index, 0) * sg.mean(a)
     if kind == 8:
         return sg.transpose(sg.transpose(a) * 2.0)
     if kind == 9:

@@ -13,7 +13,7 @@ from staticgrad.static import Session, constant, placeholder
     [
         (np.float32, (None, 64), "f32[?,64]"),
         ("int64", (None,), "i64[?]"),
-        (float, (), "f32[]"),
+        (float, (), "f64[]"),
         (np.dtype(bool), [2, 3], "bool[2,3]"),
         (np.float64, 3, "f64[3]"),
     ],

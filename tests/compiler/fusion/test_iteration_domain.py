@@ -81,7 +81,7 @@ SCANS: dict[str, tuple[Callable[[Bench], Symbol], int]] = {  # and how many rows
     "booleans": (lambda b: F.cumsum(b.feed(value=np.arange(40) % 3 == 0), 0) * 2, 2),  # a cast comes before it
     "zeros of both signs": (lambda b: 1 / F.cumsum(b.feed(value=np.array([-0.0] * 20 + [0.0] * 20, np.float32)), 0), 1),
     "read by a reduction": (lambda b: F.sum(F.square(F.cumsum(b.feed(6, 40), 1)), 1), 1),
-    "before and after a reduction": (lambda b: (y := F.cumsum(b.feed(6, 40), 1)) - F.max(y, 1, keepdims=True), 1),
+    "before and after a reduction": (lambda b: (y := F.cumsum(b.feed(6, 40), 1)) - F.amax(y, 1, keepdims=True), 1),
     "in a tile of rows": (lambda b: F.softmax(F.cumsum(b.feed(70, 40), 1)), 1),
     "with its operand": (lambda b: F.cumsum((x := b.feed(6, 40)), 1) * x, 1),
     "of a strided operand": (lambda b: F.cumsum(F.permute(b.feed(40, 6), (1, 0)), 1) * 2, 1),
