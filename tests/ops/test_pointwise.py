@@ -204,7 +204,7 @@ def test_operators_with_the_tensor_on_the_right(mode: str):
 
 @pytest.mark.parametrize("fn", [lambda t: 1.0 ^ t, lambda t: np.array([1.5, 2]) ^ t, lambda t: np.float64(1) & t], ids=range(3))
 def test_floats_have_no_logic(fn: Any):
-    with pytest.raises(DTypeError, match="is for booleans, got float|integers and booleans, got float"):
+    with pytest.raises(DTypeError, match=r"is for booleans, got float|integers and booleans, got float"):
         fn(sg.tensor([True, False]))
 
 

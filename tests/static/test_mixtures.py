@@ -58,7 +58,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "attention": (F.scaled_dot_product_attention, (real(2, 3, 4), real(2, 5, 4), real(2, 5, 4))),
 }  # fmt: skip
 ROWS = {
-    **{c.name: (c.fn, tuple(arg.draw(np.random.default_rng(0), c.dtypes[0]) for arg in c.samples[0])) for c in CASES if not c.sized},
+    **{
+        c.name: (c.fn, tuple(arg.draw(np.random.default_rng(0), c.dtypes[0]) for arg in c.samples[0]))
+        for c in CASES
+        if not c.sized
+    },
     **FUNCTIONS,
 }
 
