@@ -308,7 +308,7 @@ def _getitem(self: Any, key: Any) -> Any:
     return strided_slice(self, symbols(key))
 
 
-setattr(Handle, "__getitem__", _getitem)  # noqa: B010  (the class is defined below the functions)
+setattr(Handle, "__getitem__", _getitem)  # noqa: B010  (an assignment would not be typed)
 
 
 @operation("embedding_lookup", "Gather")

@@ -116,8 +116,8 @@ for _table, _maker in ((UNARY, _unary), (BINARY, _binary), (REDUCTIONS, _reducti
         _made[_name].__doc__ = f"TensorFlow's `{_name}`."
 globals().update(_made)
 
-ALIASES = {"neg": "negative", "sub": "subtract", "mul": "multiply", "mod": "floormod", "is_inf": None}
-globals().update({alias: _made[name] for alias, name in ALIASES.items() if name})
+ALIASES = {"neg": "negative", "sub": "subtract", "mul": "multiply", "mod": "floormod"}
+globals().update({alias: _made[name] for alias, name in ALIASES.items()})
 
 
 @operation("Mean")
