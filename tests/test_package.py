@@ -143,6 +143,7 @@ ORDER = [
     "cuda",
     "backends",
     "missing",
+    "module_paths",
     "autograd",
     "normalization",
     "attention",

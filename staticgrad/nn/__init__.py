@@ -1,6 +1,21 @@
 """Modules: containers of parameters, and the layers and losses."""
 
-from . import init, utils
+import sys
+
+from ..module_paths import enter_paths, joined
+from . import (
+    activations,
+    containers,
+    init,
+    layers,
+    losses,
+    module,
+    normalization_layers,
+    rearranging_layers,
+    recurrent,
+    utils,
+    windowed_layers,
+)
 from .activations import (
     CELU,
     ELU,
@@ -189,3 +204,11 @@ __all__ = [
     "init",
     "utils",
 ]
+
+enter_paths(__name__, {"modules": joined("modules", "The layers.", sys.modules[__name__])})
+enter_paths(f"{__name__}.modules", {
+    "activation": activations, "batchnorm": normalization_layers, "container": containers, "conv": windowed_layers,
+    "dropout": layers, "flatten": layers, "linear": layers, "loss": losses, "module": module,
+    "normalization": normalization_layers, "padding": rearranging_layers, "pixelshuffle": rearranging_layers, "pooling": windowed_layers,
+    "rnn": recurrent, "sparse": layers, "upsampling": rearranging_layers,
+})  # fmt: skip

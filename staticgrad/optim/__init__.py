@@ -1,6 +1,7 @@
 """Optimizers: update rules written once, for eager steps, compiled steps and graphs."""
 
-from . import lr_scheduler, swa_utils
+from ..module_paths import enter_paths
+from . import adam, adaptive, lr_scheduler, swa_utils
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from .groups import ParamGroup
@@ -28,3 +29,8 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+enter_paths(__name__, {
+    "adadelta": adaptive, "adagrad": adaptive, "adamax": adam, "adamw": adam, "asgd": adaptive, "nadam": adam, "radam": adam,
+    "rmsprop": adaptive, "rprop": adaptive,
+})  # fmt: skip

@@ -1,5 +1,7 @@
 """Data sets, samplers, and loaders of batches, with PyTorch's names and arguments."""
 
+from ...module_paths import enter_paths
+from . import datasets, loader, samplers
 from .collate import default_collate, default_convert
 from .datasets import (
     ChainDataset,
@@ -36,3 +38,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+enter_paths(__name__, {"dataloader": loader, "dataset": datasets, "sampler": samplers})

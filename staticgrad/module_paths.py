@@ -1,0 +1,29 @@
+"""PyTorch's paths of modules whose contents are in other modules here: `staticgrad.distributions.categorical`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+
+
+def enter_paths(package: str, paths: Mapping[str, ModuleType]) -> None:
+    """Let each path below a package name a module, so that `import`, `from` and attributes find it.
+
+    The import system looks into `sys.modules` again after it has imported the package.
+    """
+    for path, module in paths.items():
+        full = f"{package}.{path}"
+        parent, _, name = full.rpartition(".")
+        sys.modules[full] = module
+        setattr(sys.modules[parent], name, module)
+
+
+def joined(name: str, doc: str, *parts: ModuleType) -> ModuleType:
+    """A module with the public names of others."""
+    module = ModuleType(name, doc)
+    for part in parts:
+        for word in getattr(part, "__all__", dir(part)):
+            if not word.startswith("_"):
+                setattr(module, word, getattr(part, word))
+    return module
