@@ -113,7 +113,7 @@ def _rebuild(
     return cls(summary, *details, where=where)
 
 
-class ShapeError(StaticgradError, ValueError):
+class ShapeError(StaticgradError, ValueError, RuntimeError):
     """Shapes don't fit the operation.
 
         broken:  sg.ones((3, 2)) @ sg.ones((3, 2))
@@ -121,7 +121,7 @@ class ShapeError(StaticgradError, ValueError):
     """
 
 
-class DTypeError(StaticgradError, TypeError):
+class DTypeError(StaticgradError, TypeError, RuntimeError):
     """A dtype that the operation can't take.
 
         broken:  sg.tensor([1, 2], requires_grad=True)

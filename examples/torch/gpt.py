@@ -174,7 +174,7 @@ def train(steps=500, batch_size=16, block_size=32, compiled=False, report=None):
     model.train()
 
     def step(x, y):
-        logits, loss = model(x, y)
+        _, loss = model(x, y)
         model.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -332,6 +332,8 @@ class OpDef:
     `compiler/passes/index_ranges.py`."""
     range: Callable[..., Range] | None = None
     """`range(types, attrs, *ranges of the operands)`: which integers the result can hold."""
+    backward: str = ""
+    """PyTorch's name of its derivative, where that does not follow from `name`: `UnsqueezeBackward0`."""
     leaf: str = field(init=False, repr=False, default="")
     """The kind of a leaf, "" for other ops."""
     effect: str = field(init=False, repr=False, default="")
@@ -390,7 +392,7 @@ class OpDef:
     @property
     def grad_name(self) -> str:
         """The name that PyTorch shows for its derivative: `AddBackward0`."""
-        return "".join(part.capitalize() for part in self.name.split("_")) + "Backward0"
+        return self.backward or "".join(part.capitalize() for part in self.name.split("_")) + "Backward0"
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

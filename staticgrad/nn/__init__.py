@@ -209,6 +209,6 @@ enter_paths(__name__, {"modules": joined("modules", "The layers.", sys.modules[_
 enter_paths(f"{__name__}.modules", {
     "activation": activations, "batchnorm": normalization_layers, "container": containers, "conv": windowed_layers,
     "dropout": layers, "flatten": layers, "linear": layers, "loss": losses, "module": module,
-    "normalization": normalization_layers, "padding": rearranging_layers, "pixelshuffle": rearranging_layers, "pooling": windowed_layers,
-    "rnn": recurrent, "sparse": layers, "upsampling": rearranging_layers,
+    "normalization": normalization_layers, "padding": rearranging_layers, "pixelshuffle": rearranging_layers,
+    "pooling": windowed_layers, "rnn": recurrent, "sparse": layers, "upsampling": rearranging_layers,
 })  # fmt: skip

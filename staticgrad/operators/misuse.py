@@ -42,7 +42,8 @@ def check_grad(x: Any, value: Any, is_tensor: bool) -> None:
 
 def not_a_leaf() -> GradientError:
     return GradientError(
-        "you can only change requires_grad flags of leaf variables.", "use x.detach() for a value without tape"
+        "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that "
+        "doesn't require differentiation use var_no_grad = var.detach()."
     )
 
 

@@ -206,6 +206,7 @@ def _scatter_eval(g: np.ndarray, like: np.ndarray, *indices: np.ndarray, axis: i
 gather_op = define(
     OpDef(
         name="gather",
+        backward="IndexBackward0",
         attrs=AXIS,
         indexes=_gathered_from,
         range=_of_table,
@@ -499,6 +500,7 @@ def _scatter_along_eval(g: np.ndarray, like: np.ndarray, index: np.ndarray, axis
 along_op = define(
     OpDef(
         name="take_along_axis",
+        backward="GatherBackward0",
         attrs={"axis": at.axis_of(0)},
         indexes=lambda types, attrs: [(1, 0, attrs["axis"])],
         range=_of_table,

@@ -128,6 +128,7 @@ def _parts(g: Any, axis: int, wanted: Sequence[bool], likes: Sequence[Any]) -> I
 concatenate_op = define(
     OpDef(
         name="concatenate",
+        backward="CatBackward0",
         range=lambda types, attrs, *xs: joint(*xs),
         attrs={"axis": at.axis_of(0)},
         infer=_concatenate_infer,

@@ -60,6 +60,7 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
 matmul_op = define(
     OpDef(
         name="matmul",
+        backward="MmBackward0",
         infer=_infer,
         eval=np.matmul,
         vjp=(_left, _right),

@@ -41,9 +41,9 @@ MOST = int(np.iinfo(np.int64).max)
 
 def _pointwise(name: str, arity: int, numpy: Callable[..., Any], vjp: Any, *, cost: int, promote: Any,
                infer: Any = elementwise, symbol: str = "", doc: str = "", bilinear: bool = False,
-               linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
+               linear: tuple[int, ...] = (), backward: str = "") -> OpDef:  # fmt: skip
     """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    op = define(OpDef(name, infer, numpy, vjp, Pointwise(name, cost, bilinear, linear), promote, symbol, doc))
+    op = define(OpDef(name, infer, numpy, vjp, Pointwise(name, cost, bilinear, linear), promote, symbol, doc, backward=backward))
     function = unary(op) if arity == 1 else binary(op)
     setattr(F, name, function)
     if isinstance(numpy, np.ufunc):
@@ -52,9 +52,9 @@ def _pointwise(name: str, arity: int, numpy: Callable[..., Any], vjp: Any, *, co
 
 
 def _unary(name: str, numpy: Callable[..., Any], vjp: Callable[..., Any] | None, *, cost: int = CHEAP,
-           promote: Any = floating, doc: str = "", linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
+           promote: Any = floating, doc: str = "", linear: tuple[int, ...] = (), backward: str = "") -> OpDef:  # fmt: skip
     vjps = None if vjp is None else (vjp,)
-    return _pointwise(name, 1, numpy, vjps, cost=cost, promote=promote, doc=doc, linear=linear)
+    return _pointwise(name, 1, numpy, vjps, cost=cost, promote=promote, doc=doc, linear=linear, backward=backward)
 
 
 def _binary(name: str, numpy: Callable[..., Any], vjp: Any, *, cost: int = CHEAP,
@@ -147,7 +147,9 @@ sign = _unary("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promo
               doc="-1, 0 or 1; 0 for NaN, as in PyTorch.")  # fmt: skip
 numpy_twin(np.sign)(F.sign)
 sqrt = _unary("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
-square = _unary("square", np.square, lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.")
+square = _unary(
+    "square", np.square, lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.", backward="PowBackward0"
+)
 exp = _unary("exp", np.exp, lambda g, node, out, x: g * out, cost=TRANSCENDENTAL, doc="e**x.")
 log = _unary("log", np.log, lambda g, node, out, x: g / x, cost=TRANSCENDENTAL,
              doc="Natural logarithm.")  # fmt: skip
@@ -203,6 +205,7 @@ numpy_twin(np.round)(F.round)
 identity = define(
     OpDef(
         name="identity",
+        backward="CloneBackward0",
         range=lambda types, attrs, x: x,
         infer=lambda x: x,
         eval=lambda x: x.copy(),
@@ -379,6 +382,7 @@ def _cast_range(types: Any, attrs: Any, x: Range) -> Range:
 cast = define(
     OpDef(
         name="cast",
+        backward="ToCopyBackward0",
         range=_cast_range,
         attrs={"dtype": at.dtype},
         infer=lambda x, dtype: x.with_dtype(dtype),

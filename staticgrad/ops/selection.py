@@ -38,6 +38,7 @@ def _inside(g: Any, node: Any, out: Any, x: Any, low: Any, high: Any) -> Any:
 clip_op = define(
     OpDef(
         name="clip",
+        backward="ClampBackward1",
         infer=elementwise,
         eval=lambda x, low, high: np.minimum(np.maximum(x, low), high),
         vjp=(

@@ -76,6 +76,7 @@ def _reshape_like_infer(x: TensorType, like: TensorType) -> TensorType:
 reshape_op = define(
     OpDef(
         name="reshape",
+        backward="ViewBackward0",
         attrs={"shape": at.new_shape},
         infer=_reshape_infer,
         eval=lambda x, shape: x.reshape(shape),
@@ -111,6 +112,7 @@ def _expand_dims_eval(x: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
 expand_dims_op = define(
     OpDef(
         name="expand_dims",
+        backward="UnsqueezeBackward0",
         attrs={"axis": at.new_axes},
         infer=lambda x, axis: x.with_shape(_expanded(x.shape, axis)),
         eval=_expand_dims_eval,
@@ -205,6 +207,7 @@ def _broadcast_layout(node: Node, at: Layout) -> Layout:
 broadcast_to_op = define(
     OpDef(
         name="broadcast_to",
+        backward="ExpandBackward0",
         attrs={"shape": at.shape},
         infer=_broadcast_infer,
         eval=lambda x, shape: np.broadcast_to(x, shape),
