@@ -1,6 +1,8 @@
 """Actor-critic on CartPole (Sutton et al., "Policy gradient methods", 2000): one network with two heads.
 
     python examples/torch/actor_critic.py [--episodes 300]
+
+There is nothing to compile here: the loss is a sum over one episode's actions, and each episode has another number of them.
 """
 
 import argparse

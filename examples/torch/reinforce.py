@@ -1,6 +1,8 @@
 """REINFORCE on CartPole (Williams, "Simple statistical gradient-following algorithms", 1992).
 
     python examples/torch/reinforce.py [--episodes 300]
+
+There is nothing to compile here: the loss is a sum over one episode's actions, and each episode has another number of them.
 """
 
 import argparse
@@ -59,11 +61,11 @@ def finish_episode(policy, optimizer, gamma, eps=np.finfo(np.float32).eps.item()
     optimizer.step()
     del policy.rewards[:]
     del policy.saved_log_probs[:]
-    return policy_loss.item()
+    return policy_loss.item() / len(returns)
 
 
 def train(steps=300, gamma=0.99, report=None):
-    """The loss of each episode."""
+    """The loss of each episode, per step."""
     torch.manual_seed(543)
     rng = np.random.default_rng(543)
     env, policy = CartPole(rng), Policy()
