@@ -15,9 +15,9 @@ from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.repeated_indices import first_of_op
 from ..ops.sparse_rows import rows_of
 from ..types import shape_text
-from .checks import above_zero, as_tuple, at_least_zero, flag, two_below_one
+from .checks import above_zero, at_least_zero, flag, two_below_one
 from .groups import ParamGroup
-from .optimizer import Hyper, Optimizer
+from .optimizer import Hyper, Optimizer, hyperparameters
 
 
 class SparseAdam(Optimizer):
@@ -32,6 +32,7 @@ class SparseAdam(Optimizer):
     positive and betas outside [0, 1). Source: PyTorch's SparseAdam.
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -39,8 +40,7 @@ class SparseAdam(Optimizer):
         betas: tuple[Any, Any] = (0.9, 0.999),
         eps: Any = 1e-8,
         maximize: bool = False,
-    ):
-        super().__init__(params, {"lr": lr, "betas": as_tuple(betas), "eps": eps, "maximize": maximize})
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         above_zero("learning rate", group["lr"])
