@@ -1,0 +1,490 @@
+"""Write `docs/torch_coverage.md`: PyTorch's names, which of them are here, and where each function of tensors works.
+
+    python -m tools.coverage            # runs every function in every mode: some minutes
+    python -m tools.coverage --names    # renews the lists of names, and keeps the results of the last run
+
+A row is run with the samples of `tests/ops/`, where a row there calls the function, or else with the first operands in
+`SAMPLES` that it takes. A gradient counts where it agrees with differences in float64; the other columns count where they
+agree with eager mode. The names come from `tools/torch_names.json` (`python -m tools.torch_names`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import staticgrad as sg
+from staticgrad.operators import F, Symbol
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "torch_coverage.md"
+NAMES = Path(__file__).with_name("torch_names.json")
+
+FUNCTIONS = "torch", "torch.nn.functional", "torch.linalg", "torch.special"
+"""Namespaces whose functions are run. Methods are the same functions."""
+COLUMNS = "eager", "gradient", "second gradient", "Session", "compiled", "vmap", "jvp"
+WORKS, NONE, WRONG, UNKNOWN = "✓", "–", "✗", " "
+"""Agrees; not defined, as no gradient flows to or from integers; fails or differs; not run."""
+
+Program = Callable[..., Any]
+
+
+class Run(NamedTuple):
+    """A function with operands for it."""
+
+    program: Program
+    arrays: list[np.ndarray]
+
+
+# names ------------------------------------------------------------------------------------------------------------------
+
+
+def names() -> dict[str, list[str]]:
+    """PyTorch's documented names by namespace."""
+    lists: dict[str, Any] = json.loads(NAMES.read_text(encoding="utf-8"))
+    return {space: found for space, found in lists.items() if isinstance(found, list)}
+
+
+def namespace(path: str) -> Any:
+    """Our namespace of PyTorch's path; None where there is none."""
+    if path == "torch.Tensor":
+        return sg.Tensor
+    try:
+        return import_module("staticgrad" + path.removeprefix("torch"))
+    except ImportError:
+        return None
+
+
+def missing(path: str, listed: Sequence[str]) -> list[str]:
+    """The names of a namespace that are not here."""
+    space = namespace(path)
+    return [name for name in listed if space is None or getattr(space, name, None) is None]
+
+
+# operands ---------------------------------------------------------------------------------------------------------------
+
+rng = np.random.default_rng(0)
+X = rng.uniform(0.2, 0.9, (3, 4))
+Y = rng.uniform(0.2, 0.9, (3, 4)) + np.eye(3, 4)
+S = rng.uniform(0.2, 0.9, (3, 3))
+S = S @ S.T + 2 * np.eye(3)
+V = rng.uniform(0.2, 0.9, 3)
+CUBE = rng.uniform(0.2, 0.9, (2, 3, 4))
+IMAGE = rng.uniform(0.2, 0.9, (2, 4, 6, 6))
+N = rng.integers(1, 5, (3, 4))
+CLASSES = np.array([0, 2, 1])
+
+SAMPLES: list[Sequence[Any]] = [
+    (X,), (X, Y), (S,), (S, S), (X, 1), (X, 1, 2), (X, (1, 0)), (X, 2.0), (V,), (V, V), (S, V), (X, Y, Y), (V, S, V), (X, S @ X),
+    (CUBE,), (CUBE, CUBE), (CUBE, CUBE.swapaxes(1, 2)), (X, 0, np.array([0, 2])), (X, [1, 3]), (X, X > 0.5), (X, X > 0.5, 1.0),
+    (X > 0.5, X, Y), (X, 0.3, 0.7), ([X, Y],), (S, S, S), (CUBE, CUBE, CUBE), (N,), (N, N), (X > 0.5,), (X > 0.5, X < 0.7), (),
+    (X, 0, 1, 2), (X, -1), (X, 2), (X, (3, 4)), (X, (12,)), (X, (2, 3, 4)), (2, X), (V, 2), (N[0],), (X, 1, N.argsort(1)),
+    (V, S, V, V), (IMAGE,), (IMAGE, 2), (IMAGE[0], 2), (CUBE, 2), (IMAGE, (3, 3)), (CUBE, 3), (X, CLASSES), (X, N),
+    (IMAGE, rng.uniform(-0.5, 0.5, (8, 4, 3, 3))), (CUBE, rng.uniform(-0.5, 0.5, (5, 3, 2))), (X, 4), (X, [4]),
+    (IMAGE[..., None], rng.uniform(-0.5, 0.5, (4, 4, 3, 3, 1))), (IMAGE[:, :, None], 2), (IMAGE[:, :, None], (1, 2, 2)),
+]  # fmt: skip
+"""Operands that are tried in turn: arrays become tensors, and what else there is stays as it is."""
+
+GIVEN: dict[str, Sequence[Any]] = {
+    "addbmm": (S, CUBE[:, :, :3], CUBE[:, :, :3]),
+    "argsort": (X,),
+    "batch_norm": (X, np.zeros(4), np.ones(4)),
+    "bincount": (N[0],),
+    "bucketize": (X, np.array([0.3, 0.6])),
+    "cross_entropy": (X, CLASSES),
+    "einsum": ("ij,kj->ik", X, Y),
+    "embedding": (CLASSES, X),
+    "group_norm": (IMAGE, 2),
+    "layer_norm": (X, (4,)),
+    "nll_loss": (X, CLASSES),
+    "one_hot": (CLASSES,),
+    "pad": (X, (1, 2)),
+    "rms_norm": (X, (4,)),
+    "scaled_dot_product_attention": (CUBE, CUBE, CUBE),
+    "searchsorted": (np.array([0.3, 0.6]), X),
+    "polygamma": (1, X),
+    "logit": (X,),
+    "tensordot": (X, Y.T, 1),
+    "topk": (X, 2),
+    "gather": (X, 1, N.argsort(1)),
+    "triplet_margin_loss": (X, Y, X[::-1].copy()),
+    "cosine_embedding_loss": (X, Y, np.array([1, -1, 1])),
+    "conv1d": (CUBE, rng.uniform(-0.5, 0.5, (5, 3, 2))),
+    "conv2d": (IMAGE, rng.uniform(-0.5, 0.5, (8, 4, 3, 3))),
+    "conv_transpose2d": (IMAGE, rng.uniform(-0.5, 0.5, (4, 2, 3, 3))),
+    "conv_transpose1d": (CUBE, rng.uniform(-0.5, 0.5, (3, 2, 2))),
+}
+"""Operands of functions that would take some of those above, in another sense."""
+
+NOT_RUN = frozenset({
+    "compile", "load", "save", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "set_default_dtype",
+    "set_default_device", "set_default_tensor_type", "set_printoptions", "set_num_threads", "get_num_threads", "from_file",
+    "set_num_interop_threads", "get_num_interop_threads", "set_flush_denormal", "use_deterministic_algorithms", "set_warn_always",
+    "set_float32_matmul_precision", "get_float32_matmul_precision", "get_default_dtype", "get_default_device", "is_grad_enabled",
+    "are_deterministic_algorithms_enabled", "no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "typename", "cond",
+    "while_loop", "vmap", "is_tensor", "is_storage", "is_warn_always_enabled", "get_deterministic_debug_mode",
+    "set_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled", "is_inference_mode_enabled",
+    "is_floating_point", "is_complex", "is_nonzero", "is_same_size", "numel", "can_cast", "promote_types", "result_type",
+    "broadcast_shapes", "is_inference", "is_conj", "is_neg", "is_signed", "from_numpy", "frombuffer", "from_dlpack", "to_dlpack",
+    "empty", "empty_like", "empty_strided", "empty_permuted", "tensor", "as_tensor", "asarray", "scalar_tensor", "arange",
+    "range", "linspace", "logspace", "eye", "full", "ones", "zeros", "rand", "randn", "randint", "randperm", "normal",
+    "bernoulli", "multinomial", "poisson", "binomial", "rand_like", "randn_like", "randint_like", "dropout", "alpha_dropout",
+    "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "rrelu", "rrelu_", "gumbel_softmax", "tril_indices",
+    "triu_indices", "nonzero_static", "detach", "equal", "allclose",
+})  # fmt: skip
+"""Functions of no tensors, with random results, or that are no computations."""
+
+
+# what a row of the op-case table calls ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def recorded(calls: list[int]) -> Iterator[None]:
+    """While open, ids of public functions that are called from outside of the package are appended to `calls`."""
+    spaces = [vars(F), *(vars(namespace(path)) for path in FUNCTIONS if namespace(path) is not None)]
+    before = [dict(space) for space in spaces]
+    depth = 0
+
+    def recording(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            nonlocal depth
+            if not depth:
+                calls.append(id(function))
+            depth += 1
+            try:
+                return function(*args, **named)
+            finally:
+                depth -= 1
+
+        return call
+
+    for space in spaces:
+        for name, value in list(space.items()):
+            if not name.startswith("_") and callable(value) and not isinstance(value, type):
+                space[name] = recording(value)
+    try:
+        yield
+    finally:
+        for space, values in zip(spaces, before, strict=True):
+            space.update(values)
+
+
+def table() -> dict[int, list[Run]]:
+    """The rows of the op-case table by the ids of the functions that they call."""
+    from tests.ops.cases import CASES
+    from tests.ops.test_cases import draw
+
+    found: dict[int, list[Run]] = {}
+    for case in CASES:
+        arrays = draw(case, case.samples[0], case.dtypes[-1])
+        calls = [id(case.fn)]
+        with recorded(calls):
+            case.fn(*map(sg.tensor, arrays))
+        for key in set(calls):
+            found.setdefault(key, []).append(Run(case.fn, arrays))
+    return found
+
+
+# a run in every mode ----------------------------------------------------------------------------------------------------
+
+
+def tensors(result: Any) -> list[Any]:
+    """The tensors of a result, in order."""
+    if isinstance(result, (sg.Tensor, Symbol)):
+        return [result]
+    return [t for part in result for t in tensors(part)] if isinstance(result, (list, tuple)) else []
+
+
+def arrays_of(result: Any) -> list[np.ndarray]:
+    return [t.detach().numpy() for t in tensors(result)]
+
+
+def agree(found: Sequence[Any], expected: Sequence[Any], rtol: float = 1e-7) -> bool:
+    return len(found) == len(expected) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=rtol, atol=rtol * 10, equal_nan=True)
+        for a, b in zip(found, expected, strict=True)
+    )
+
+
+def leaves(arrays: Sequence[np.ndarray]) -> list[Any]:
+    return [sg.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
+
+
+def total(results: Sequence[Any]) -> Any:
+    """A number that depends on every element of the floating results, and is not symmetric in them."""
+    parts = [(t * sg.tensor(weights(t.shape), dtype=t.dtype)).sum() for t in results]
+    return sum(parts[1:], parts[0])
+
+
+def weights(shape: Sequence[int]) -> np.ndarray:
+    return np.cos(np.arange(float(np.prod(shape, dtype=int)))).reshape(shape)
+
+
+def differentiable(results: Sequence[Any]) -> list[Any]:
+    return [t for t in results if t.requires_grad]
+
+
+def slope(f: Callable[[float], float]) -> float:
+    """The derivative at 0: central differences, extrapolated once."""
+    h = 1e-4
+    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+
+
+def gradients(run: Run) -> tuple[str, str]:
+    """Whether first and second gradients agree with differences."""
+    xs = leaves(run.arrays)
+    floats = [x for x in xs if x.requires_grad]
+    results = differentiable(tensors(run.program(*xs)))
+    if not results:
+        return NONE, NONE
+    along = [sg.tensor(weights(x.shape) + 0.5) for x in floats]
+
+    def moved(t: float) -> list[Any]:
+        steps = iter(along)
+        return [(x.detach() + t * next(steps)).requires_grad_() if x.requires_grad else x for x in xs]
+
+    def first_at(points: Sequence[Any], create: bool) -> tuple[Any, list[Any]]:
+        value = total(differentiable(tensors(run.program(*points))))
+        at = [x for x in points if x.requires_grad]
+        found = sg.grad(value, at, create_graph=create, allow_unused=True)
+        pairs = [(g, a) for g, a in zip(found, along, strict=True) if g is not None]
+        return value, [(g * a).sum() for g, a in pairs]
+
+    def value(t: float) -> float:
+        return float(total([r for r in differentiable(tensors(run.program(*moved(t))))]).item())
+
+    def close(a: float, b: float) -> bool:
+        return bool(np.isclose(a, b, rtol=2e-5, atol=2e-5))
+
+    _, found = first_at(xs, True)
+    if not found:
+        return NONE, NONE
+    first = sum(found[1:], found[0])
+    if not close(first.item(), slope(value)):
+        return WRONG, WRONG
+    if not first.requires_grad:
+        return WORKS, NONE
+    try:
+        second = sg.grad(first, floats, allow_unused=True)
+        curvature = sum(float((g * a).sum().item()) for g, a in zip(second, along, strict=True) if g is not None)
+        numeric = slope(lambda t: float(sum(p.item() for p in first_at(moved(t), False)[1])))
+        return WORKS, WORKS if close(curvature, numeric) else WRONG
+    except Exception:
+        return WORKS, WRONG
+
+
+def session(run: Run) -> str:
+    expected = arrays_of(run.program(*leaves(run.arrays)))
+    with sg.Graph().as_default():
+        xs = [sg.placeholder(a.dtype, a.shape) for a in run.arrays]
+        results = tensors(run.program(*xs))
+        with sg.Session() as sess:
+            return WORKS if agree(sess.run(results, dict(zip(xs, run.arrays, strict=True))), expected) else WRONG
+
+
+def compiled(run: Run) -> str:
+    expected = arrays_of(run.program(*leaves(run.arrays)))
+    function = sg.compile(lambda *xs: tensors(run.program(*xs)))
+    if not agree(arrays_of(function(*leaves(run.arrays))), expected):
+        return WRONG
+    return "native" if not function.plan.host_calls else "host"
+
+
+def vmapped(run: Run) -> str:
+    func = namespace("torch.func")
+    if func is None:
+        return UNKNOWN
+    stacked = [np.stack([a, a[..., ::-1] if a.ndim and a.dtype.kind == "f" else a]) for a in run.arrays]
+    expected = [np.stack(pair) for pair in zip(*(
+        arrays_of(run.program(*leaves([a[i] for a in stacked]))) for i in range(2)
+    ), strict=True)]  # fmt: skip
+    return WORKS if agree(arrays_of(func.vmap(run.program)(*map(sg.tensor, stacked))), expected) else WRONG
+
+
+def forward(run: Run) -> str:
+    func = namespace("torch.func")
+    xs = [sg.tensor(a) for a in run.arrays]
+    floating = [i for i, a in enumerate(run.arrays) if a.dtype.kind == "f"]
+    if func is None:
+        return UNKNOWN
+    if not floating or not differentiable(tensors(run.program(*leaves(run.arrays)))):
+        return NONE
+    along = [sg.tensor(weights(run.arrays[i].shape) + 0.5) for i in floating]
+
+    def of(*moved: Any) -> Any:
+        full = list(xs)
+        for i, x in zip(floating, moved, strict=True):
+            full[i] = x
+        results = [t for t in tensors(run.program(*full)) if t.dtype.kind == "f"]
+        return total(results)
+
+    points = [xs[i] for i in floating]
+    _, tangent = func.jvp(of, tuple(points), tuple(along))
+    numeric = slope(lambda t: float(of(*(p + t * a for p, a in zip(points, along, strict=True))).item()))
+    return WORKS if np.isclose(float(tangent.item()), numeric, rtol=2e-5, atol=2e-5) else WRONG
+
+
+def measured(run: Run) -> list[str]:
+    """The cells of a run, by column."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells = [WORKS]
+        try:
+            cells += gradients(run)
+        except Exception:
+            cells += [WRONG, WRONG]
+        for column in (session, compiled, vmapped, forward):
+            try:
+                cells.append(column(run))
+            except Exception:
+                cells.append(WRONG)
+    return cells
+
+
+ORDER = {WRONG: 0, UNKNOWN: 1, "host": 2, "native": 3, NONE: 4, WORKS: 4}
+
+
+def worst(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Column by column, the least of several runs; a column that is not defined for one counts for the others."""
+    result = []
+    for cells in zip(*rows, strict=True):
+        defined = [c for c in cells if c != NONE]
+        result.append(min(defined, key=lambda c: ORDER[c]) if defined else NONE)
+    return result
+
+
+def sampled(function: Callable[..., Any], name: str) -> Run | None:
+    """The function with the first operands that it takes."""
+    for sample in [GIVEN[name]] if name in GIVEN else SAMPLES:
+        places: list[int | tuple[int, int]] = []
+        for i, value in enumerate(sample):
+            places += [i] if isinstance(value, np.ndarray) else []
+            places += [(i, j) for j, v in enumerate(value) if isinstance(v, np.ndarray)] if isinstance(value, list) else []
+        arrays = [sample[p] if isinstance(p, int) else sample[p[0]][p[1]] for p in places]
+
+        def program(*xs: Any, sample: Sequence[Any] = sample, places: Sequence[Any] = tuple(places)) -> Any:
+            given = [list(v) if isinstance(v, list) else v for v in sample]
+            for place, x in zip(places, xs, strict=True):
+                if isinstance(place, int):
+                    given[place] = x
+                else:
+                    given[place[0]][place[1]] = x
+            return function(*given)
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if tensors(program(*[sg.tensor(a) for a in arrays])) and arrays:
+                    return Run(program, arrays)
+        except Exception:
+            continue
+    return None
+
+
+def measure(report: Callable[[str], None]) -> dict[str, list[str]]:
+    """The cells of each function that is here, by its full name."""
+    rows = table()
+    cells: dict[str, list[str]] = {}
+    done: dict[int, list[str]] = {}
+    for space, listed in names().items():
+        if space not in FUNCTIONS or namespace(space) is None:
+            continue
+        gone = set(missing(space, listed))
+        for name in listed:
+            if name in gone or name in NOT_RUN or (name.endswith("_") and not name.endswith("__")):
+                continue
+            function = getattr(namespace(space), name)
+            if id(function) not in done:
+                runs = rows.get(id(function), [])[:2]
+                if not runs:
+                    run = sampled(function, name)
+                    runs = [] if run is None else [run]
+                done[id(function)] = worst([measured(run) for run in runs]) if runs else [UNKNOWN] * len(COLUMNS)
+                report(f"{space}.{name}: {' '.join(done[id(function)])}")
+            cells[f"{space}.{name}"] = done[id(function)]
+    return cells
+
+
+# the page ---------------------------------------------------------------------------------------------------------------
+
+
+def stored(text: str) -> dict[str, list[str]]:
+    """The cells on a page, by the full names of functions."""
+    found: dict[str, list[str]] = {}
+    space = ""
+    for line in text.splitlines():
+        if line.startswith("### `"):
+            space = line.strip("# `")
+        elif line.startswith("| `") and space:
+            first, *cells = line.strip("|").split("|")
+            found[f"{space}.{first.strip(' `')}"] = [c.strip() or UNKNOWN for c in cells]
+        elif line.startswith("## "):
+            space = ""
+    return found
+
+
+def page(cells: dict[str, list[str]]) -> str:
+    lists = names()
+    version = json.loads(NAMES.read_text(encoding="utf-8"))["torch version"]
+    lines = [
+        "# PyTorch's names",
+        "",
+        "<!-- Written by `python -m tools.coverage`. -->",
+        "",
+        f"The names that PyTorch {version} documents, without those of other devices, sparse and quantized tensors. `here` counts",
+        "the names that this library has.",
+        "",
+        "| namespace | documented | here | missing |",
+        "|---|---:|---:|---|",
+    ]
+    for space, listed in lists.items():
+        gone = missing(space, listed)
+        text = ", ".join(f"`{name}`" for name in gone)
+        lines.append(f"| `{space}` | {len(listed)} | {len(listed) - len(gone)} | {text} |")
+    lines += [
+        "",
+        "## Functions in every mode",
+        "",
+        f"{WORKS} works, {NONE} is not defined (integers and booleans have no gradient), {WRONG} fails or differs, an empty cell",
+        "was not run. Gradients are compared with differences in float64, the other columns with eager mode. `native` and `host`",
+        "say whether compiled code computes it, or calls NumPy and SciPy. Methods of tensors are the same functions.",
+        "",
+    ]
+    for space in FUNCTIONS:
+        here = {name: cells[f"{space}.{name}"] for name in lists[space] if f"{space}.{name}" in cells}
+        if not here:
+            continue
+        lines += [f"### `{space}`", "", "| | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
+        lines += [f"| `{name}` | " + " | ".join(row) + " |" for name, row in here.items()]
+        lines += [f"| {len(here)} functions | " + " | ".join(_works(here, i) for i in range(len(COLUMNS))) + " |", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _works(rows: dict[str, list[str]], column: int) -> str:
+    """How many of those for which the column is defined work."""
+    found = [row[column] for row in rows.values() if row[column] != NONE]
+    return f"{sum(c not in (WRONG, UNKNOWN) for c in found)} of {len(found)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write docs/torch_coverage.md")
+    parser.add_argument("--names", action="store_true", help="renew the lists of names only")
+    if parser.parse_args().names:
+        cells = stored(PAGE.read_text(encoding="utf-8"))
+        gone = {f"{space}.{name}" for space, listed in names().items() for name in missing(space, listed)}
+        cells = {name: row for name, row in cells.items() if name not in gone}
+    else:
+        cells = measure(lambda line: print(line, flush=True))
+    PAGE.write_text(page(cells), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
