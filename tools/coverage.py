@@ -31,8 +31,8 @@ NAMES = Path(__file__).with_name("torch_names.json")
 FUNCTIONS = "torch", "torch.nn.functional", "torch.linalg", "torch.special"
 """Namespaces whose functions are run. Methods are the same functions."""
 COLUMNS = "eager", "gradient", "second gradient", "Session", "compiled", "vmap", "jvp"
-WORKS, NONE, WRONG, UNKNOWN = "✓", "–", "✗", " "
-"""Agrees; not defined, as no gradient flows to or from integers; fails or differs; not run."""
+WORKS, NONE, REFUSED, WRONG, UNKNOWN = "✓", "–", "✗", "wrong", " "
+"""Agrees; not defined, as no gradient flows to or from integers; an error of ours says no; differs or breaks; not run."""
 
 Program = Callable[..., Any]
 
@@ -93,6 +93,8 @@ SAMPLES: list[Sequence[Any]] = [
 ]  # fmt: skip
 """Operands that are tried in turn: arrays become tensors, and what else there is stays as it is."""
 
+SYMMETRIC = "symmetric"
+"""Before operands: the function is run on their symmetric part, which is all that it reads or should read."""
 GIVEN: dict[str, Sequence[Any]] = {
     "addbmm": (S, CUBE[:, :, :3], CUBE[:, :, :3]),
     "argsort": (X,),
@@ -100,6 +102,31 @@ GIVEN: dict[str, Sequence[Any]] = {
     "bincount": (N[0],),
     "bucketize": (X, np.array([0.3, 0.6])),
     "cross_entropy": (X, CLASSES),
+    "addr": (X, V, X[0]),
+    "as_strided_scatter": (X, X[0], (4,), (1,)),
+    "chain_matmul": (S, X),
+    "cholesky": (SYMMETRIC, S),
+    "cholesky_ex": (SYMMETRIC, S),
+    "cholesky_inverse": (SYMMETRIC, S),
+    "eigh": (SYMMETRIC, S),
+    "eigvalsh": (SYMMETRIC, S),
+    "index_copy": (X, 0, np.array([0, 2]), X[:2]),
+    "index_reduce": (X, 0, np.array([0, 2]), X[:2], "prod"),
+    "inv": (S,),
+    "inv_ex": (S,),
+    "lu": (S,),
+    "lu_factor": (S,),
+    "lu_factor_ex": (S,),
+    "scatter_reduce": (X, 1, N.argsort(1), Y, "sum"),
+    "select_scatter": (X, X[0], 0, 1),
+    "solve_triangular": (lambda a, b: sg.linalg.solve_triangular(a, b, upper=True), np.triu(S), X),
+    "lu_solve": (lambda a, b: sg.linalg.lu_solve(*sg.linalg.lu_factor(a), b), S, X),
+    "lu_unpack": (lambda a: sg.lu_unpack(*sg.linalg.lu_factor(a)), S),
+    "slogdet": (S,),
+    "split_with_sizes": (X, (1, 2)),
+    "split_with_sizes_copy": (X, (1, 2)),
+    "tensorinv": (S.reshape(3, 3, 1), 1),
+    "unflatten": (X, 1, (2, 2)),
     "einsum": ("ij,kj->ik", X, Y),
     "embedding": (CLASSES, X),
     "group_norm": (IMAGE, 2),
@@ -122,7 +149,7 @@ GIVEN: dict[str, Sequence[Any]] = {
     "conv_transpose2d": (IMAGE, rng.uniform(-0.5, 0.5, (4, 2, 3, 3))),
     "conv_transpose1d": (CUBE, rng.uniform(-0.5, 0.5, (3, 2, 2))),
 }
-"""Operands of functions that would take some of those above, in another sense."""
+"""Operands of functions that would take some of those above in another sense; a function before them is run instead."""
 
 NOT_RUN = frozenset({
     "compile", "load", "save", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "set_default_dtype",
@@ -272,13 +299,14 @@ def gradients(run: Run) -> tuple[str, str]:
         return WRONG, WRONG
     if not first.requires_grad:
         return WORKS, NONE
-    try:
-        second = sg.grad(first, floats, allow_unused=True)
-        curvature = sum(float((g * a).sum().item()) for g, a in zip(second, along, strict=True) if g is not None)
+
+    def second() -> str:
+        found = sg.grad(first, floats, allow_unused=True)
+        curvature = sum(float((g * a).sum().item()) for g, a in zip(found, along, strict=True) if g is not None)
         numeric = slope(lambda t: float(sum(p.item() for p in first_at(moved(t), False)[1])))
-        return WORKS, WORKS if close(curvature, numeric) else WRONG
-    except Exception:
-        return WORKS, WRONG
+        return WORKS if close(curvature, numeric) else WRONG
+
+    return WORKS, tried(second)
 
 
 def session(run: Run) -> str:
@@ -336,20 +364,28 @@ def measured(run: Run) -> list[str]:
     """The cells of a run, by column."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cells = [WORKS]
-        try:
-            cells += gradients(run)
-        except Exception:
-            cells += [WRONG, WRONG]
-        for column in (session, compiled, vmapped, forward):
-            try:
-                cells.append(column(run))
-            except Exception:
-                cells.append(WRONG)
-    return cells
+        first, second = NONE, NONE
+
+        def both() -> str:
+            nonlocal first, second
+            first, second = gradients(run)
+            return first
+
+        first = tried(both)
+        second = first if first in (REFUSED, WRONG) else second
+        return [WORKS, first, second, *(tried(lambda c=column: c(run)) for column in (session, compiled, vmapped, forward))]
 
 
-ORDER = {WRONG: 0, UNKNOWN: 1, "host": 2, "native": 3, NONE: 4, WORKS: 4}
+def tried(column: Callable[[], str]) -> str:
+    try:
+        return column()
+    except sg.StaticgradError:
+        return REFUSED
+    except Exception:
+        return WRONG
+
+
+ORDER = {WRONG: 0, REFUSED: 1, UNKNOWN: 2, "host": 3, "native": 4, WORKS: 4}
 
 
 def worst(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -361,16 +397,26 @@ def worst(rows: Sequence[Sequence[str]]) -> list[str]:
     return result
 
 
+def _of_symmetric(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x: function((x + x.mT) / 2)
+
+
 def sampled(function: Callable[..., Any], name: str) -> Run | None:
     """The function with the first operands that it takes."""
     for sample in [GIVEN[name]] if name in GIVEN else SAMPLES:
+        if sample and callable(sample[0]):
+            function, sample = sample[0], sample[1:]
+        elif sample and sample[0] is SYMMETRIC:
+            function, sample = _of_symmetric(function), sample[1:]
         places: list[int | tuple[int, int]] = []
         for i, value in enumerate(sample):
             places += [i] if isinstance(value, np.ndarray) else []
             places += [(i, j) for j, v in enumerate(value) if isinstance(v, np.ndarray)] if isinstance(value, list) else []
         arrays = [sample[p] if isinstance(p, int) else sample[p[0]][p[1]] for p in places]
 
-        def program(*xs: Any, sample: Sequence[Any] = sample, places: Sequence[Any] = tuple(places)) -> Any:
+        def program(
+            *xs: Any, function: Program = function, sample: Sequence[Any] = sample, places: Sequence[Any] = tuple(places)
+        ) -> Any:
             given = [list(v) if isinstance(v, list) else v for v in sample]
             for place, x in zip(places, xs, strict=True):
                 if isinstance(place, int):
@@ -453,8 +499,8 @@ def page(cells: dict[str, list[str]]) -> str:
         "",
         "## Functions in every mode",
         "",
-        f"{WORKS} works, {NONE} is not defined (integers and booleans have no gradient), {WRONG} fails or differs, an empty cell",
-        "was not run. Gradients are compared with differences in float64, the other columns with eager mode. `native` and `host`",
+        f"{WORKS} works, {NONE} is not defined (integers and booleans have no gradient), {REFUSED} is refused with an error (graphs",
+        "have no extents that depend on values), an empty cell was not run. Gradients are compared with differences in float64, the other columns with eager mode. `native` and `host`",
         "say whether compiled code computes it, or calls NumPy and SciPy. Methods of tensors are the same functions.",
         "",
     ]
@@ -471,7 +517,7 @@ def page(cells: dict[str, list[str]]) -> str:
 def _works(rows: dict[str, list[str]], column: int) -> str:
     """How many of those for which the column is defined work."""
     found = [row[column] for row in rows.values() if row[column] != NONE]
-    return f"{sum(c not in (WRONG, UNKNOWN) for c in found)} of {len(found)}"
+    return f"{sum(c not in (WRONG, REFUSED, UNKNOWN) for c in found)} of {len(found)}"
 
 
 def main() -> None:
