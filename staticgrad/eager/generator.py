@@ -22,6 +22,7 @@ from ..locks import lock
 from ..operators import F, Operators, Symbol, apply, default_graph, frontends, public, state, torch_function
 from ..operators import Tensor as AnyTensor
 from ..ops.host_functions import poisson_op
+from ..ops.operands import extent, extents, integer
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
 from ..ops.random import generator as generator
 from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
@@ -146,6 +147,14 @@ def randn(
     return _with_grad(_draw(normal_op, size, dtype, generator), requires_grad)
 
 
+def _bounds(name: str, low: Any, high: Any) -> tuple[int, int]:
+    """(low, high) of integers to draw; 0 and `low` where there is no high. Raises ArgumentError unless low < high."""
+    first, last = (0, integer(name, "high", low)) if high is None else (integer(name, "low", low), integer(name, "high", high))
+    if last <= first:
+        raise ArgumentError(f"{name}: need low < high, got {first} and {last}")
+    return first, last
+
+
 def randint(
     low: int,
     high: int | tuple[int, ...] | list[int] | None = None,
@@ -164,9 +173,7 @@ def randint(
     if isinstance(high, (tuple, list)):
         high, size = None, high
     size = shape if size is None else size
-    low, high = (0, low) if high is None else (low, high)
-    if high <= low:
-        raise ArgumentError(f"randint: need low < high, got {low} and {high}")
+    low, high = _bounds("randint", low, high)
     u = _draw(uniform_op, (as_shape(() if size is None else size),), np.float64, generator)
     return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, np.int64 if dtype is None else dtype)
 
@@ -211,9 +218,7 @@ def randint_like(
 ) -> AnyTensor:  # fmt: skip
     """`randint` of the shape of `input`, and of its dtype unless one is given."""
     check_options("randint_like", device=device, layout=layout)
-    low, high = (0, low) if high is None else (low, high)
-    if high <= low:
-        raise ArgumentError(f"randint_like: need low < high, got {low} and {high}")
+    low, high = _bounds("randint_like", low, high)
     u = _draw_like(uniform_op, input, np.float64, generator)
     return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, input.dtype if dtype is None else dtype)
 
@@ -256,7 +261,7 @@ def multinomial(
     input: AnyTensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> AnyTensor:
     """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
-    weights = F.stop_gradient(input)
+    weights, num_samples = F.stop_gradient(input), integer("multinomial", "num_samples", num_samples)
     if len(input.shape) not in (1, 2):
         raise ArgumentError("prob_dist must be 1 or 2 dim")
     if isinstance(weights, Tensor):
@@ -273,9 +278,9 @@ def multinomial(
         largest: AnyTensor = F.topk(keys, num_samples, -1).indices
         return largest
     totals = F.cumsum(F.astype(weights, np.float64), -1)
-    u = _draw(uniform_op, ((*input.shape[:-1], num_samples),), np.float64, generator)
+    u = _draw(uniform_op, ((*extents("multinomial", input, 0, -1), num_samples),), np.float64, generator)
     last = F.getitem(totals, (..., slice(-1, None)))
-    return F.clip(F.searchsorted(totals, u * last, right=True), 0, input.shape[-1] - 1)
+    return F.clip(F.searchsorted(totals, u * last, right=True), 0, extent("multinomial", input, -1) - 1)
 
 
 for _name in ("bernoulli", "multinomial"):  # entered after the other methods
