@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
-from ..ops.elementwise import promoted
-from ..ops.linear_algebra import vector_norm
+from ..ops.operands import promoted
+from ..ops.linear_algebra.norms import vector_norm
 from ..ops.settings import operand
 from ..types import is_number, normalize_axis, shape_text, to_float
 from .checks import check_reduction, legacy_reduction, reduced

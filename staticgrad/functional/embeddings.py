@@ -11,7 +11,7 @@ from ..errors import ArgumentError, GraphError, ShapeError
 from ..operators import F, Symbol, Tensor, TensorLike, apply, spelled, state
 from ..ops.gathering import bounded, gather_op, scatter_op
 from ..ops.indexing import one_hot as one_hot_of_kind
-from ..ops.linear_algebra import vector_norm
+from ..ops.linear_algebra.norms import vector_norm
 from ..ops.settings import operand
 from ..types import int64, shape_text
 

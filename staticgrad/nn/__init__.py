@@ -1,6 +1,6 @@
 """Modules: containers of parameters, and the layers and losses."""
 
-from . import init, utils
+from . import functional, init, utils
 from .activations import (
     CELU,
     ELU,
@@ -186,6 +186,7 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "functional",
     "init",
     "utils",
 ]

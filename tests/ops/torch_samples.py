@@ -19,7 +19,7 @@ TOLERANCE = {"float32": 1e-4, "float64": 1e-7}
 MOST = 40
 """Samples per op and dtype."""
 
-LEFT_OUT = ("fft.", "_", "jiterator", "sparse.", "torch.", "masked.", "signal.", "nn.functional.", "to_sparse")
+LEFT_OUT = ("fft.", "_", "jiterator", "sparse.", "torch.", "masked.", "signal.", "to_sparse")
 """Prefixes of the names of ops that are not compared: complex numbers, internals of PyTorch, GPUs, sparse tensors, and the
 functions that tests of `staticgrad.nn` compare."""
 
