@@ -70,6 +70,8 @@ def relu(input: TensorLike) -> Tensor:
 
 def _between(x: Any, low: Any, high: Any) -> Any:
     """x within [low, high]; the derivative at the ends is 0."""
+    if x.dtype.kind in "iu":
+        low, high = int(low), int(high)
     return F.where(x <= low, low, F.where(x >= high, high, x))
 
 

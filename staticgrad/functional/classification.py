@@ -223,15 +223,13 @@ def _against_probabilities(logits: Any, target: Any, axis: int, weight: Any, smo
 def linear_cross_entropy(
     input: TensorLike, linear_weight: TensorLike, target: TensorLike, *, linear_bias: TensorLike | None = None,
     weight: TensorLike | None = None, reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
-    options: None = None,
+    options: Any = None,
 ) -> Tensor:  # fmt: skip
     """cross_entropy(input @ linear_weight.T + linear_bias, target, ...).
 
-    Shapes: input (N, in) or (in,), linear_weight (C, in) or (C, d1, ..., in), linear_bias without `in`. options has to be
-    None: a compiled step decides how the product is taken. Raises ShapeError, ArgumentError.
+    Shapes: input (N, in) or (in,), linear_weight (C, in) or (C, d1, ..., in), linear_bias without `in`. options say how
+    PyTorch cuts the product into parts, and are not used. Raises ShapeError, ArgumentError.
     """
-    if options is not None:
-        raise ArgumentError("linear_cross_entropy: options are not supported", "leave them out")
     x, w = operand(input), operand(linear_weight)
     if len(x.shape) not in (1, 2):
         raise ShapeError(f"expected input with dimensionality 1 or 2, got {len(x.shape)}")

@@ -21,7 +21,7 @@ def _powers_sum(size: Tensor, p: float, axis: int, keepdim: bool) -> Tensor:
     if math.isinf(p):
         return F.amax(size, axis, keepdims=keepdim) if p > 0 else F.amin(size, axis, keepdims=keepdim)
     if p == 0:
-        return F.sum(F.astype(size != 0, size.dtype), axis, keepdims=keepdim)
+        return F.sum(F.square(F.sign(size)), axis, keepdims=keepdim)
     if p == 1:
         return F.sum(size, axis, keepdims=keepdim)
     return vector_norm(size, p, axis, keepdim)
@@ -42,9 +42,11 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float =
     a, b = operand(x1), operand(x2)
     kind = to_float(promoted(a, b))
     a, b = F.astype(a, kind), F.astype(b, kind)
+    if not a.shape and not b.shape:
+        a, b = F.reshape(a, (1,)), F.reshape(b, (1,))
     axes = max(len(a.shape), len(b.shape))
     axis = normalize_axis(dim, axes) - axes
-    if -axis > min(len(a.shape), len(b.shape)):  # the other is broadcast along the axis
+    if -axis > min(len(a.shape), len(b.shape)) or a.shape[axis] != b.shape[axis]:  # one is broadcast along the axis
         a, b = F.broadcast_tensors(a, b)
     return F.sum(_scaled(a, axis, eps) * _scaled(b, axis, eps), axis)
 

@@ -62,10 +62,10 @@ def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True) -> Tenso
     """
     x: Any = operand(input)
     check_probability(p)
-    if len(x.shape) < 2:
-        raise ShapeError("Feature dropout requires at least 2 dimensions in the input", f"got {size_text(x.shape)}")
     if not training or p == 0:
         return x
+    if len(x.shape) < 2:
+        raise ShapeError("Feature dropout requires at least 2 dimensions in the input", f"got {size_text(x.shape)}")
     return x * F.dropout(F.ones_like(_mask_shape(x)), p, True)
 
 
@@ -104,7 +104,7 @@ def alpha_dropout(input: TensorLike, p: float = 0.5, training: bool = False) -> 
 def feature_alpha_dropout(input: TensorLike, p: float = 0.5, training: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels (axis 1). Raises ShapeError for one axis."""
     x = operand(input)
-    if len(x.shape) < 2:
+    if training and p and len(x.shape) < 2:
         raise ShapeError("Feature dropout requires at least 2 dimensions in the input", f"got {size_text(x.shape)}")
     return _alpha_dropped(x, _mask_shape(x), p, training)
 

@@ -313,8 +313,8 @@ def _fractional(
     shares = shares if samples is None else operand(samples)
     numbers: Any = F.zeros_like(F.stop_gradient(x), dtype=int64) + np.arange(math.prod(inner)).reshape(inner)
     for a in reversed(range(axes)):
-        # PyTorch's samples are those of the width, the height and the depth
-        x, numbers = _largest_from(x, numbers, a + 2, kernel[a], extents[a], shares[:, :, axes - 1 - a])
+        own = a if axes == 3 else 1 - a  # PyTorch's order of samples: width, height; but depth, height, width
+        x, numbers = _largest_from(x, numbers, a + 2, kernel[a], extents[a], shares[:, :, own])
     if lacked:
         x, numbers = F.squeeze(x, 0), F.squeeze(numbers, 0)
     return (x, numbers) if indices else x
@@ -413,10 +413,13 @@ def _unpool(
                 raise ArgumentError(f"invalid output_size {extents} (each extent within less than the stride of {usual})")
     lead = x.shape[:-axes]
     room = np.zeros((*lead, math.prod(extents)), x.dtype)
-    flat = F.scatter(
-        F.zeros_like(F.reshape(x, (*lead, -1))[..., :1]) + room, -1, F.reshape(places, (*lead, -1)), F.reshape(x, (*lead, -1))
-    )
-    return F.reshape(flat, (*lead, *extents))
+    flat, index = F.reshape(x, (*lead, -1)), F.reshape(places, (*lead, -1))
+    held = F.stop_gradient(flat)
+    room = F.zeros_like(held[..., :1]) + room
+    out = F.scatter(room, -1, index, held)
+    if flat.requires_grad:  # by way of a sum, whose gradient is the element at each place, of an overwritten one too
+        out = out + F.scatter_add(room, -1, index, flat - held)
+    return F.reshape(out, (*lead, *extents))
 
 
 @spelled
@@ -481,11 +484,21 @@ def _avg_pool(
 
     def pool(x: Any) -> Any:
         check_extents(x.shape, tuple(map(mean_extent, x.shape[2:], rules)))
+        if x.dtype.kind in "iu":
+            return _whole_means(name, x, rules, divisor)
         means = _means(x, rules)
         return means if divisor is None else means * (_divisors(name, x, rules) / divisor).astype(x.dtype)
 
     result: Tensor = _pooled(name, x, axes, pool)
     return result
+
+
+def _whole_means(name: str, x: Any, rules: Any, divisor: int | None) -> Any:
+    """Means of integers, rounded towards 0."""
+    divisors = _divisors(name, x, rules)
+    sums = F.round(_means(F.astype(x, np.float64), rules) * divisors)
+    over = np.asarray(divisors if divisor is None else divisor).astype(x.dtype)
+    return F.div(F.astype(sums, x.dtype), over, rounding_mode="trunc")
 
 
 def _divisors(name: str, x: Any, rules: Any) -> np.ndarray:
