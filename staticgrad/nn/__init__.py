@@ -6,6 +6,7 @@ from ..module_paths import enter_paths, joined
 from . import (
     activations,
     containers,
+    functional,
     init,
     layers,
     losses,
@@ -201,6 +202,7 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "functional",
     "init",
     "utils",
 ]

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .. import functional
+from ..functional.embeddings import padding_entry
 from ..devices import check_device
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
@@ -267,7 +268,7 @@ class Embedding(Module):
             raise ArgumentError(f"Embedding: {name} is not supported", "scale the weight, or its gradient, in the step")
         self.num_embeddings = _extent("Embedding", "num_embeddings", num_embeddings)
         self.embedding_dim = _extent("Embedding", "embedding_dim", embedding_dim)
-        self.padding_idx = None if padding_idx is None else functional.padding_entry(padding_idx, self.num_embeddings)
+        self.padding_idx = None if padding_idx is None else padding_entry(padding_idx, self.num_embeddings)
         self.sparse = bool(sparse)
         kind = made_kind(device, dtype)
         if _weight is None:

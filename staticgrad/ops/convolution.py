@@ -14,13 +14,13 @@ import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
 from ..ir import Call, Clear, Native, Node, OpDef, Routine, define
-from ..operators import F, Tensor, TensorLike, apply
-from ..types import ADDRESSES, Shape, ShapeLike, TensorType
+from ..operators import apply
+from ..types import ADDRESSES, Shape, TensorType
 from . import attributes as at
 from . import convolution_tables, depthwise_tables
 from .leaves import fits
 from .rules import numeric
-from .settings import Pair, batched, operand, padding_of, positive_numbers, size_text, whole_numbers
+from .settings import Pair, size_text
 
 # shapes ---------------------------------------------------------------------------------------------------------------
 
@@ -308,121 +308,3 @@ conv_weight_op = define(
         doc="The cotangent of conv2d's weights, of the shape of the third operand.",
     )
 )
-
-# public functions -----------------------------------------------------------------------------------------------------
-
-
-def _conv(
-    name: str, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
-) -> Tensor:
-    x, weight = operand(x), operand(weight)
-    if len(weight.shape) != axes + 2:
-        raise ShapeError(
-            f"{name}: the weight needs {axes + 2} axes (out, in / groups, *kernel), got {size_text(weight.shape)}"
-        )
-    x, lacked = batched(name, x, axes)
-    stride, dilation = positive_numbers("stride", stride, axes), positive_numbers("dilation", dilation, axes)
-    (groups,) = positive_numbers("groups", groups, 1)
-    pads = padding_of(padding, weight.shape[2:], stride, dilation)
-    check_conv(x.shape, weight.shape, pads, dilation, groups)
-    bias = check_bias(weight.shape, weight.shape[0], bias)
-    if axes == 1:
-        x, weight = F.expand_dims(x, 2), F.expand_dims(weight, 2)
-        stride, dilation, pads = (1, *stride), (1, *dilation), ((0, 0), *pads)
-    out = apply(conv_op, x, weight, stride=stride, padding=pads, dilation=dilation, groups=groups)
-    return _finished(out, bias, axes, lacked)
-
-
-def check_bias(weight: Shape, channels: Any, bias: TensorLike | None) -> Tensor | None:
-    """The bias as an operand, or None. Raises ShapeError."""
-    bias = None if bias is None else operand(bias)
-    if bias is not None and (len(bias.shape) != 1 or (None not in (channels, *bias.shape) and bias.shape[0] != channels)):
-        raise ShapeError(
-            f"Given weight of size {size_text(weight)}, expected bias to be 1-dimensional with {channels} elements, "
-            f"but got bias of size {size_text(bias.shape)} instead"
-        )
-    return bias
-
-
-def _finished(out: Any, bias: Any, axes: int, lacked: bool) -> Tensor:
-    """Bias added per channel, helper axes dropped."""
-    if axes == 1:
-        out = F.squeeze(out, 2)
-    if bias is not None:
-        out = out + F.expand_dims(bias, tuple(range(1, axes + 1)))
-    return F.squeeze(out, 0) if lacked else out
-
-
-def conv1d(
-    x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
-    dilation: ShapeLike = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Cross-correlation along one axis; as `conv2d`.
-
-    Shapes: x (n, c, l) or (c, l), weight (o, c / groups, k), bias (o,) -> (n, o, l') or (o, l').
-    """
-    return _conv("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
-
-
-def conv2d(
-    x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
-    dilation: ShapeLike = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Cross-correlation over two axes, in PyTorch's layout.
-
-    Shapes: x (n, c, h, w) or (c, h, w), weight (o, c / groups, kh, kw), bias (o,) -> (n, o, h', w') with
-    h' = (h + 2 padding - dilation (kh - 1) - 1) // stride + 1. `padding`: zeros on each side, or "valid", or "same".
-    Raises ShapeError for channels or kernels that don't fit, ArgumentError for settings out of range.
-    """
-    return _conv("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
-
-
-def _with_zeros(x: Tensor, axis: int, count: int) -> Tensor:
-    """x with `count` zeros after its last element along an axis."""
-    if not count:
-        return x
-    zero = F.zeros_like(F.getitem(x, (*((slice(None),) * axis), slice(0, 1))))
-    return F.concatenate([x, *[zero] * count], axis)
-
-
-def conv_transpose2d(
-    x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
-    output_padding: ShapeLike = 0, groups: int = 1, dilation: ShapeLike = 1,
-) -> Tensor:  # fmt: skip
-    """The gradient of `conv2d` by its input, as a layer of its own ("deconvolution").
-
-    Shapes: x (n, c, h, w) or (c, h, w), weight (c, o / groups, kh, kw), bias (o,) -> (n, o, h', w') with
-    h' = (h - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1. Raises ShapeError, ArgumentError.
-    """
-    x, weight = operand(x), operand(weight)
-    if len(weight.shape) != 4:
-        raise ShapeError(
-            f"conv_transpose2d: the weight needs 4 axes (in, out / groups, *kernel), got {size_text(weight.shape)}"
-        )
-    x, lacked = batched("conv_transpose2d", x, 2)
-    stride, dilation = positive_numbers("stride", stride, 2), positive_numbers("dilation", dilation, 2)
-    (groups,) = positive_numbers("groups", groups, 1)
-    pads = padding_of(padding, weight.shape[2:], stride, dilation)
-    extra = whole_numbers("output_padding", output_padding, 2)
-    if any(not 0 <= e < max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
-        raise ArgumentError(
-            "output padding must be smaller than either stride or dilation, but got "
-            + " ".join(f"{n}_{a}: {v}" for n, pair in (("output_padding", extra), ("stride", stride), ("dilation", dilation))
-                       for a, v in zip(("height", "width"), pair, strict=True))
-        )  # fmt: skip
-    if None not in (x.shape[1], weight.shape[0]) and x.shape[1] != weight.shape[0]:
-        raise ShapeError(
-            f"Given transposed=1, weight of size {size_text(weight.shape)}, expected input{size_text(x.shape)} to have "
-            f"{weight.shape[0]} channels, but got {x.shape[1]} channels instead"
-        )
-    if weight.shape[0] is not None and weight.shape[0] % groups:
-        raise ShapeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-            f"[{size_text(weight.shape)}] instead"
-        )
-    bias = check_bias(weight.shape, None if weight.shape[1] is None else weight.shape[1] * groups, bias)
-    for axis, (e, s) in enumerate(zip(extra, stride, strict=True), 2):
-        x = _with_zeros(x, axis, e // s)  # the op is the cotangent of a convolution, which would have made as many more
-    extra = tuple(e % s for e, s in zip(extra, stride, strict=True))
-    settings = {"stride": stride, "padding": pads, "dilation": dilation, "groups": groups, "extra": extra}
-    return _finished(apply(conv_input_op, x, weight, **settings), bias, 2, lacked)

@@ -83,7 +83,7 @@ def _filled(x: Any, axis: int, count: int, value: float) -> Any:
 def _own(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
     extent = x.shape[axis]
     if before < 0 or after < 0:
-        raise ArgumentError(f"negative padding needs mode 'constant', got ({before}, {after}) with mode {mode!r}")
+        return _own_cut(x, axis, before, after, mode)
     if extent is not None:
         _check_own(x.shape, axis, before, after, mode)
     if mode != "circular":
@@ -97,6 +97,21 @@ def _own(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
         first = F.flip(_cut(x, axis, 1, before + 1), axis)
         last = F.flip(_cut(x, axis, -after - 1, -1), axis)
     return F.concatenate([*([first] if before else []), x, *([last] if after else [])], axis)
+
+
+def _own_cut(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
+    """Elements cut off at one end, or both, before the rest is padded; "replicate" keeps the one at a border."""
+    extent = x.shape[axis]
+    if extent is None:
+        raise ShapeError(f"pad: negative padding with mode {mode!r} needs a known extent", f"got {size_text(x.shape)}")
+    if extent + before + after < 0:
+        raise ShapeError(
+            f"The input size {extent}, plus negative padding {before} and {after} resulted in a negative output size"
+        )
+    if mode == "replicate":
+        return F.take(x, np.clip(np.arange(-before, extent + after), 0, max(extent - 1, 0)), axis)
+    x = _cut(x, axis, max(-before, 0), min(after, 0) or None)
+    return _own(x, axis, max(before, 0), max(after, 0), mode) if max(before, after) > 0 else x
 
 
 def _check_own(shape: Any, axis: int, before: int, after: int, mode: str) -> None:

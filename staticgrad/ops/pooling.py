@@ -7,20 +7,20 @@ index for each result, and squares of 2 x 2 are found eight at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
-from ..operators import F, Tensor, TensorLike, apply
-from ..types import SHORT, ShapeLike, TensorType, shape_text
+from ..operators import apply
+from ..types import SHORT, TensorType, shape_text
 from . import attributes as at
 from .leaves import fits
 from .pointwise import saved_with
 from .rules import floating, numeric
-from .settings import Pair, operand, whole_numbers
+from .settings import Pair
 
 # the largest ----------------------------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ WINDOWS = {
 MEANS = {"rows": at.window_rule, "columns": at.window_rule}
 
 
-def _extent(extent: Any, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> Any:
+def pooled_extent(extent: Any, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> Any:
     """ceil: a last window that begins inside, or in the padding before it, may reach out."""
     if extent is None:
         return None
@@ -40,7 +40,7 @@ def _extent(extent: Any, kernel: int, stride: int, padding: int, dilation: int, 
     return count - 1 if ceil and (count - 1) * stride >= extent + padding else count
 
 
-def _check(x: Any, result: Any) -> None:
+def check_extents(x: Any, result: Any) -> None:
     if any(d is not None and d < 1 for d in result):
         before, after = ("x".join("?" if d is None else str(d) for d in (x[1], *e)) for e in (x[2:], result))
         raise ShapeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
@@ -48,15 +48,26 @@ def _check(x: Any, result: Any) -> None:
 
 def _most_infer(x: TensorType, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil: bool) -> TensorType:
     _check_planes(x)
-    _check_padding(kernel, padding, dilation)
-    result = tuple(map(_extent, x.shape[2:], kernel, stride, padding, dilation, (ceil, ceil)))
-    _check(x.shape, result)
+    check_padding(kernel, padding, dilation)
+    result = tuple(map(pooled_extent, x.shape[2:], kernel, stride, padding, dilation, (ceil, ceil)))
+    check_extents(x.shape, result)
     return x.with_shape((*x.shape[:2], *result))
 
 
 def _check_planes(x: TensorType) -> None:
     if x.ndim != 4 or 0 in x.shape[2:]:
         raise ShapeError(f"the input needs four axes (n, c, h, w) and planes that are not empty, got {shape_text(x.shape)}")
+
+
+def check_padding(kernel: Any, padding: Any, dilation: Any) -> None:
+    for k, p, d in zip(kernel, padding, dilation, strict=True):
+        if p < 0:
+            raise ArgumentError(f"pad must be non-negative, but got pad: {p}")
+        if p > ((k - 1) * d + 1) // 2:
+            raise ArgumentError(
+                "pad should be at most half of effective kernel size, but got "
+                f"pad={p}, kernel_size={k} and dilation={d}"
+            )
 
 
 def _put_infer(g: TensorType, x: TensorType, **attrs: Any) -> TensorType:
@@ -180,11 +191,11 @@ most_take_op: OpDef = define(
 # the mean -------------------------------------------------------------------------------------------------------------
 
 
-def _mean_extent(extent: Any, rule: tuple[Any, ...]) -> Any:
+def mean_extent(extent: Any, rule: tuple[Any, ...]) -> Any:
     if rule[0] == "bins":
         return extent if rule[1] is None else rule[1]
     _, kernel, stride, padding, _, ceil = rule
-    return _extent(extent, kernel, stride, padding, 1, ceil)
+    return pooled_extent(extent, kernel, stride, padding, 1, ceil)
 
 
 def windows(extent: int, rule: tuple[Any, ...]) -> list[tuple[int, int, int]]:
@@ -201,7 +212,7 @@ def windows(extent: int, rule: tuple[Any, ...]) -> list[tuple[int, int, int]]:
             result.append((first, last, last - first))
         return result
     _, kernel, stride, padding, zeros_count, ceil = rule
-    for i in range(_extent(extent, kernel, stride, padding, 1, ceil)):
+    for i in range(pooled_extent(extent, kernel, stride, padding, 1, ceil)):
         low = i * stride - padding
         high = min(low + kernel, extent + padding)
         first, last = max(low, 0), min(high, extent)
@@ -211,9 +222,9 @@ def windows(extent: int, rule: tuple[Any, ...]) -> list[tuple[int, int, int]]:
 
 def _mean_infer(x: TensorType, rows: Any, columns: Any) -> TensorType:
     _check_planes(x)
-    result = (_mean_extent(x.shape[2], rows), _mean_extent(x.shape[3], columns))
+    result = (mean_extent(x.shape[2], rows), mean_extent(x.shape[3], columns))
     if "step" in (rows[0], columns[0]):
-        _check(x.shape, result)
+        check_extents(x.shape, result)
     return x.with_shape((*x.shape[:2], *result))
 
 
@@ -283,136 +294,3 @@ mean_put_op: OpDef = define(
         doc="Each window's g spread over its elements: the cotangent of avg_pool2d.",
     )
 )
-
-# public functions -----------------------------------------------------------------------------------------------------
-
-
-def _settings(kernel_size: Any, stride: Any, padding: Any, axes: int) -> tuple[Any, Any, Any]:
-    kernel = whole_numbers("kernel_size", kernel_size, axes)
-    steps = kernel if stride is None else whole_numbers("stride", stride, axes)
-    pads = whole_numbers("padding", padding, axes)
-    if any(k <= 0 for k in kernel):
-        raise ArgumentError(f"kernel size should be greater than zero, but got {kernel_size}")
-    if any(s <= 0 for s in steps):
-        raise ArgumentError("stride should be greater than zero, but got " + str(stride))
-    return kernel, steps, pads
-
-
-def _check_padding(kernel: Any, padding: Any, dilation: Any) -> None:
-    for k, p, d in zip(kernel, padding, dilation, strict=True):
-        if p < 0:
-            raise ArgumentError(f"pad must be non-negative, but got pad: {p}")
-        if p > ((k - 1) * d + 1) // 2:
-            raise ArgumentError(
-                "pad should be at most half of effective kernel size, but got "
-                f"pad={p}, kernel_size={k} and dilation={d}"
-            )
-
-
-def _pooled(name: str, x: TensorLike, axes: int, pool: Callable[[Tensor], Tensor]) -> Tensor:
-    """`pool` on x as (n, c, h, w), with the missing axes put in and taken out again."""
-    x = operand(x)
-    if len(x.shape) not in (axes + 1, axes + 2) or 0 in x.shape[-axes - 1 :]:
-        raise ShapeError(
-            f"non-empty {axes + 1}D or {axes + 2}D (batch mode) tensor expected for input",
-            f"{name}: the input has shape {tuple(x.shape)}",
-        )
-    extra = [0] if len(x.shape) == axes + 1 else []
-    if axes == 1:
-        extra.append(2)
-    if not extra:
-        return pool(x)
-    return F.squeeze(pool(F.expand_dims(x, tuple(extra))), tuple(extra))
-
-
-def _max_pool(
-    name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> Tensor:
-    kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
-    spread = whole_numbers("dilation", dilation, axes)
-    if any(d <= 0 for d in spread):
-        raise ArgumentError(f"dilation should be greater than zero, but got {dilation}")
-    _check_padding(kernel, pads, spread)
-    if axes == 1:
-        kernel, steps, pads, spread = (1, *kernel), (1, *steps), (0, *pads), (1, *spread)
-    attrs = {"kernel": kernel, "stride": steps, "padding": pads, "dilation": spread, "ceil": bool(ceil_mode)}
-
-    def pool(x: Tensor) -> Tensor:
-        _check(x.shape, tuple(map(_extent, x.shape[2:], kernel, steps, pads, spread, (ceil_mode,) * 2)))
-        return apply(most_op, x, **attrs)
-
-    return _pooled(name, x, axes, pool)
-
-
-def max_pool2d(
-    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
-    ceil_mode: bool = False,
-) -> Tensor:  # fmt: skip
-    """The largest element of each window; the gradient goes to the first of equals.
-
-    Shapes: (n, c, h, w) or (c, h, w) -> (n, c, h', w') with h' = (h + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
-    `stride`: the kernel's size when left out; padding is never the maximum. ceil_mode: divided up instead of down, for a last
-    window that reaches out of x. Raises ShapeError, ArgumentError.
-    """
-    return _max_pool("max_pool2d", x, 2, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool1d(
-    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
-    ceil_mode: bool = False,
-) -> Tensor:  # fmt: skip
-    """As `max_pool2d`, along one axis: (n, c, l) or (c, l)."""
-    return _max_pool("max_pool1d", x, 1, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def _avg_pool(
-    name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, ceil: bool, zeros_count: bool
-) -> Tensor:
-    kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
-    _check_padding(kernel, pads, (1,) * axes)
-    rules = [("step", k, s, p, bool(zeros_count), bool(ceil)) for k, s, p in zip(kernel, steps, pads, strict=True)]
-    if axes == 1:
-        rules = [("step", 1, 1, 0, False, False), *rules]
-
-    def pool(x: Tensor) -> Tensor:
-        _check(x.shape, tuple(map(_mean_extent, x.shape[2:], rules)))
-        return apply(mean_pool_op, x, rows=rules[0], columns=rules[1])
-
-    return _pooled(name, x, axes, pool)
-
-
-def avg_pool2d(
-    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:  # fmt: skip
-    """The mean of each window. Shapes and settings as for `max_pool2d`.
-
-    Zeros of the padding (not the overhang of a `ceil_mode` window) count in the divisor unless `count_include_pad`
-    is False. Raises ShapeError, ArgumentError.
-    """
-    return _avg_pool("avg_pool2d", x, 2, kernel_size, stride, padding, ceil_mode, count_include_pad)
-
-
-def avg_pool1d(
-    x: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:  # fmt: skip
-    """As `avg_pool2d`, along one axis: (n, c, l) or (c, l)."""
-    return _avg_pool("avg_pool1d", x, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
-
-
-def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int | None]) -> Tensor:
-    """Means over windows laid such that the result has the extents `output_size` (None keeps one).
-
-    Shapes: (n, c, h, w) or (c, h, w) -> (n, c, *output_size). Window i spans floor(i h / h') to ceil((i + 1) h / h').
-    Raises ShapeError, ArgumentError.
-    """
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 2
-    extents = [None if d is None else whole_numbers("output_size", d, 1)[0] for d in given]
-    if len(extents) != 2 or any(d is not None and d < 0 for d in extents):
-        raise ArgumentError(f"adaptive_avg_pool2d: output_size must be 2 extents >= 0, got {output_size}")
-    x = operand(x)
-    if len(x.shape) not in (3, 4):
-        raise ShapeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(x.shape)}")
-    rules = [("bins", d) for d in extents]
-    return _pooled("adaptive_avg_pool2d", x, 2, lambda x: apply(mean_pool_op, x, rows=rules[0], columns=rules[1]))

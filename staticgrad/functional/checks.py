@@ -1,0 +1,68 @@
+"""Checks and reductions that losses and layers share. Unknown extents of a graph are taken to fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..operators import F, Tensor, TensorLike
+from ..ops.settings import operand
+from ..types import Shape, shape_text
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def check_reduction(reduction: str) -> None:
+    """Raises ArgumentError for anything but "mean", "sum" and "none"."""
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"{reduction!r} is not a valid value for reduction", f"use one of {', '.join(REDUCTIONS)}")
+
+
+def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction by PyTorch's older arguments where one of them is given. Raises ArgumentError."""
+    if size_average is None and reduce is None:
+        check_reduction(reduction)
+        return reduction
+    for name, given in (("size_average", size_average), ("reduce", reduce)):
+        if given is not None and not isinstance(given, (bool, int)):
+            raise ArgumentError(f"{name} has to be True, False or None, got {given!r}", "write reduction='mean', 'sum' or 'none'")
+    if reduce is not None and not reduce:
+        return "none"
+    return "sum" if size_average is not None and not size_average else "mean"
+
+
+def fitting(a: Shape, b: Shape) -> bool:
+    """Equal as far as the extents are known."""
+    return len(a) == len(b) and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True))
+
+
+def check_floating(name: str, role: str, x: Any) -> None:
+    """Raises DTypeError."""
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{name}: the {role} must be floating, got {x.dtype}", "cast it: x.astype(sg.float32)")
+
+
+def regression_pair(name: str, input: TensorLike, target: TensorLike) -> tuple[Tensor, Tensor]:
+    """The operands of an elementwise regression loss, of one shape: broadcasting here is nearly always a mistake."""
+    input, target = operand(input), operand(target)
+    check_floating(name, "input", input)
+    if not fitting(input.shape, target.shape):
+        raise ShapeError(
+            f"Using a target size ({shape_text(target.shape)}) that is different to the input size "
+            f"({shape_text(input.shape)})",
+            f"{name} does not broadcast: reshape the target",
+        )
+    return input, target
+
+
+def reduced(loss: Any, reduction: str) -> Tensor:
+    """The mean, the sum, or the loss itself."""
+    return F.mean(loss) if reduction == "mean" else F.sum(loss) if reduction == "sum" else loss
+
+
+def number_of(name: str, role: str, value: Any) -> float:
+    """A number as a float. Raises ArgumentError."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name}: {role} has to be a number, got {value!r}") from None

@@ -1,0 +1,409 @@
+"""Losses of scores of classes: against class indices, probabilities and several labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..eager import Tensor as EagerTensor
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..operators import F, Tensor, TensorLike, apply, spelled, state
+from ..ops.gathering import along_op, bounded
+from ..ops.logistic import logistic_loss
+from ..ops.pointwise import saving_op
+from ..ops.settings import operand
+from ..types import is_number, shape_text
+from .checks import check_floating, fitting, legacy_reduction, reduced
+
+# class indices --------------------------------------------------------------------------------------------------------
+
+
+def _class_axis(name: str, scores: Any) -> int:
+    if not scores.shape:
+        raise ShapeError(f"{name}: scores need an axis of classes, got a 0-d tensor")
+    return 0 if len(scores.shape) == 1 else 1
+
+
+def _check_indices(name: str, scores: Any, target: Any, axis: int) -> None:
+    samples = scores.shape[:axis] + scores.shape[axis + 1 :]
+    if target.dtype.kind not in "iu":
+        raise DTypeError(
+            f"{name}: a target of class indices must be integers, got {target.dtype}",
+            f"class probabilities need the shape of the scores, {shape_text(scores.shape)}",
+        )
+    if len(target.shape) != len(samples):
+        text = "0D or 1D target tensor expected, multi-target not supported" if len(scores.shape) <= 2 else (
+            f"expected target size {shape_text(samples)}, got {shape_text(target.shape)}"
+        )  # fmt: skip
+        raise ShapeError(text, f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}")
+    if not fitting(samples, target.shape):
+        text = (
+            f"Expected input batch_size ({scores.shape[0]}) to match target batch_size ({target.shape[0]})."
+            if not fitting(samples[:1], target.shape[:1])
+            else f"expected target size {shape_text(samples)}, got {shape_text(target.shape)}"
+        )
+        raise ShapeError(text, f"{name}: scores {shape_text(scores.shape)}, target {shape_text(target.shape)}")
+
+
+def _picked(scores: Any, index: Any, axis: int) -> Tensor:
+    """The score of each sample's class, with extent 1 along `axis`."""
+    return apply(along_op, scores, F.expand_dims(index, axis), axis=axis)
+
+
+def _class_weights(name: str, weight: TensorLike | None, scores: Any, axis: int) -> Any:
+    """The weights of classes as an operand, or None. Raises ShapeError."""
+    if weight is None:
+        return None
+    weight = operand(weight)
+    if not fitting(weight.shape, scores.shape[axis : axis + 1]):
+        raise ShapeError(
+            "weight tensor should be defined either for all or no classes",
+            f"{name}: {scores.shape[axis]} classes, weights {shape_text(weight.shape)}",
+        )
+    return F.astype(weight, scores.dtype)
+
+
+class _Counted:
+    """Class indices as positions, and how much each sample counts.
+
+    valid: where the target is not `ignore_index`; None where eager values show that all are. factor: the weights of the
+    samples' classes, 0 where ignored; None where each counts 1.
+    """
+
+    def __init__(self, name: str, scores: Any, target: Any, axis: int, weight: Any, ignore_index: int):
+        _check_indices(name, scores, target, axis)
+        self.valid: Any = None
+        if not _none_equal(target, ignore_index):
+            self.valid = F.ne(target, ignore_index)
+            target = F.where(self.valid, target, F.zeros_like(target))
+        self.index = bounded(target, scores, axis, negative=False, loss=name)
+        self.factor: Any = None
+        if weight is not None:
+            self.factor = F.take(weight, self.index, 0)
+            if self.valid is not None:
+                self.factor = F.where(self.valid, self.factor, 0)
+        elif self.valid is not None:
+            self.factor = F.astype(self.valid, scores.dtype)
+
+    def counted(self, loss: Any) -> Any:
+        """Losses of samples with 0 for the ignored, whatever their scores."""
+        return loss if self.valid is None else F.where(self.valid, loss, 0)
+
+    def reduced(self, loss: Any, reduction: str) -> Tensor:
+        """The reduced losses, which have their factors; the mean is over the sum of these."""
+        if reduction != "mean" or self.factor is None:
+            return reduced(loss, reduction)
+        return F.sum(loss) / F.sum(self.factor)
+
+
+def _none_equal(target: Any, value: int) -> bool:
+    """Whether eager values show that no target has the value. False of a graph or while tracing: a run may have other ones."""
+    if target.dtype.kind == "u" and value < 0:
+        return True
+    if state.tracer is not None or state.inside:
+        return False
+    if isinstance(target, EagerTensor):
+        target = target._data
+    return isinstance(target, np.ndarray) and not (target == value).any()
+
+
+def _check_ignored(name: str, ignore_index: Any) -> int:
+    if isinstance(ignore_index, bool) or not isinstance(ignore_index, (int, np.integer)):
+        raise ArgumentError(f"{name}: ignore_index has to be an integer, got {ignore_index!r}")
+    return int(ignore_index)
+
+
+@spelled
+def nll_loss(
+    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Minus the log-probability of each sample's class, times the class's weight.
+
+    Shapes: (N, C), or (C,), or (N, C, d1, ...); target: integers of that shape without C; weight: (C,). Samples whose target
+    is `ignore_index` count as 0; the mean is over the sum of the weights of all others. Raises ShapeError, DTypeError,
+    IndexRangeError for another target outside [0, C), ArgumentError.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    scores, target = operand(input), operand(target)
+    axis = _class_axis("nll_loss", scores)
+    check_floating("nll_loss", "input", scores)
+    weight = _class_weights("nll_loss", weight, scores, axis)
+    samples = _Counted("nll_loss", scores, target, axis, weight, _check_ignored("nll_loss", ignore_index))
+    loss = F.neg(F.squeeze(apply(saving_op, _picked(scores, samples.index, axis)), axis))
+    if weight is not None:
+        loss = loss * samples.factor
+    return samples.reduced(samples.counted(loss), reduction)
+
+
+@spelled
+def cross_entropy(
+    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """The cross entropy between softmax(input) and the target, reduced over samples.
+
+    Shapes: input (N, C), or (C,), or (N, C, d1, ...), floating. target: class indices, integers of that shape without
+    C; or class probabilities, floating, of the shape of the input. weight: (C,), factors of the classes. With
+    `label_smoothing` e the target becomes (1 - e) * target + e / C. Samples whose class index is `ignore_index` count as 0;
+    for class indices the mean is over the sum of the weights of all others.
+
+    For indices: logsumexp(z) - z[y], whose gradient is exp(z - logsumexp(z)) - onehot(y), in which nothing overflows.
+    Raises ShapeError, DTypeError, IndexRangeError ("Target 10 is out of bounds."; negative indices too), ArgumentError.
+    Source of label smoothing: Szegedy et al., "Rethinking the Inception Architecture", 2016, section 7.
+
+    Examples:
+        >>> logits = sg.tensor([[2.0, 0.0], [0.0, 2.0]])
+        >>> print(f"{F.cross_entropy(logits, sg.tensor([0, 1])).item():.4f}")
+        0.1269
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if not is_number(label_smoothing) or not 0.0 <= label_smoothing <= 1.0:
+        raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    logits, target = operand(input), operand(target)
+    axis = _class_axis("cross_entropy", logits)
+    check_floating("cross_entropy", "logits", logits)
+    weight = _class_weights("cross_entropy", weight, logits, axis)
+    if target.dtype.kind == "f" and fitting(logits.shape, target.shape):
+        return _against_probabilities(logits, target, axis, weight, label_smoothing, reduction)
+    if target.dtype.kind in "iu" and len(target.shape) == len(logits.shape) and fitting(logits.shape, target.shape):
+        raise DTypeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}",
+            f"class indices have the shape {shape_text(logits.shape[:axis] + logits.shape[axis + 1 :])}",
+        )
+    samples = _Counted("cross_entropy", logits, target, axis, weight, _check_ignored("cross_entropy", ignore_index))
+    picked = _picked(logits, samples.index, axis)
+    total = F.logsumexp(logits, axis, keepdims=True)
+    if weight is not None:
+        loss = _smoothed_and_weighted(logits, total, picked, samples, axis, weight, label_smoothing)
+    elif label_smoothing:
+        loss = total - (picked * (1 - label_smoothing) + F.mean(logits, axis, keepdims=True) * label_smoothing)
+    else:
+        loss = total - picked
+    if samples.factor is None:
+        return F.squeeze(loss, axis) if reduction == "none" else reduced(loss, reduction)
+    return samples.reduced(samples.counted(F.squeeze(loss, axis)), reduction)
+
+
+def _smoothed_and_weighted(
+    logits: Any, total: Any, picked: Any, samples: _Counted, axis: int, weight: Any, smoothing: float
+) -> Any:
+    own = (total - picked) * F.expand_dims(samples.factor, axis)
+    if not smoothing:
+        return own
+    spread = (smoothing / _classes(logits, axis)) * F.sum((total - logits) * _along(weight, logits, axis), axis, keepdims=True)
+    return own * (1 - smoothing) + spread
+
+
+def _classes(scores: Any, axis: int) -> int:
+    extent = scores.shape[axis]
+    if extent is None:
+        raise ShapeError("cross_entropy: the number of classes has to be known", "give the placeholder a known extent there")
+    return int(extent)
+
+
+def _along(weight: Any, scores: Any, axis: int) -> Any:
+    """(C,) shaped to broadcast against scores with classes along `axis`."""
+    return F.expand_dims(weight, tuple(range(1, len(scores.shape) - axis))) if len(scores.shape) - axis > 1 else weight
+
+
+def _against_probabilities(logits: Any, target: Any, axis: int, weight: Any, smoothing: float, reduction: str) -> Tensor:
+    """The mean is over samples, with weights too."""
+    scores = F.log_softmax(logits, axis)
+    if weight is not None:
+        scores = scores * _along(weight, scores, axis)
+    loss = F.neg(F.sum(F.mul(target, scores), axis))
+    if smoothing:
+        loss = loss * (1 - smoothing) - F.mean(scores, axis) * smoothing
+    return reduced(loss, reduction)
+
+
+@spelled
+def linear_cross_entropy(
+    input: TensorLike, linear_weight: TensorLike, target: TensorLike, *, linear_bias: TensorLike | None = None,
+    weight: TensorLike | None = None, reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:  # fmt: skip
+    """cross_entropy(input @ linear_weight.T + linear_bias, target, ...).
+
+    Shapes: input (N, in) or (in,), linear_weight (C, in) or (C, d1, ..., in), linear_bias without `in`. options say how
+    PyTorch cuts the product into parts, and are not used. Raises ShapeError, ArgumentError.
+    """
+    x, w = operand(input), operand(linear_weight)
+    if len(x.shape) not in (1, 2):
+        raise ShapeError(f"expected input with dimensionality 1 or 2, got {len(x.shape)}")
+    if len(w.shape) < 2:
+        raise ShapeError(f"expected linear_weight with dimensionality at least 2, got {len(w.shape)}")
+    if not fitting(x.shape[-1:], w.shape[-1:]):
+        raise ShapeError(
+            "expected equal input and linear_weight last dimensions (in_features), "
+            f"got {x.shape[-1]} and {w.shape[-1]}, respectively"
+        )
+    if len(w.shape) > 2 and len(x.shape) < 2:
+        raise ShapeError("a loss of several axes needs batched input", f"input {shape_text(x.shape)}")
+    out = w.shape[:-1]
+    logits = F.matmul(x, F.reshape(w, (-1, w.shape[-1])).T)
+    if linear_bias is not None:
+        logits = logits + F.reshape(operand(linear_bias), (-1,))
+    if len(out) > 1:
+        logits = F.reshape(logits, (-1, *out))
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(logits, target, weight, None, ignored, None, reduction, label_smoothing)
+
+
+# probabilities of one class -------------------------------------------------------------------------------------------
+
+
+def _targets(name: str, input: TensorLike, target: TensorLike) -> tuple[Tensor, Tensor]:
+    x, t = operand(input), operand(target)
+    check_floating(name, "input", x)
+    check_floating(name, "target", t)
+    if not fitting(x.shape, t.shape):
+        raise ShapeError(
+            f"Target size ({shape_text(t.shape)}) must be the same as input size ({shape_text(x.shape)})",
+            f"{name} does not broadcast: reshape the target",
+        )
+    return x, t
+
+
+@spelled
+def binary_cross_entropy(
+    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """-(t log(p) + (1 - t) log(1 - p)) of probabilities p, whose logarithms are at least -100; reduced over all elements.
+
+    input: floating, any shape; target: the same shape; weight: factors, broadcast. Raises ShapeError, DTypeError,
+    ArgumentError. `binary_cross_entropy_with_logits` takes what sigmoid would be applied to, and is exact there.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    x, t = _targets("binary_cross_entropy", input, target)
+    one, zero = x > LOWEST, 1 - x > LOWEST
+    positive = _clamped(x, one, F.log(F.where(one, x, 1)), F.log(x), 1)
+    negative = _clamped(x, zero, F.log1p(-F.where(zero, x, 0)), F.log1p(-x), -1)
+    loss = -(t * positive + (1 - t) * negative)
+    return reduced(loss if weight is None else loss * operand(weight), reduction)
+
+
+LOWEST = 1e-12
+"""Probabilities below it have the derivative of the logarithm at it, as in PyTorch."""
+
+
+def _clamped(x: Any, inside: Any, value: Any, raw: Any, sign: int) -> Any:
+    """`value` where `inside`, else the constant `raw`, at least -100, with a constant slope."""
+    flat = F.stop_gradient(F.clip(raw, -100, None)) + (x - F.stop_gradient(x)) * (sign / LOWEST)
+    return F.where(inside, value, flat)
+
+
+@spelled
+def binary_cross_entropy_with_logits(
+    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean", pos_weight: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
+    """-(t log(s) + (1 - t) log(1 - s)) for s = sigmoid(input), reduced over all elements.
+
+    Computed as max(x, 0) - x t + log1p(exp(-|x|)), in which nothing overflows; the gradient is s - t, the second s (1 - s).
+    input: floating, any shape; target: floating, the same shape. weight: factors of the elements; pos_weight: of the terms
+    with t; both broadcast. Raises ShapeError, DTypeError, ArgumentError.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    x, t = _targets("binary_cross_entropy_with_logits", input, target)
+    if pos_weight is None:
+        loss = apply(logistic_loss, x, t)
+    else:
+        loss = (1 - t) * x + ((operand(pos_weight) - 1) * t + 1) * F.softplus(-x)
+    return reduced(loss if weight is None else loss * operand(weight), reduction)
+
+
+# margins and several labels -------------------------------------------------------------------------------------------
+
+
+def _rows(name: str, scores: Tensor) -> tuple[Tensor, bool]:
+    """Scores as (n, c), and whether the axis of samples was lacking. Raises ShapeError."""
+    if len(scores.shape) not in (0, 1, 2):
+        raise ShapeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape_text(scores.shape)}", name)
+    if len(scores.shape) == 2:
+        return scores, False
+    return F.reshape(scores, (1, -1)), True
+
+
+@spelled
+def multi_margin_loss(
+    input: TensorLike, target: TensorLike, p: int = 1, margin: float = 1.0, weight: TensorLike | None = None,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The sum over other classes i of max(0, margin - input[y] + input[i])**p, over the number of classes.
+
+    Shapes: input (n, c) or (c,), target integers (n,) or (); weight (c,), the factor of sample's class. Raises ShapeError,
+    DTypeError, IndexRangeError, ArgumentError unless p is 1 or 2.
+    """
+    name = "multi_margin_loss"
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ArgumentError("only p == 1 and p == 2 supported", f"{name}: got p={p}")
+    scores, target = operand(input), operand(target)
+    check_floating(name, "input", scores)
+    rows, single = _rows(name, scores)
+    target = F.reshape(target, (-1,)) if len(target.shape) != 1 else target
+    _check_indices(name, rows, target, 1)
+    factors = _class_weights(name, weight, rows, 1)
+    index = bounded(target, rows, 1, negative=False, loss=name)
+    over = F.clip(margin - _picked(rows, index, 1) + rows, 0, None)
+    over = over if p == 1 else F.square(over)
+    if factors is not None:
+        over = over * F.expand_dims(F.take(factors, index, 0), 1)
+    other = F.ne(F.expand_dims(index, 1), F.index_along(rows, 1))
+    loss = F.sum(F.where(other, over, 0), 1) / _classes(rows, 1)
+    if reduction == "none" and single and len(operand(input).shape) < 2:
+        return F.squeeze(loss, 0)
+    return reduced(loss, reduction)
+
+
+@spelled
+def multilabel_margin_loss(
+    input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
+    """The sum over labels y and all other classes i of max(0, 1 - (input[y] - input[i])), over the number of classes.
+
+    Shapes: input (n, c) or (c,); target: integers of that shape, the labels of a sample first, then -1. Raises ShapeError,
+    DTypeError.
+    """
+    name = "multilabel_margin_loss"
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    scores, target = operand(input), operand(target)
+    check_floating(name, "input", scores)
+    if target.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: labels have to be integers, got {target.dtype}")
+    if not fitting(scores.shape, target.shape):
+        raise ShapeError(f"inconsistent target size: {shape_text(target.shape)} for input of size: {shape_text(scores.shape)}")
+    rows, single = _rows(name, scores)
+    labels = F.reshape(target, (1, -1)) if single else target
+    given = F.cumsum(F.astype(labels < 0, np.int64), 1) < 1
+    index = bounded(F.where(given, labels, F.zeros_like(labels)), rows, 1, negative=False, loss=name)
+    hits = F.eq(F.expand_dims(index, 2), np.arange(_classes(rows, 1)))
+    is_label = F.any(F.logical_and(hits, F.expand_dims(given, 2)), 1)
+    picked = apply(along_op, rows, index, axis=1)
+    over = F.clip(1 - F.expand_dims(picked, 2) + F.expand_dims(rows, 1), 0, None)
+    counted = F.logical_and(F.expand_dims(given, 2), F.expand_dims(F.logical_not(is_label), 1))
+    loss = F.sum(F.sum(F.where(counted, over, 0), 2), 1) / _classes(rows, 1)
+    if reduction == "none" and single:
+        return F.squeeze(loss, 0)
+    return reduced(loss, reduction)
+
+
+@spelled
+def multilabel_soft_margin_loss(
+    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The mean over classes of -(t log(s) + (1 - t) log(1 - s)) with s = sigmoid(input): (..., c) -> (...), then reduced.
+
+    target: of the input's shape; weight: factors of classes, broadcast. Raises DTypeError, ArgumentError.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    x, t = operand(input), operand(target)
+    check_floating("multilabel_soft_margin_loss", "input", x)
+    loss = t * F.softplus(-x) + (1 - t) * F.softplus(x)
+    loss = loss if weight is None else loss * operand(weight)
+    return reduced(F.mean(loss, -1), reduction)

@@ -1,0 +1,60 @@
+"""Linear and bilinear maps."""
+
+from __future__ import annotations
+
+from ..errors import ShapeError
+from ..operators import F, Tensor, TensorLike, spelled
+from ..ops.settings import operand
+from ..types import shape_text
+from .checks import fitting
+
+
+@spelled
+def linear(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
+    """input @ weight.T + bias, in PyTorch's layout.
+
+    Shapes: input (..., in), weight (out, in), bias (out,) -> (..., out); weight (in,), bias () -> (...). Raises ShapeError.
+    """
+    x, weight = operand(input), operand(weight)
+    if len(weight.shape) == 1 and x.shape:
+        product = F.matmul(x, weight)
+        return product if bias is None else product + operand(bias)
+    if len(weight.shape) != 2 or not x.shape:
+        raise ShapeError(
+            f"linear: need x (..., in) and weight (out, in), got {shape_text(x.shape)} and {shape_text(weight.shape)}"
+        )
+    if not fitting(x.shape[-1:], weight.shape[1:]):
+        rows = "x".join("?" if d is None else str(d) for d in (x.shape if len(x.shape) > 1 else (1, *x.shape)))
+        raise ShapeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows} and {weight.shape[1]}x{weight.shape[0]})",
+            f"linear: x {shape_text(x.shape)} needs a last extent of {weight.shape[1]}, "
+            f"for weight (out, in) {shape_text(weight.shape)}",
+        )
+    if bias is None:
+        return F.matmul(x, weight.T)
+    bias = operand(bias)
+    if not fitting(bias.shape, weight.shape[:1]):
+        raise ShapeError(
+            f"linear: bias {shape_text(bias.shape)} must be (out,) for weight (out, in) {shape_text(weight.shape)}"
+        )
+    return F.add(F.matmul(x, weight.T), bias)
+
+
+@spelled
+def bilinear(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
+    """y_k = input1' weight_k input2 + bias_k.
+
+    Shapes: inputs (..., in1) and (..., in2), weight (out, in1, in2), bias (out,) -> (..., out). Raises ShapeError.
+    """
+    a, b, weight = operand(input1), operand(input2), operand(weight)
+    if len(weight.shape) != 3 or not a.shape or not b.shape or not fitting(a.shape[:-1], b.shape[:-1]):
+        raise ShapeError(
+            f"bilinear(): need inputs (..., in1), (..., in2) and weight (out, in1, in2), got {shape_text(a.shape)}, "
+            f"{shape_text(b.shape)} and {shape_text(weight.shape)}"
+        )
+    if not fitting((a.shape[-1], b.shape[-1]), weight.shape[1:]):
+        raise ShapeError(
+            f"bilinear(): inputs {shape_text(a.shape)} and {shape_text(b.shape)} don't fit the weight {shape_text(weight.shape)}"
+        )
+    y = F.einsum("...i,kij,...j->...k", a, weight, b)
+    return y if bias is None else y + operand(bias)

@@ -1,0 +1,223 @@
+"""Losses of numbers against numbers, element by element."""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import ArgumentError, ShapeError
+from ..operators import F, Operators, Tensor, TensorLike, spelled
+from ..ops.settings import operand
+from ..types import is_number, shape_text
+from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, regression_pair
+
+
+def _weighted(name: str, loss: Tensor, weight: TensorLike | None, reduction: str) -> Tensor:
+    """The reduced loss; with weights the mean is over their sum. Raises ShapeError unless weights have the loss's shape."""
+    if weight is None:
+        return reduced(loss, reduction)
+    weight = operand(weight)
+    if not fitting(weight.shape, loss.shape):
+        raise ShapeError("Weights and input must have the same size.", f"{name}: the weight is {shape_text(weight.shape)}")
+    loss = loss * weight
+    return F.sum(loss) / F.sum(weight) if reduction == "mean" else reduced(loss, reduction)
+
+
+@spelled
+def mse_loss(
+    input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
+    """(input - target)**2, reduced over all elements; with weights of that shape, the mean is over their sum.
+
+    input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
+
+    Examples:
+        >>> F.mse_loss(sg.tensor([1.0, 2.0]), sg.tensor([0.0, 0.0]))
+        tensor(2.5000)
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input, target = regression_pair("mse_loss", input, target)
+    return _weighted("mse_loss", F.square(F.sub(input, target)), weight, reduction)
+
+
+@spelled
+def l1_loss(
+    input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
+    """|input - target|, reduced over all elements; the derivative at 0 is 0. Weights as for `mse_loss`.
+
+    input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input, target = regression_pair("l1_loss", input, target)
+    return _weighted("l1_loss", F.abs(F.sub(input, target)), weight, reduction)
+
+
+@spelled
+def smooth_l1_loss(
+    input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", beta: float = 1.0,
+) -> Tensor:  # fmt: skip
+    """d**2 / (2 beta) where d = |input - target| is below beta, else d - beta / 2; reduced over all elements.
+
+    input: floating, any shape; target: the same shape. Raises ShapeError, DTypeError, ArgumentError for a negative beta.
+    Source: Girshick, "Fast R-CNN", 2015.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input, target = regression_pair("smooth_l1_loss", input, target)
+    if not is_number(beta) or beta < 0:
+        raise ArgumentError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
+    difference = F.sub(input, target)
+    size = F.abs(difference)
+    if beta == 0:
+        return reduced(size, reduction)
+    return reduced(F.where(size < beta, F.square(difference) * (0.5 / beta), size - 0.5 * beta), reduction)
+
+
+@spelled
+def huber_loss(
+    input: TensorLike, target: TensorLike, reduction: str = "mean", delta: float = 1.0, weight: TensorLike | None = None
+) -> Tensor:
+    """d**2 / 2 where d = |input - target| is at most delta, else delta (d - delta / 2); reduced over all elements.
+
+    weight: of the same shape; factors of the elements. Raises ShapeError, DTypeError, ArgumentError unless delta > 0.
+    Source: Huber, "Robust estimation of a location parameter", 1964.
+    """
+    check_reduction(reduction)
+    input, target = regression_pair("huber_loss", input, target)
+    if not is_number(delta) or delta <= 0:
+        raise ArgumentError(f"huber_loss does not support non-positive values for delta, got {delta}")
+    difference = F.sub(input, target)
+    size = F.abs(difference)
+    loss = F.where(size <= delta, F.square(difference) * 0.5, delta * (size - 0.5 * delta))
+    if weight is not None:
+        weight = operand(weight)
+        if not fitting(weight.shape, loss.shape):
+            raise ShapeError("Weights and input must have the same size.", f"huber_loss: the weight is {shape_text(weight.shape)}")
+        loss = loss * weight
+    return reduced(loss, reduction)
+
+
+@spelled
+def kl_div(
+    input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", log_target: bool = False,
+) -> Tensor:  # fmt: skip
+    """target (log(target) - input), the divergence of a distribution from log-probabilities `input`, broadcast.
+
+    log_target: the target holds log-probabilities too. reduction: "batchmean" is the sum over the first extent, "mean" that
+    over all elements. Raises DTypeError, ArgumentError.
+    """
+    batchmean = reduction == "batchmean" and size_average is None and reduce is None
+    reduction = legacy_reduction(size_average, reduce, "sum" if batchmean else reduction)
+    input, target = operand(input), operand(target)
+    check_floating("kl_div", "input", input)
+    loss = F.exp(target) * (target - input) if log_target else F.xlogy(target, target) - target * input
+    out = reduced(loss, reduction)
+    if not batchmean or not input.shape:
+        return out
+    return out / _extent_of(input)
+
+
+def _extent_of(x: Tensor) -> Tensor | int:
+    """The first extent, as a number or as a tensor where it is unknown."""
+    first = x.shape[0]
+    if first is not None:
+        return int(first)
+    column = F.reshape(x[(slice(None), *[slice(0, 1)] * (len(x.shape) - 1))], (-1,))
+    return F.sum(F.ones_like(column))
+
+
+@spelled
+def poisson_nll_loss(
+    input: TensorLike, target: TensorLike, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+    eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """exp(input) - target input for log_input, else input - target log(input + eps): minus the log-likelihood of counts.
+
+    full: with Stirling's approximation of log(target!) where target > 1. Raises DTypeError, ArgumentError.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input, target = operand(input), operand(target)
+    loss = F.exp(input) - target * input if log_input else input - target * F.log(input + eps)
+    if full:
+        large = F.where(target > 1, target, F.ones_like(target))
+        stirling = large * F.log(large) - large + 0.5 * F.log(2 * math.pi * large)
+        loss = loss + F.where(target > 1, stirling, F.zeros_like(stirling))
+    return reduced(loss, reduction)
+
+
+@spelled
+def gaussian_nll_loss(
+    input: TensorLike, target: TensorLike, var: TensorLike | float, full: bool = False, eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """(log(var) + (input - target)**2 / var) / 2, with var at least eps; reduced over all elements.
+
+    var: a number, of the input's shape, or of that with one extent 1 or without the last axis. full: with log(2 pi) / 2.
+    The gradient passes where var is below eps. Raises ShapeError, ArgumentError (for a negative variance, too, where values
+    are at hand). Source: Nix and Weigend, "Estimating the mean and variance of the target probability distribution", 1994.
+    """
+    check_reduction(reduction)
+    input, target = operand(input), operand(target)
+    check_floating("gaussian_nll_loss", "input", input)
+    if not isinstance(var, Operators) and is_number(var):
+        if var < 0:
+            raise ArgumentError("var has negative entry/entries")
+        var = F.ones_like(input) * var
+    var = operand(var)
+    if not fitting(var.shape, input.shape):
+        if fitting(input.shape[:-1], var.shape):
+            var = F.expand_dims(var, -1)
+        elif len(var.shape) != len(input.shape) or sum(a for a, b in zip(input.shape, var.shape, strict=True) if a != b) == 0 or [
+            b for a, b in zip(input.shape, var.shape, strict=True) if a != b
+        ] != [1]:
+            raise ArgumentError("var is of incorrect size", f"input {shape_text(input.shape)}, var {shape_text(var.shape)}")
+    floor = F.stop_gradient(F.maximum(var, eps) - var)
+    safe = var + floor
+    loss = 0.5 * (F.log(safe) + F.square(input - target) / safe)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+@spelled
+def soft_margin_loss(
+    input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
+    """log(1 + exp(-target input)) for targets of 1 and -1, broadcast; reduced over all elements. Raises DTypeError."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input = operand(input)
+    check_floating("soft_margin_loss", "input", input)
+    return reduced(F.softplus(-(operand(target) * input)), reduction)
+
+
+@spelled
+def hinge_embedding_loss(
+    input: TensorLike, target: TensorLike, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The input where target is 1, max(0, margin - input) where it is -1; reduced over all elements."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    input, target = operand(input), operand(target)
+    far = F.where(target != 1, F.clip(margin - input, 0, None), 0)
+    near = F.where(target != -1, input, 0)
+    return reduced(far + near, reduction)
+
+
+@spelled
+def margin_ranking_loss(
+    input1: TensorLike, input2: TensorLike, target: TensorLike, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """max(0, -target (input1 - input2) + margin): 0 where the first ranks higher for target 1, or lower for -1.
+
+    Raises ShapeError unless the three have the same number of axes.
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    a, b, t = operand(input1), operand(input2), operand(target)
+    if not len(a.shape) == len(b.shape) == len(t.shape):
+        raise ShapeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {shape_text(a.shape)}, input2: {shape_text(b.shape)}, target: {shape_text(t.shape)} "
+        )
+    return reduced(F.clip(-t * (a - b) + margin, 0, None), reduction)
