@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, Literal, cast, overload
 
@@ -16,7 +16,8 @@ from ..operators import F, TensorLike, Tensors, as_array, frontends, state
 from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
-from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
+from .saved import Packed
+from .tape import AfterNode, BeforeNode, Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
 from .tensor import Tensor, wrap
 
 
@@ -38,6 +39,9 @@ def backward(
     for tensor, g in (*engine.found.values(), *retained):
         if tensor._tracked:
             _accumulate(tensor, g, engine)
+            if tensor._accumulated is not None:
+                for hook in tuple(tensor._accumulated.values()):
+                    hook(tensor)
 
 
 @overload
@@ -133,7 +137,7 @@ class BackwardEngine:
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
         self.create = create
-        self.anomaly = modes.now.anomaly
+        self.anomaly = modes.now.anomaly and modes.now.check_nan
         self.roots = roots
         self.seeds = seeds
         self.found: dict[int, tuple[Tensor, Any]] = {}
@@ -218,16 +222,18 @@ class BackwardEngine:
 
     def _visit(self, record: Record, g: Any) -> None:
         """Pass a record's cotangent on to its operands."""
+        after = None
         if record.hooks:
-            g = self._hooked(record.hooks, g)
+            g = self._hooked(record.hooks, g, record)
+            after = [hook.function for hook in record.hooks.values() if isinstance(hook, AfterNode)]
         if self.wanted is not None:
             target = self.wanted_records.get(record)
             if target is not None:
                 self.found[id(target)] = (target, g)
             if record not in self.needed:
                 return
-        if record.op.vjp_all is not None:
-            self._visit_all(record, g)
+        if after or record.op.vjp_all is not None:
+            self._visit_all(record, g, after)
             return
         rules, operands, inputs, clock, plain = record.op.vjp, None, record.inputs, record.clock, not self.create
         adds = plain and record.op.vjp_add is not None and not self.anomaly
@@ -260,8 +266,9 @@ class BackwardEngine:
             else:
                 self._add_at_leaf(leaf, cotangent)
 
-    def _visit_all(self, record: Record, g: Any) -> None:
-        """As `_visit`, for an op that computes the cotangents of all operands at once."""
+    def _visit_all(self, record: Record, g: Any, after: list[Any] | None = None) -> None:
+        """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them
+        all."""
         edges: list[tuple[Record | None, Any] | None] = []
         for tensor in record.inputs:
             maker, leaf = edge(tensor, record.clock) if tensor._tracked or tensor._history else (None, None)
@@ -270,8 +277,16 @@ class BackwardEngine:
         wanted = [found is not None for found in edges]
         if not any(wanted):
             return
-        assert record.op.vjp_all is not None
-        together = record.op.vjp_all(g, record, wanted, *(self._saved(t, record) for t in record.inputs))
+        operands = [self._saved(t, record) for t in record.inputs]
+        together: Sequence[Any]
+        if record.op.vjp_all is not None:
+            together = record.op.vjp_all(g, record, wanted, *operands)
+        else:
+            out = self._saved_out(record)
+            rules = [record.op.vjp_for(i) if wants else None for i, wants in enumerate(wanted)]
+            together = [None if rule is None else rule(g, record, out, *operands) for rule in rules]
+        if after:
+            together = self._after(record, g, together, after)
         for position, (found, cotangent) in enumerate(zip(edges, together, strict=True)):
             if found is None or cotangent is None:
                 continue
@@ -286,36 +301,95 @@ class BackwardEngine:
         """An operand for a rule: the value itself, or a freed tensor where it was overwritten."""
         if changed(tensor) > record.clock:
             return overwritten_operand(tensor, record)
+        if isinstance(tensor, Packed) and self.create:
+            return tensor.tensor()
         return tensor if self.create else tensor._data
 
     def _saved_out(self, record: Record) -> Any:
         out = record.out
+        if isinstance(out, Packed):
+            return out.tensor(record) if self.create else out.unpack()
         if not isinstance(out, np.ndarray):
             return out
         if record.memory is not None and record.memory.changed > record.clock:
-            return Overwritten(messages.output_text(record.name()), out)
+            text = messages.output_text(record.name())
+            return Overwritten(text, out, lines=(record.where, record.memory.where))
         return wrap(out, record) if self.create else out
 
     # hooks and ownership -----------------------------------------------------------------------------------------
 
-    def _hooked(self, hooks: dict[int, Any] | None, g: Any) -> Any:
-        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last."""
+    def _hooked(self, hooks: dict[int, Any] | None, g: Any, record: Record | None = None) -> Any:
+        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last, and then the
+        node's own."""
         modes.now.arrays, around = False, modes.now.arrays
-        retained = []
+        retained, before = [], []
         try:
             for hook in tuple(hooks.values()) if hooks else ():
                 if isinstance(hook, Retain):
                     retained.append(hook.tensor())
+                    continue
+                if isinstance(hook, (BeforeNode, AfterNode)):
+                    before.extend([hook.function] if isinstance(hook, BeforeNode) else [])
                     continue
                 tensor: Any = g if self.create else wrap(np.asarray(g))
                 self.taken.add(id(tensor._data))
                 tensor = hooked(EAGER, hook, tensor)
                 self.taken.add(id(tensor._data))
                 g = tensor if self.create else tensor._data
+            self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
+            for function in before:
+                given = self._as_tensors(self._results(g, record))
+                g = self._replaced(function(given), given, g)
         finally:
             modes.now.arrays = around
-        self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
         return g
+
+    def _results(self, g: Any, record: Record | None) -> tuple[Any, ...]:
+        """The cotangents of all results of a record."""
+        return g.listed(record) if isinstance(g, Cotangents) else (g,)
+
+    def _as_tensors(self, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        """Cotangents as hooks see them; None for one that is not there."""
+        tensors = [g if g is None or isinstance(g, Tensor) else wrap(np.asarray(g)) for g in cotangents]
+        self.taken.update(id(t._data) for t in tensors if t is not None)
+        return tuple(tensors)
+
+    def _replaced(self, given: Any, before: tuple[Any, ...], g: Any) -> Any:
+        """The cotangent of a record once a hook of its node has returned `given`."""
+        if given is None:
+            return g
+        listed = given if isinstance(given, tuple) else (given,)
+        if len(listed) != len(before):
+            raise messages.wrong_node_hook(len(before), len(listed))
+        found = [self._checked(new, old) for new, old in zip(listed, before, strict=True)]
+        if isinstance(g, Cotangents):
+            return Cotangents({i: value for i, value in enumerate(found) if value is not None})
+        return found[0]
+
+    def _checked(self, new: Any, old: Any) -> Any:
+        """What a hook put in the place of a cotangent, in the form that the pass computes with."""
+        if new is None:
+            return None
+        tensor = new if old is None else hooked(EAGER, lambda g: new, old)
+        self.taken.add(id(tensor._data))
+        return tensor if self.create else tensor._data
+
+    def _after(self, record: Record, g: Any, cotangents: Sequence[Any], hooks: list[Any]) -> list[Any]:
+        """The cotangents of a record's operands after the hooks of its node."""
+        modes.now.arrays, around = False, modes.now.arrays
+        try:
+            results = self._as_tensors(self._results(g, record))
+            for hook in hooks:
+                given = self._as_tensors(cotangents)
+                replaced = hook(given, results)
+                if replaced is not None:
+                    listed = replaced if isinstance(replaced, tuple) else (replaced,)
+                    if len(listed) != len(given):
+                        raise messages.wrong_node_hook(len(given), len(listed))
+                    cotangents = [self._checked(new, old) for new, old in zip(listed, given, strict=True)]
+        finally:
+            modes.now.arrays = around
+        return list(cotangents)
 
     def own(self, g: Any) -> Tensor:
         """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
@@ -352,6 +426,18 @@ class BackwardEngine:
             if any(self._leads(*edge(t, record.clock)) for t in record.inputs):
                 self.needed.add(record)
         return self.needed
+
+
+class Cotangents(dict[int, Any]):
+    """The cotangents of a node with several results, by their numbers."""
+
+    def __add__(self, more: Cotangents) -> Cotangents:
+        sums = {i: self[i] + g if i in self else g for i, g in more.items()}
+        return Cotangents({**self, **sums})
+
+    def listed(self, record: Any) -> tuple[Any, ...]:
+        """One for each result; None for a result without one."""
+        return tuple(self.get(i) for i in range(record.results))
 
 
 def _check_nan(cotangent: Any, record: Record, position: int) -> None:

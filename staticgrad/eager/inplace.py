@@ -149,7 +149,7 @@ def _ambiguous(view: Tensor) -> Record:
     def refuse(cotangent: Any) -> None:
         raise unrecorded_view("its base or another view of its base has been modified inplace")
 
-    record.register_hook(refuse)
+    record.add_hook(refuse)
     return record
 
 
