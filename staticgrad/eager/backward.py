@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, Literal, cast, overload
@@ -11,8 +12,8 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.accumulation import adds_in_place, hooked
 from ..autodiff.requests import check_used, request
-from ..errors import AnomalyError
-from ..operators import F, TensorLike, Tensors, as_array, frontends, state
+from ..errors import AnomalyError, ArgumentError, GradientError
+from ..operators import F, TensorLike, Tensors, as_array, frontends, listed, state
 from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
@@ -51,7 +52,10 @@ def grad(
     grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: Literal[False] = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[AnyTensor, ...]: ...
 @overload
 def grad(
@@ -60,7 +64,10 @@ def grad(
     grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[AnyTensor | None, ...]: ...
 def grad(
     outputs: Tensors,
@@ -68,12 +75,17 @@ def grad(
     grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
-) -> tuple[Any, ...]:
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
     """The gradients of sum(grad_outputs * outputs) with respect to `inputs`, without touching any `.grad`.
 
-    outputs, inputs: a tensor, or several in any iterable. Returns a tuple, one tensor per input; None for an unused one with
-    `allow_unused`. Raises GradientError.
+    outputs, inputs: a tensor, or several in any iterable; inputs may be a dict of tensors, which gives a dict. Returns a tuple, one
+    tensor per input; None for an unused one with `allow_unused`, zeros with `materialize_grads`. is_grads_batched: each of
+    `grad_outputs` has one more axis, the first; the gradients have it too, one backward pass for each position. Raises
+    GradientError, and ArgumentError for materialize_grads with allow_unused=False.
 
     Examples:
         >>> x = sg.tensor(2.0, requires_grad=True)
@@ -82,21 +94,60 @@ def grad(
         >>> slope.item(), curvature.item()
         (12.0, 12.0)
     """
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts "
+            "of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if isinstance(inputs, dict):
+        options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        return dict(zip(inputs, grad(outputs, list(inputs.values()), grad_outputs, *options), strict=True))
+    roots, targets, unused = listed(outputs), inputs, bool(allow_unused or materialize_grads)
+    if materialize_grads or is_grads_batched:
+        targets = listed(inputs)
+    if is_grads_batched:
+        found = _batched(roots, targets, grad_outputs, retain_graph, create_graph, unused)
+    else:
+        found = _grad(outputs if len(roots) == 1 else roots, targets, grad_outputs, retain_graph, create_graph, unused)
+    if materialize_grads:
+        return tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, cast("Any", targets), strict=True))
+    return found
+
+
+def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, create: bool, unused: bool) -> tuple[Any, ...]:
+    """The gradients for each position of the first axis of `seeds`, stacked."""
+    given = listed(seeds)
+    count = next((len(seed) for seed in given if seed is not None), None)
+    if count is None:
+        raise GradientError("is_grads_batched: grad_outputs need an axis more than the outputs", "pass one for each output")
+    rows = []
+    for i in range(count):
+        row = [None if seed is None else seed[i] for seed in given]
+        keep = True if i < count - 1 else retain
+        rows.append(_grad(roots, targets, row, keep, create, unused))
+    return tuple(None if parts[0] is None else F.stack(parts, 0) for parts in zip(*rows, strict=True))
+
+
+def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, create: bool, unused: bool) -> tuple[Any, ...]:
     if frontends.tracing and state.tracer is not None:
-        traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+        traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, seeds, retain_graph, create, unused)
         return traced
     targets_given: Any = [None] if inputs is None else inputs
-    roots, seeds, targets, retain = request(
-        EAGER, "grad", outputs, grad_outputs, targets_given, retain_graph, create_graph
-    )
+    roots, cotangents, targets, retain = request(EAGER, "grad", outputs, seeds, targets_given, retain_graph, create)
     assert targets is not None
-    engine = BackwardEngine(roots, seeds, create_graph, targets)
+    engine = BackwardEngine(roots, cotangents, create, targets)
     engine.run(retain)
     result = []
     for target in targets:
         found = engine.found.get(id(target))
         result.append(None if found is None else engine.own(found[1]))
-    check_used(targets, result, allow_unused)
+    check_used(targets, result, unused)
     return tuple(result)
 
 
@@ -162,6 +213,7 @@ class BackwardEngine:
         done: list[Record] = []
         saved, modes.now.grad = modes.now.grad, self.create
         modes.now.arrays, around = not self.create, modes.now.arrays
+        modes.now.engine, outer = self, modes.now.engine
         try:
             with np.errstate(all="ignore"):
                 for root, seed in zip(self.roots, self.seeds, strict=True):
@@ -179,6 +231,7 @@ class BackwardEngine:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
         finally:
             modes.now.grad, modes.now.arrays = saved, around
+            modes.now.engine = outer
         if not retain:
             for record in done:
                 record.free()
@@ -271,7 +324,7 @@ class BackwardEngine:
         all."""
         edges: list[tuple[Record | None, Any] | None] = []
         for tensor in record.inputs:
-            maker, leaf = edge(tensor, record.clock) if tensor._tracked or tensor._history else (None, None)
+            maker, leaf = edge(tensor, record.clock) if tensor._history or tensor._tracked else (None, None)
             leads = (maker is not None or leaf is not None) and (self.wanted is None or self._leads(maker, leaf))
             edges.append((maker, leaf) if leads else None)
         wanted = [found is not None for found in edges]
@@ -410,8 +463,15 @@ class BackwardEngine:
             return id(leaf) in self.wanted
         return maker in self.needed or maker in self.wanted_records
 
-    def _records_to_targets(self) -> set[Record]:
-        """The records on a path from the roots to a target, the target's own record excluded."""
+    def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
+        """Whether this pass computes the gradient of each tensor."""
+        seen = self._reached()
+        leaves = {id(leaf) for record in seen for _, leaf in (edge(t, record.clock) for t in record.inputs)}
+        leaves.update(id(root) for root in self.roots)
+        return [id(x) in leaves if x._record is None else x._record in seen for x in tensors]
+
+    def _reached(self) -> set[Record]:
+        """The records on which the roots depend."""
         stack = [root._record for root in self.roots if root._record is not None]
         seen = set(stack)
         while stack:
@@ -421,6 +481,11 @@ class BackwardEngine:
                 if maker is not None and maker not in seen:
                     seen.add(maker)
                     stack.append(maker)
+        return seen
+
+    def _records_to_targets(self) -> set[Record]:
+        """The records on a path from the roots to a target, the target's own record excluded."""
+        seen = self._reached()
         self.needed = set()
         for record in sorted(seen, key=lambda r: r.clock):
             if any(self._leads(*edge(t, record.clock)) for t in record.inputs):

@@ -100,7 +100,10 @@ class Saver(Protocol):
     """Takes over what operations save while it is `modes.now.saver`."""
 
     def save(self, record: Record) -> None:
-        """Replace the operands and the result of a new record, `replaced` does it."""
+        """Replace the operands and the result of a new record; `replaced` does it."""
+
+    def keep(self, tensor: Tensor) -> Callable[[], np.ndarray]:
+        """Keep one value; the result gives its array again."""
 
 
 class Packed(FreedTensor):

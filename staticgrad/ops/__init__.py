@@ -6,6 +6,7 @@ from . import (
     adjoint,
     attention,
     convolution,
+    custom_gradient,
     einsum,
     elementwise,
     indexing,
