@@ -60,6 +60,14 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     return x
 
 
+def record_change(x: Tensor, value: Tensor, name: str) -> None:
+    """The maker of `value` has changed x in x's own memory: from now on that is x's record. Raises GradientError."""
+    updates = _records(x, _owner(x), value, name)
+    now = touch(x)
+    for tensor, record in updates:
+        _set_record(tensor, record, now)
+
+
 def of_a_graph(name: str, value: Symbol) -> GraphError:
     """The error for an eager tensor that would be given the value of a symbol, which has none yet."""
     return GraphError(
@@ -149,7 +157,7 @@ def _ambiguous(view: Tensor) -> Record:
     def refuse(cotangent: Any) -> None:
         raise unrecorded_view("its base or another view of its base has been modified inplace")
 
-    record.register_hook(refuse)
+    record.add_hook(refuse)
     return record
 
 

@@ -158,7 +158,8 @@ def _saved_value(tracer: Tracer, node: Node, value: Node, description: str) -> S
     if tracer.overwritten and not (value is node and isinstance(node.op.emit, View)):
         memory = memory_node(value)
         if memory in tracer.overwritten and tracer.writers.get(node) is not memory:
-            return LostValue(tracer.graph, value, lambda: messages.modified(description))
+            lines = node.where, tracer.overwritten[memory]
+            return LostValue(tracer.graph, value, lambda: messages.modified(description, *lines))
     return Symbol(tracer.graph, value)
 
 

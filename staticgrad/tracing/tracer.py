@@ -16,7 +16,7 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
-from ..errors import TraceError
+from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
 from ..operators import F, append, flows, frontends, layout_of, misuse, state
 from ..ops.leaves import constant_of
@@ -79,8 +79,8 @@ class Tracer:
         self.retained: dict[Node, Traced] = {}
         self.cut: set[Node] = set()
         """Stopped values that alias no other: of tensors that were detached in place, or given other data."""
-        self.overwritten: set[Node] = set()
-        """Values that in-place changes replaced."""
+        self.overwritten: dict[Node, Where | None] = {}
+        """Values that in-place changes replaced, with the lines of these."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced a value, and that value, which they saved before."""
         self.freed: set[Node] = set()
@@ -122,8 +122,8 @@ class Tracer:
             values.clear()
         self.shared_views.clear()
         self.bases.clear()
-        sets = (self.leaves, self.tracked, self.overwritten, self.cut, self.writers, self.freed, self.versions, self.layouts)
-        for nodes in sets:
+        self.overwritten.clear()
+        for nodes in (self.leaves, self.tracked, self.cut, self.writers, self.freed, self.versions, self.layouts):
             nodes.clear()
 
     def refuse(self, what: str, *advice: str) -> NoReturn:
@@ -312,6 +312,10 @@ class Tracer:
                 "take the view again after the change",
             )
 
+    def snapshot(self, x: Traced) -> Traced:
+        """A tensor with the present value of x, whatever is assigned to x later."""
+        return Traced(self, x.node)
+
     def detach(self, x: Any) -> Traced:
         """The same memory without the tape."""
         if isinstance(x, Tensor):
@@ -397,9 +401,10 @@ class Tracer:
             value = F.stop_gradient(value)
         memory, count = memory_node(x.node), self.version(x)
         if same_memory:
-            self.overwritten.add(memory)
+            line = user_line()
+            self.overwritten[memory] = line
             views = [view for view in self.shared_views if view.base is x]
-            self.overwritten.update(memory_node(view.seen) for view in views if view.seen is not None)
+            self.overwritten.update((memory_node(view.seen), line) for view in views if view.seen is not None)
             if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
                 self.writers[made] = memory
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
