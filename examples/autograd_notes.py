@@ -24,7 +24,7 @@ def fails(action):
     try:
         action()
     except RuntimeError as error:
-        print("RuntimeError:", re.split(r"[.,:](?:\s|$)", str(error))[0])
+        print("RuntimeError:", re.split(r"[.,:](?:\s|$)", str(error).splitlines()[0])[0])
 
 
 def name(node):

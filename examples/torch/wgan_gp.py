@@ -82,8 +82,6 @@ def train(steps=500, batch_size=64, critic_iters=3, compiled=False, report=None)
         return torch.from_numpy(rng.standard_normal((batch_size, 2))).float()
 
     def critic_step(real, z, alpha):
-        for p in netD.parameters():
-            p.requires_grad = True
         netD.zero_grad()
         D_real = netD(real).mean()
         with torch.no_grad():
@@ -96,8 +94,6 @@ def train(steps=500, batch_size=64, critic_iters=3, compiled=False, report=None)
         return D_cost
 
     def generator_step(z):
-        for p in netD.parameters():
-            p.requires_grad = False  # saves computing gradients of the critic
         netG.zero_grad()
         G_cost = -netD(netG(z)).mean()
         G_cost.backward()
@@ -109,9 +105,13 @@ def train(steps=500, batch_size=64, critic_iters=3, compiled=False, report=None)
 
     losses = []
     for iteration in range(steps):
+        for p in netD.parameters():
+            p.requires_grad = True
         for _ in range(critic_iters):
             alpha = torch.from_numpy(rng.random((batch_size, 1)).astype(np.float32))
             D_cost = critic_step(ring(rng, batch_size), noise(), alpha)
+        for p in netD.parameters():
+            p.requires_grad = False  # saves computing gradients of the critic
         G_cost = generator_step(noise())
         losses += [D_cost.item(), G_cost.item()]
         if report and iteration % 100 == 99:
