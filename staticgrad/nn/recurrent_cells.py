@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional
+from .. import torch_layers
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import F
@@ -59,9 +59,6 @@ class RNNCellBase(Module):
         zero = x[:, :1] * 0 + np.zeros(self.hidden_size, x.dtype)
         return batched, x, [zero if s is None else s for s in states]
 
-    def _projected(self, x: Any, h: Any) -> tuple[Any, Any]:
-        return functional.linear(x, self.weight_ih, self.bias_ih), functional.linear(h, self.weight_hh, self.bias_hh)
-
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         return text if self.bias else text + ", bias=False"
@@ -82,8 +79,8 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Any, hx: Any = None) -> AnyTensor:
         """The next state. Shapes: input (n, input_size) or (input_size,), states with hidden_size; zeros when left out."""
         batched, x, (h,) = self._prepared(input, hx)
-        a, b = self._projected(x, h)
-        out = F.tanh(a + b) if self.nonlinearity == "tanh" else F.relu(a + b)
+        cell = torch_layers.rnn_tanh_cell if self.nonlinearity == "tanh" else torch_layers.rnn_relu_cell
+        out = cell(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return out if batched else F.squeeze(out, 0)
 
     def extra_repr(self) -> str:
@@ -99,11 +96,8 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """The next (h, c). Shapes: input (n, input_size) or (input_size,), states with hidden_size; zeros when left out."""
-        batched, x, (h, c) = self._prepared(input, *((None, None) if hx is None else hx))
-        a, b = self._projected(x, h)
-        i, f, g, o = F.chunk(a + b, 4, -1)
-        c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
-        h = F.sigmoid(o) * F.tanh(c)
+        batched, x, state = self._prepared(input, *((None, None) if hx is None else hx))
+        h, c = torch_layers.lstm_cell(x, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return (h, c) if batched else (F.squeeze(h, 0), F.squeeze(c, 0))
 
 
@@ -116,9 +110,5 @@ class GRUCell(RNNCellBase):
     def forward(self, input: Any, hx: Any = None) -> AnyTensor:
         """The next state. Shapes: input (n, input_size) or (input_size,), states with hidden_size; zeros when left out."""
         batched, x, (h,) = self._prepared(input, hx)
-        a, b = self._projected(x, h)
-        (r1, z1, n1), (r2, z2, n2) = F.chunk(a, 3, -1), F.chunk(b, 3, -1)
-        r, z = F.sigmoid(r1 + r2), F.sigmoid(z1 + z2)
-        n = F.tanh(n1 + r * n2)
-        out = n + z * (h - n)
+        out = torch_layers.gru_cell(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return out if batched else F.squeeze(out, 0)

@@ -46,6 +46,10 @@ class SequentialSampler(Sampler[int]):
         return len(self.data_source)
 
 
+CHUNK = 1024
+"""Positions that are drawn at once: programs ask for 10**10 to go on until they stop."""
+
+
 class RandomSampler(Sampler[int]):
     """All positions in a random order, or `num_samples` of them; with `replacement`, each one anew. Raises ArgumentError."""
 
@@ -66,7 +70,8 @@ class RandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         rng, n, wanted = numbers_of(self.generator), len(self.data_source), self.num_samples
         if self.replacement:
-            yield from rng.integers(0, n, wanted).tolist()
+            for begin in range(0, wanted, CHUNK):
+                yield from rng.integers(0, n, min(CHUNK, wanted - begin)).tolist()
             return
         orders = itertools.chain.from_iterable(rng.permutation(n).tolist() for _ in itertools.count())
         yield from itertools.islice(orders, wanted)
