@@ -105,6 +105,8 @@ def local_response_norm(input: TensorLike, size: int, alpha: float = 1e-4, beta:
     x = operand(input)
     if len(x.shape) < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(x.shape)} dimensions)")
+    if 0 in x.shape:
+        return x
     sides = (size // 2, (size - 1) // 2)
     window = pad(F.square(x), (*[0] * (2 * (len(x.shape) - 2)), *sides))
     channels = x.shape[1]

@@ -1,5 +1,7 @@
 """Modules: containers of parameters, and the layers and losses."""
 
+from typing import TYPE_CHECKING, Any
+
 from . import functional, init, utils
 from .activations import (
     CELU,
@@ -113,7 +115,7 @@ from .normalization_layers import (
     LocalResponseNorm,
     RMSNorm,
 )
-from .parameter import Parameter
+from .parameter import Buffer, Parameter
 from .pooling_layers import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -161,7 +163,7 @@ from .rearranging_layers import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from .recurrent import GRU, LSTM, RNN
+from .recurrent import GRU, LSTM, RNN, RNNBase
 from .recurrent_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from .state_dict import IncompatibleKeys, StateDictError
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder
@@ -183,6 +185,7 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
+    "Buffer",
     "CELU",
     "CTCLoss",
     "ChannelShuffle",
@@ -286,6 +289,7 @@ __all__ = [
     "PoissonNLLLoss",
     "RMSNorm",
     "RNN",
+    "RNNBase",
     "RNNCell",
     "RNNCellBase",
     "RReLU",
@@ -334,3 +338,10 @@ __all__ = [
     "init",
     "utils",
 ]
+
+if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
+
+    def __getattr__(name: str) -> Any:
+        from ..missing import NN_REPLACED, advice
+
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice(name, __all__, NN_REPLACED)}")
