@@ -16,6 +16,7 @@ from .layers import made_kind
 from .module import Module
 from .parameter import Parameter
 
+
 class _Activation(Module):
     """An elementwise function with settings."""
 
@@ -74,7 +75,9 @@ Hardswish = _made("Hardswish", functional.hardswish, "x hardsigmoid(x).", inplac
 Hardshrink = _made("Hardshrink", functional.hardshrink, "x, or 0 within [-lambd, lambd].", lambd=0.5)
 Softshrink = _made("Softshrink", functional.softshrink, "x moved towards 0 by lambd, or 0.", lambd=0.5)
 Softplus = _made("Softplus", functional.softplus, "`functional.softplus`.", beta=1.0, threshold=20.0)
-Threshold = _made("Threshold", functional.threshold, "x above the threshold, else the value.", "threshold", "value", inplace=False)
+Threshold = _made(
+    "Threshold", functional.threshold, "x above the threshold, else the value.", "threshold", "value", inplace=False
+)
 GLU = _made("GLU", functional.glu, "a sigmoid(b) for the halves a, b of x along dim.", dim=-1)
 Softmax = _made("Softmax", functional.softmax, "exp(x) / sum(exp(x)) over the axis dim; None as in PyTorch: 0 or 1.", dim=None)
 LogSoftmax = _made("LogSoftmax", functional.log_softmax, "The logarithm of Softmax.", dim=None)

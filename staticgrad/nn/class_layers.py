@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import functional
+from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..functional.checks import check_reduction
-from ..operators import Array, F, apply
+from ..operators import F, apply
 from ..operators import Tensor as AnyTensor
 from ..ops.gathering import along_op, bounded
 from ..ops.settings import operand, size_text
@@ -128,11 +129,11 @@ class LinearCrossEntropyOptions:
 class LinearCrossEntropyLoss(Module):
     """`functional.linear_cross_entropy` with a weight (num_classes * prod(out_features), in_features) in `linear`."""
 
-    weight: AnyTensor | None
+    weight: Tensor | None
 
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
-        device: Any = None, dtype: DTypeLike | None = None, reduction: str = "mean", weight: Array | None = None,
+        device: Any = None, dtype: DTypeLike | None = None, reduction: str = "mean", weight: Tensor | None = None,
         ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
     ):  # fmt: skip
         super().__init__()

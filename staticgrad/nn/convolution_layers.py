@@ -162,7 +162,8 @@ class _ConvTranspose(_Conv):
             wanted = wanted[-axes:]
         if len(wanted) != axes:
             raise ArgumentError(
-                f"{name}: for {len(x.shape)}D input, output_size must have {axes} or {len(x.shape)} elements (got {len(wanted)})"
+                f"{name}: for {len(x.shape)}D input, output_size must have {axes} or {len(x.shape)} elements "
+                f"(got {len(wanted)})"
             )
         if None in x.shape[-axes:]:
             raise ShapeError(f"{name}: output_size needs an input of known extents")

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from .. import functional
-from ..functional.dropouts import check_probability
-from ..functional.embeddings import padding_entry
 from ..devices import check_device
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
+from ..functional.dropouts import check_probability
+from ..functional.embeddings import padding_entry
 from ..normalization import check_eps
 from ..operators import Array, F, TensorLike
 from ..operators import Tensor as AnyTensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,12 +30,15 @@ class UninitializedTensorMixin:
         own.data = np.empty(shape, own._data.dtype if dtype is None else dtype)
 
     @property
-    def shape(self) -> Any:
+    def _no_shape(self) -> Any:
         """Raises UninitializedError."""
         raise UninitializedError(
             "Can't access the shape of an uninitialized parameter or buffer",
             "a lazy module takes its extents from its first input: call it once, without a gradient",
         )
+
+    if not TYPE_CHECKING:  # to type checkers it is an attribute, as in other tensors
+        shape = _no_shape
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -115,7 +118,7 @@ class LazyModuleMixin(Module):
                 value.materialize(shape)
         if self.has_uninitialized_params():
             raise UninitializedError(f"module {name} has not been fully initialized")
-        self.__class__ = self.cls_to_become
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
     def forward(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         self.initialize_parameters(x, *args, **kwargs)

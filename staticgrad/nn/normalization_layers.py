@@ -122,7 +122,9 @@ class _InstanceNorm(_BatchNorm):
             raise ShapeError(f"expected {most - 1}D or {most}D input (got {len(x.shape)}D input)")
         channels = x.shape[len(x.shape) - most + 1]
         if self.affine and channels is not None and channels != self.num_features:
-            raise ShapeError(f"expected input's size at dim=1 to match num_features ({self.num_features}), but got: {channels}.")
+            raise ShapeError(
+                f"expected input's size at dim=1 to match num_features ({self.num_features}), but got: {channels}."
+            )
         single = len(x.shape) == most - 1
         out = functional.instance_norm(
             F.expand_dims(x, 0) if single else x, self.running_mean, self.running_var, self.weight, self.bias,

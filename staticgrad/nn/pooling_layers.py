@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from .. import functional
+from ..eager import Tensor
 from ..errors import ArgumentError
 from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
@@ -187,11 +188,12 @@ class LPPool3d(_LPPool):
 
 class _FractionalMaxPool(Module):
     function: ClassVar[Any]
+    _random_samples: Tensor | None
     axes = 2
 
     def __init__(
         self, kernel_size: ShapeLike, output_size: ShapeLike | None = None, output_ratio: Any = None,
-        return_indices: bool = False, _random_samples: AnyTensor | None = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
     ):  # fmt: skip
         super().__init__()
         if (output_size is None) == (output_ratio is None):

@@ -9,7 +9,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
-from staticgrad.errors import ArgumentError, DTypeError, ShapeError
+from staticgrad.errors import DTypeError, ShapeError
 
 X = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float64) * 2
 IMAGE = np.random.default_rng(1).normal(size=(2, 8, 4, 6))

@@ -41,8 +41,8 @@ def torch() -> Any:
 
 
 def public(module: Any) -> list[str]:
-    members = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
-    return sorted(n for n, v in members.items() if callable(v) and not isinstance(v, types.ModuleType) and n not in NO_PART_OF_IT)
+    names = (name for name in dir(module) if not name.startswith("_") and name not in NO_PART_OF_IT)
+    return sorted(n for n in names if callable(getattr(module, n)) and not isinstance(getattr(module, n), types.ModuleType))
 
 
 @pytest.mark.parametrize(("name", "ours", "refused"), [("nn", nn, NN_REPLACED), ("functional", F, FUNCTIONAL_REPLACED)])
