@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 REPLACED = {
     "float16": "use float32: tensors here are of 32 or 64 bits",
@@ -22,6 +22,28 @@ REPLACED = {
     "hub": "models are loaded with load_state_dict",
 }
 """Names of PyTorch's, and what to write instead."""
+
+NN_REPLACED = {
+    "Container": "it was replaced by Sequential and ModuleList in PyTorch, too",
+    "CrossMapLRN2d": "LocalResponseNorm computes the same",
+    "DataParallel": "there is one device, whose cores a compiled step shares: use the module itself",
+    "SyncBatchNorm": "there is one process: use BatchNorm1d, BatchNorm2d or BatchNorm3d",
+    "factory_kwargs": "pass device= and dtype= on",
+}
+"""Names of `torch.nn` that there are not, and what to write instead."""
+
+FUNCTIONAL_REPLACED = {
+    "grouped_mm": "it multiplies bfloat16 matrices on a GPU: use a product per group",
+    "scaled_grouped_mm": "it multiplies 8-bit floats on a GPU: use a product per group",
+    "scaled_mm": "it multiplies 8-bit floats on a GPU: use sg.matmul",
+    "assert_int_or_pair": "it checks arguments inside of PyTorch",
+    "boolean_dispatch": "it chooses a function inside of PyTorch",
+    "handle_torch_function": "it hands calls to subclasses of PyTorch's Tensor",
+    "has_torch_function": "it asks for subclasses of PyTorch's Tensor",
+    "has_torch_function_unary": "it asks for subclasses of PyTorch's Tensor",
+    "has_torch_function_variadic": "it asks for subclasses of PyTorch's Tensor",
+}
+"""The same for `torch.nn.functional`."""
 
 PYTORCH = frozenset(
     [
@@ -172,12 +194,12 @@ PYTORCH = frozenset(
 """Names that PyTorch has at its top level, beside those that are here."""
 
 
-def advice(name: str, names: Iterable[str]) -> str:
-    """The end of an error's text about a missing name, from the names that exist."""
-    if name in REPLACED:
-        return f"; {REPLACED[name]}"
+def advice(name: str, names: Iterable[str], replaced: Mapping[str, str] = REPLACED) -> str:
+    """The end of an error's text about a missing name, from the names that exist and those that have a replacement."""
+    if name in replaced:
+        return f"; {replaced[name]}"
     near = difflib.get_close_matches(name, list(names), 1, 0.75)
     nearest = f"; the nearest name is {near[0]!r}" if near else ""
-    if name in PYTORCH:
+    if name in PYTORCH and replaced is REPLACED:
         return f"; PyTorch has it, this library does not yet{nearest}"
     return nearest

@@ -11,7 +11,7 @@ import numpy as np
 from .eager import no_grad
 from .errors import ArgumentError, DTypeError, ShapeError
 from .ir import REGISTRY
-from .operators import Array, F, Operators, Symbol, Tensor, TensorLike, apply, frontends, state
+from .operators import Array, F, Operators, Symbol, Tensor, TensorLike, apply, frontends, spelled, state
 from .ops.leaves import fits
 from .ops.settings import operand, size_text
 from .ops.shaping import reshape_like
@@ -65,8 +65,9 @@ def kept(tensor: Any, x: Any) -> Tensor:
     return value
 
 
+@spelled
 def batch_norm(
-    x: TensorLike, running_mean: Array | None = None, running_var: Array | None = None, weight: TensorLike | None = None,
+    input: TensorLike, running_mean: Array | None = None, running_var: Array | None = None, weight: TensorLike | None = None,
     bias: TensorLike | None = None, training: bool = False, momentum: float | None = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel.
@@ -76,7 +77,7 @@ def batch_norm(
     the running ones are used. Raises ShapeError and ArgumentError.
     Source: Ioffe and Szegedy, "Batch normalization", 2015.
     """
-    x = operand(x)
+    x = operand(input)
     _floating("batch_norm", x)
     check_eps("batch_norm", eps)
     n = len(x.shape)
@@ -143,15 +144,16 @@ def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tup
     return mean, var
 
 
+@spelled
 def group_norm(
-    x: TensorLike, num_groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5
+    input: TensorLike, num_groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Normalise each sample over groups of channels and all further axes; then scale and shift each channel.
 
     x: (n, c, ...), floating; weight, bias: (c,) or None. Raises ShapeError, ArgumentError.
     Source: Wu and He, "Group normalization", 2018.
     """
-    x = operand(x)
+    x = operand(input)
     _floating("group_norm", x)
     check_eps("group_norm", eps)
     if isinstance(num_groups, bool) or not isinstance(num_groups, (int, np.integer)) or num_groups < 1:
@@ -178,13 +180,16 @@ def group_norm(
     return out if bias is None else out + _per_channel(bias, len(x.shape))
 
 
-def rms_norm(x: TensorLike, normalized_shape: ShapeLike, weight: TensorLike | None = None, eps: float | None = None) -> Tensor:
+@spelled
+def rms_norm(
+    input: TensorLike, normalized_shape: ShapeLike, weight: TensorLike | None = None, eps: float | None = None
+) -> Tensor:
     """x / sqrt(mean(x * x) + eps) * weight over the last axes, whose extents are `normalized_shape`.
 
     eps: the dtype's epsilon when left out. Raises ShapeError when the axes don't fit.
     Source: Zhang and Sennrich, "Root mean square layer normalization", 2019.
     """
-    x = operand(x)
+    x = operand(input)
     _floating("rms_norm", x)
     if eps is not None:
         check_eps("rms_norm", eps)

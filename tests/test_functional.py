@@ -43,7 +43,7 @@ def bce(x: np.ndarray, t: np.ndarray) -> np.ndarray:
 
 
 def smooth(e: float):
-    return lambda z, y, reduction: F.cross_entropy(z, y, reduction, label_smoothing=e)
+    return lambda z, y, reduction: F.cross_entropy(z, y, reduction=reduction, label_smoothing=e)
 
 
 LOSSES = [
@@ -130,7 +130,7 @@ def test_second_gradient(name, fn, operands, expected):
 
 def test_cross_entropy_gradient_is_softmax_minus_onehot():
     z = sg.tensor(Z, requires_grad=True)
-    F.cross_entropy(z, sg.tensor(Y), "sum").backward()
+    F.cross_entropy(z, sg.tensor(Y), reduction="sum").backward()
     np.testing.assert_allclose(z.grad.numpy(), np.exp(log_softmax(Z, 1)) - np.eye(C)[Y], atol=1e-15)
 
 
@@ -141,7 +141,7 @@ def test_extremes_stay_finite():
     assert loss.item() == pytest.approx(2e4)
     np.testing.assert_allclose(big.grad.numpy(), [[1.0, -1.0, 0.0]])
     x = sg.tensor([-200.0, 200.0, 0.0], requires_grad=True)
-    loss = F.binary_cross_entropy_with_logits(x, sg.tensor([0.0, 1.0, 1.0]), "sum")
+    loss = F.binary_cross_entropy_with_logits(x, sg.tensor([0.0, 1.0, 1.0]), reduction="sum")
     loss.backward()
     assert loss.item() == pytest.approx(np.log(2))
     np.testing.assert_allclose(x.grad.numpy(), [0.0, 0.0, -0.5], atol=1e-7)  # sigmoid(0) - 1 at 0 too
@@ -170,7 +170,7 @@ ERRORS = [
     (lambda: F.l1_loss(sg.ones(3), sg.ones(2)), ShapeError, "Using a target size ((2,))", "l1_loss"),
     (lambda: F.mse_loss(sg.tensor([1, 2]), sg.tensor([1, 2])), DTypeError,
      "mse_loss: the input must be floating, got int64", "astype"),
-    (lambda: F.mse_loss(sg.ones(3), sg.ones(3), "average"), ArgumentError,
+    (lambda: F.mse_loss(sg.ones(3), sg.ones(3), reduction="average"), ArgumentError,
      "'average' is not a valid value for reduction", "mean, sum, none"),
     (lambda: F.cross_entropy(sg.ones(4, 3), sg.tensor([0, 1, 2])), ShapeError,
      "Expected input batch_size (4) to match target batch_size (3).", "cross_entropy: scores (4, 3), target (3,)"),
@@ -188,8 +188,8 @@ ERRORS = [
      "Target 3 is out of bounds.", "cross_entropy: the classes are 0 to 2"),
     (lambda: F.cross_entropy(sg.ones(2, 3), sg.tensor([1, -1])), IndexRangeError,
      "Target -1 is out of bounds.", "cross_entropy: the classes are 0 to 2"),
-    (lambda: F.nll_loss(sg.ones(2, 3), sg.tensor([-100, 0])), IndexRangeError,
-     "Target -100 is out of bounds.", "nll_loss"),
+    (lambda: F.nll_loss(sg.ones(2, 3), sg.tensor([-5, 0])), IndexRangeError,
+     "Target -5 is out of bounds.", "nll_loss"),
     (lambda: F.cross_entropy(sg.tensor(1.0), sg.tensor(0)), ShapeError, "cross_entropy: scores need an axis", ""),
     (lambda: F.cross_entropy(sg.ones(2, 3), sg.tensor([0, 1]), label_smoothing=1.5), ArgumentError,
      "label_smoothing must be between 0.0 and 1.0. Got: 1.5", ""),
@@ -200,7 +200,7 @@ ERRORS = [
     (lambda: F.linear(sg.ones(5, 7), sg.ones(3, 4)), ShapeError,
      "mat1 and mat2 shapes cannot be multiplied (5x7 and 4x3)", "linear: x (5, 7) needs a last extent of 4"),
     (lambda: F.linear(sg.ones(5, 4), sg.ones(3, 4), sg.ones(4)), ShapeError, "linear: bias (4,) must be (out,)", ""),
-    (lambda: F.linear(sg.ones(5, 4), sg.ones(4)), ShapeError, "linear: need x (..., in) and weight (out, in)", ""),
+    (lambda: F.linear(sg.ones(5, 4), sg.ones(1, 3, 4)), ShapeError, "linear: need x (..., in) and weight (out, in)", ""),
     (lambda: F.dropout(sg.ones(2), 1.5), ArgumentError,
      "dropout probability has to be between 0 and 1, but got 1.5", ""),
 ]  # fmt: skip

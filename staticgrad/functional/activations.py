@@ -20,12 +20,14 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.050700987355480493
 Activation = Callable[..., Tensor]
 
 
-def taken_over(name: str, x: Any, value: Any) -> Any:
+def taken_over(name: str, x: Any, value: Any) -> Tensor:
     """x with the value of an activation of it. A symbol of a graph can't change: the value is a new one."""
     if isinstance(x, Symbol) and state.tracer is None:
-        return value
+        result: Tensor = value
+        return result
     check_change(x)
-    return replace(x, value, name)
+    changed: Tensor = replace(x, value, name)
+    return changed
 
 
 def in_place(function: Activation) -> Activation:
@@ -68,7 +70,7 @@ def relu(input: TensorLike) -> Tensor:
     return F.relu(input)
 
 
-def _between(x: Any, low: Any, high: Any) -> Any:
+def _between(x: Tensor, low: float, high: float) -> Tensor:
     """x within [low, high]; the derivative at the ends is 0."""
     if x.dtype.kind in "iu":
         low, high = int(low), int(high)
@@ -92,7 +94,8 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
 @in_place
 def hardsigmoid(input: TensorLike) -> Tensor:
     """input / 6 + 1/2, within [0, 1]."""
-    return _between(operand(input) + 3.0, 0, 6) / 6
+    result: Tensor = _between(operand(input) + 3.0, 0, 6) / 6
+    return result
 
 
 @in_place
@@ -109,7 +112,7 @@ def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> Tensor:
     return F.where(x > 0, x, x * negative_slope)
 
 
-def _elu(x: Any, alpha: Any, rate: Any = 1) -> Any:
+def _elu(x: Tensor, alpha: float, rate: float = 1) -> Tensor:
     below = F.minimum(x, 0)
     return F.where(x > 0, x, alpha * F.expm1(below if rate == 1 else below / rate))
 
@@ -123,7 +126,8 @@ def elu(input: TensorLike, alpha: float = 1.0) -> Tensor:
 @in_place
 def selu(input: TensorLike) -> Tensor:
     """1.0507 elu(input) with alpha = 1.6733. Source: Klambauer et al., "Self-normalizing neural networks", 2017."""
-    return SELU_SCALE * _elu(operand(input), SELU_ALPHA)
+    result: Tensor = SELU_SCALE * _elu(operand(input), SELU_ALPHA)
+    return result
 
 
 @in_place
@@ -276,8 +280,9 @@ def glu(input: TensorLike, dim: int = -1) -> Tensor:
         raise ShapeError("glu: the extent to be halved has to be known", "give the placeholder a known extent there")
     if extent % 2:
         raise ShapeError(f"Halving dimension must be even, but dimension {axis} is size {extent}")
-    a, b = F.chunk(x, 2, axis)
-    return a * F.sigmoid(b)
+    a, b = F.split(x, extent // 2, axis)
+    result: Tensor = a * F.sigmoid(b)
+    return result
 
 
 # over an axis -----------------------------------------------------------------------------------------------------------

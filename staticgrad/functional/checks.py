@@ -25,7 +25,9 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
         return reduction
     for name, given in (("size_average", size_average), ("reduce", reduce)):
         if given is not None and not isinstance(given, (bool, int)):
-            raise ArgumentError(f"{name} has to be True, False or None, got {given!r}", "write reduction='mean', 'sum' or 'none'")
+            raise ArgumentError(
+                f"{name} has to be True, False or None, got {given!r}", "write reduction='mean', 'sum' or 'none'"
+            )
     if reduce is not None and not reduce:
         return "none"
     return "sum" if size_average is not None and not size_average else "mean"
@@ -58,11 +60,3 @@ def regression_pair(name: str, input: TensorLike, target: TensorLike) -> tuple[T
 def reduced(loss: Any, reduction: str) -> Tensor:
     """The mean, the sum, or the loss itself."""
     return F.mean(loss) if reduction == "mean" else F.sum(loss) if reduction == "sum" else loss
-
-
-def number_of(name: str, role: str, value: Any) -> float:
-    """A number as a float. Raises ArgumentError."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name}: {role} has to be a number, got {value!r}") from None

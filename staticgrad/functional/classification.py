@@ -322,7 +322,9 @@ def binary_cross_entropy_with_logits(
 def _rows(name: str, scores: Tensor) -> tuple[Tensor, bool]:
     """Scores as (n, c), and whether the axis of samples was lacking. Raises ShapeError."""
     if len(scores.shape) not in (0, 1, 2):
-        raise ShapeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape_text(scores.shape)}", name)
+        raise ShapeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape_text(scores.shape)}", name
+        )
     if len(scores.shape) == 2:
         return scores, False
     return F.reshape(scores, (1, -1)), True

@@ -102,6 +102,7 @@ def _losses(x: Any, labels: Any, steps: Any, sizes: Any, blank: int) -> Any:
     count = labels.shape[1]
     states = 2 * count + 1
     is_label = np.arange(states) % 2 == 1
+    sequence: Any
     if count:
         beyond = np.arange(count) >= F.expand_dims(sizes, 1)
         inner = F.take(F.where(beyond, blank, labels), np.arange(states).clip(0, 2 * count - 1) // 2, 1)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, spelled
-from ..ops.operands import promoted
 from ..ops.linear_algebra.norms import vector_norm
+from ..ops.operands import promoted
 from ..ops.settings import operand
 from ..types import is_number, normalize_axis, shape_text, to_float
 from .checks import check_reduction, legacy_reduction, reduced
@@ -24,7 +24,8 @@ def _powers_sum(size: Tensor, p: float, axis: int, keepdim: bool) -> Tensor:
         return F.sum(F.square(F.sign(size)), axis, keepdims=keepdim)
     if p == 1:
         return F.sum(size, axis, keepdims=keepdim)
-    return vector_norm(size, p, axis, keepdim)
+    result: Tensor = vector_norm(size, p, axis, keepdim)
+    return result
 
 
 @spelled

@@ -28,7 +28,7 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
 
     Any shape, floating. Raises ArgumentError unless 0 <= p <= 1.
     """
-    return F.dropout(input, p, training)
+    return F.dropout(operand(input), p, training)
 
 
 def _mask_shape(x: Any) -> Any:
@@ -36,16 +36,18 @@ def _mask_shape(x: Any) -> Any:
     return x[(..., *[slice(0, 1)] * (len(x.shape) - 2))] if len(x.shape) > 2 else x
 
 
-def _channels(name: str, x: Any, axes: int, p: float, training: bool) -> Any:
+def _channels(name: str, x: Any, axes: int, p: float, training: bool) -> Tensor:
     """Whole channels of (n, c, *axes) or (c, *axes) dropped."""
     n = len(x.shape)
     if n not in (axes + 1, axes + 2):
         raise ShapeError(f"{name}: expected {axes + 1}D or {axes + 2}D input, got {n}D", f"its shape is {size_text(x.shape)}")
     check_probability(p)
     if not training or p == 0:
-        return x
+        unchanged: Tensor = x
+        return unchanged
     first = x[(..., *[slice(0, 1)] * axes)]
-    return x * F.dropout(F.ones_like(first), p, True)
+    result: Tensor = x * F.dropout(F.ones_like(first), p, True)
+    return result
 
 
 @in_place
@@ -63,10 +65,12 @@ def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True) -> Tenso
     x: Any = operand(input)
     check_probability(p)
     if not training or p == 0:
-        return x
+        unchanged: Tensor = x
+        return unchanged
     if len(x.shape) < 2:
         raise ShapeError("Feature dropout requires at least 2 dimensions in the input", f"got {size_text(x.shape)}")
-    return x * F.dropout(F.ones_like(_mask_shape(x)), p, True)
+    result: Tensor = x * F.dropout(F.ones_like(_mask_shape(x)), p, True)
+    return result
 
 
 @in_place
@@ -77,16 +81,18 @@ def dropout3d(input: TensorLike, p: float = 0.5, training: bool = True) -> Tenso
     return _channels("dropout3d", x, axes, p, training)
 
 
-def _alpha_dropped(x: Any, like: Any, p: float, training: bool) -> Any:
+def _alpha_dropped(x: Any, like: Any, p: float, training: bool) -> Tensor:
     """Elements replaced by what SELU tends to, then scaled and shifted such that mean 0 and variance 1 are kept.
 
     Source: Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017, section 2.
     """
     check_probability(p)
     if not training or p == 0:
-        return x
+        unchanged: Tensor = x
+        return unchanged
     if p == 1:
-        return x * 0
+        nothing: Tensor = x * 0
+        return nothing
     scale = 1 / math.sqrt((ALPHA * ALPHA * p + 1) * (1 - p))
     keep = F.rand_like(like) >= p
     kept = F.where(keep, x * scale, 0)

@@ -59,7 +59,7 @@ def _counts(weight: Any, place: Any) -> Any:
 
 def _renormalize(weight: Any, place: Any, most: float, p: float) -> None:
     """Scale the rows that are named down to norm `most`, in place, without a gradient."""
-    if isinstance(weight, Symbol) and state.tracer is None or isinstance(place, Symbol) and state.tracer is None:
+    if (isinstance(weight, Symbol) and state.tracer is None) or (isinstance(place, Symbol) and state.tracer is None):
         raise GraphError("embedding: max_norm changes the weight in place, which a graph can't", "normalize rows in the step")
     with no_grad():
         size = vector_norm(weight, p, 1, True)

@@ -54,7 +54,8 @@ def bilinear(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: T
         )
     if not fitting((a.shape[-1], b.shape[-1]), weight.shape[1:]):
         raise ShapeError(
-            f"bilinear(): inputs {shape_text(a.shape)} and {shape_text(b.shape)} don't fit the weight {shape_text(weight.shape)}"
+            f"bilinear(): inputs {shape_text(a.shape)} and {shape_text(b.shape)} don't fit the weight "
+            f"{shape_text(weight.shape)}"
         )
     y = F.einsum("...i,kij,...j->...k", a, weight, b)
     return y if bias is None else y + operand(bias)

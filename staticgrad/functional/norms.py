@@ -81,8 +81,8 @@ def instance_norm(
                 old = kept(running, x)
                 renew(running, old + (F.reshape(F.mean(now, 0), (-1,)) - old) * momentum, x)
     shape = (-1, *[1] * (len(x.shape) - 2))
-    out = out if weight is None else out * F.reshape(operand(weight), shape)
-    return out if bias is None else out + F.reshape(operand(bias), shape)
+    result: Tensor = out if weight is None else out * F.reshape(operand(weight), shape)
+    return result if bias is None else result + F.reshape(operand(bias), shape)
 
 
 def _count(x: Any, axes: tuple[int, ...]) -> Any:
@@ -105,11 +105,13 @@ def local_response_norm(input: TensorLike, size: int, alpha: float = 1e-4, beta:
     x = operand(input)
     if len(x.shape) < 3:
         raise ShapeError(f"Expected 3D or higher dimensionality input (got {len(x.shape)} dimensions)")
+    if 0 in x.shape:
+        return x
     sides = (size // 2, (size - 1) // 2)
     window = pad(F.square(x), (*[0] * (2 * (len(x.shape) - 2)), *sides))
     channels = x.shape[1]
-    total = functools.reduce(operator.add, [F.getitem(window, (slice(None), slice(i, _end(channels, i, size)))) for i in range(size)])
-    mean = total / size
+    parts = [F.getitem(window, (slice(None), slice(i, _end(channels, i, size)))) for i in range(size)]
+    mean = functools.reduce(operator.add, parts) / size
     return x / F.pow(mean * alpha + k, beta)
 
 

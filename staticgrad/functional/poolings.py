@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..eager import Tensor as EagerTensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..ops.pooling import check_extents, check_padding, mean_extent, mean_pool_op, most_op, most_take_op, pooled_extent, windows
@@ -97,7 +98,8 @@ def _most(x: Any, numbers: Any, kernel: Any, steps: Any, pads: Any, spread: Any,
     if numbers is None:
         return values, None
     source = F.stop_gradient(x)
-    return values, apply(most_take_op, numbers, F.astype(source, numbers.dtype) if source.dtype.kind != "f" else source, **attrs)
+    source = source if source.dtype.kind == "f" else F.astype(source, numbers.dtype)
+    return values, apply(most_take_op, numbers, source, **attrs)
 
 
 def _max_pool(
@@ -245,8 +247,8 @@ def _adaptive_max(name: str, x: Any, axes: int, output_size: Any, indices: bool)
         numbers = F.zeros_like(F.stop_gradient(x), dtype=int64) + np.arange(math.prod(inner)).reshape(inner)
     for a in reversed(range(axes)):
         axis, extent = len(x.shape) - axes + a, inner[a]
-        count = extent if extents[a] is None else extents[a]
-        if count != extent:
+        count = extents[a]
+        if count is not None and count != extent:
             x, numbers = _largest_at(x, numbers, axis, _bins(extent, count))
     return (x, numbers) if indices else x
 
@@ -412,12 +414,12 @@ def _unpool(
             if not u - s < d < u + s:
                 raise ArgumentError(f"invalid output_size {extents} (each extent within less than the stride of {usual})")
     lead = x.shape[:-axes]
-    room = np.zeros((*lead, math.prod(extents)), x.dtype)
     flat, index = F.reshape(x, (*lead, -1)), F.reshape(places, (*lead, -1))
     held = F.stop_gradient(flat)
-    room = F.zeros_like(held[..., :1]) + room
+    room = F.zeros_like(held[..., :1]) + np.zeros((*lead, math.prod(extents)), x.dtype)
     out = F.scatter(room, -1, index, held)
-    if flat.requires_grad:  # by way of a sum, whose gradient is the element at each place, of an overwritten one too
+    if not isinstance(flat, EagerTensor) or flat.requires_grad:
+        # by way of a sum, whose gradient is the element at each place, of an overwritten one too
         out = out + F.scatter_add(room, -1, index, flat - held)
     return F.reshape(out, (*lead, *extents))
 
@@ -472,13 +474,17 @@ def _means(x: Any, rules: Any) -> Any:
 
 
 def _avg_pool(
-    name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, ceil: bool, zeros_count: bool, divisor: Any = None
-) -> Tensor:
+    name: str, x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, ceil: bool, zeros_count: bool,
+    divisor: Any = None,
+) -> Tensor:  # fmt: skip
     kernel, steps, pads = _settings(kernel_size, stride, padding, axes)
     check_padding(kernel, pads, (1,) * axes)
-    if divisor is not None and (isinstance(divisor, bool) or not isinstance(divisor, (int, np.integer)) or divisor == 0):
-        raise ArgumentError("divisor must be not zero", f"{name}: got divisor_override={divisor!r}")
-    rules: list[Any] = [("step", k, s, p, bool(zeros_count), bool(ceil)) for k, s, p in zip(kernel, steps, pads, strict=True)]
+    if divisor is not None:
+        (divisor,) = whole_numbers("divisor_override", divisor, 1)
+        if divisor == 0:
+            raise ArgumentError("divisor must be not zero", f"{name}: got divisor_override=0")
+    settings = zip(kernel, steps, pads, strict=True)
+    rules: list[Any] = [("step", k, s, p, bool(zeros_count), bool(ceil)) for k, s, p in settings]
     if axes == 1:
         rules = [ONE, *rules]
 

@@ -7,7 +7,7 @@ import math
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Operators, Tensor, TensorLike, spelled
 from ..ops.settings import operand
-from ..types import is_number, shape_text
+from ..types import Shape, is_number, shape_text
 from .checks import check_floating, check_reduction, fitting, legacy_reduction, reduced, regression_pair
 
 
@@ -94,7 +94,9 @@ def huber_loss(
     if weight is not None:
         weight = operand(weight)
         if not fitting(weight.shape, loss.shape):
-            raise ShapeError("Weights and input must have the same size.", f"huber_loss: the weight is {shape_text(weight.shape)}")
+            raise ShapeError(
+                "Weights and input must have the same size.", f"huber_loss: the weight is {shape_text(weight.shape)}"
+            )
         loss = loss * weight
     return reduced(loss, reduction)
 
@@ -163,16 +165,14 @@ def gaussian_nll_loss(
     input, target = operand(input), operand(target)
     check_floating("gaussian_nll_loss", "input", input)
     if not isinstance(var, Operators) and is_number(var):
-        if var < 0:
+        if isinstance(var, (int, float)) and var < 0:
             raise ArgumentError("var has negative entry/entries")
         var = F.ones_like(input) * var
     var = operand(var)
     if not fitting(var.shape, input.shape):
         if fitting(input.shape[:-1], var.shape):
             var = F.expand_dims(var, -1)
-        elif len(var.shape) != len(input.shape) or sum(a for a, b in zip(input.shape, var.shape, strict=True) if a != b) == 0 or [
-            b for a, b in zip(input.shape, var.shape, strict=True) if a != b
-        ] != [1]:
+        elif len(var.shape) != len(input.shape) or _differing(input.shape, var.shape) != [1]:
             raise ArgumentError("var is of incorrect size", f"input {shape_text(input.shape)}, var {shape_text(var.shape)}")
     floor = F.stop_gradient(F.maximum(var, eps) - var)
     safe = var + floor
@@ -180,10 +180,16 @@ def gaussian_nll_loss(
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
+def _differing(shape: Shape, other: Shape) -> list[int | None]:
+    """The extents of `other` that are not those of `shape`."""
+    return [b for a, b in zip(shape, other, strict=True) if a != b]
+
+
 @spelled
 def soft_margin_loss(
-    input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-) -> Tensor:
+    input: TensorLike, target: TensorLike, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """log(1 + exp(-target input)) for targets of 1 and -1, broadcast; reduced over all elements. Raises DTypeError."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     input = operand(input)

@@ -129,7 +129,8 @@ def _nearest(extent: int, count: int, factor: float | None, exact: bool) -> np.n
     scale = np.float32(extent) / np.float32(count) if factor is None else np.float32(1.0 / float(factor))
     at = np.arange(count, dtype=np.float32)
     place = np.floor((at + np.float32(0.5)) * scale if exact else at * scale)
-    return np.minimum(place, extent - 1).astype(np.int64)
+    result: np.ndarray = np.minimum(place, extent - 1).astype(np.int64)
+    return result
 
 
 def _cubic(t: np.ndarray) -> list[np.ndarray]:
@@ -258,7 +259,9 @@ def grid_sample(
             f"{list(x.shape)} and grid with sizes {list(places.shape)}"
         )
     if mode not in ("bilinear", "nearest", "bicubic") or (mode == "bicubic" and axes == 3):
-        raise ArgumentError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ArgumentError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ArgumentError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
@@ -271,7 +274,8 @@ def grid_sample(
     at = [_unscaled(places[..., axes - 1 - a], extents[a], corners) for a in range(axes)]
     sampler = _Sampler(x, places, padding_mode, corners)
     if mode == "nearest":
-        return sampler.values([F.round(sampler.inside(p, a)) for a, p in enumerate(at)])
+        nearest: Tensor = sampler.values([F.round(sampler.inside(p, a)) for a, p in enumerate(at)])
+        return nearest
     if mode == "bicubic":
         return _bicubic(sampler, at)
     at = [sampler.inside(p, a) for a, p in enumerate(at)]
@@ -320,7 +324,7 @@ class _Sampler:
             valid = here if valid is None else F.logical_and(valid, here)
             index = F.astype(F.where(here, F.stop_gradient(place), 0), int64)
             flat = flat * extent + index
-        n, c = self.flat.shape[:2]
+        n = self.flat.shape[0]
         rows = F.reshape(flat, (-1 if n is None else n, 1, math.prod(self.result[2:])))
         index = rows + F.zeros_like(F.stop_gradient(self.flat[:, :, :1]), dtype=int64)
         taken = F.reshape(F.take_along_axis(self.flat, index, 2), self.result)

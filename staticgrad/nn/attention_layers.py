@@ -128,7 +128,7 @@ class TransformerEncoderLayer(Module):
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-        activation: str | Callable[[AnyTensor], AnyTensor] = "relu",
+        activation: str | Callable[[AnyTensor], AnyTensor] = functional.relu,
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
         device: Any = None, dtype: DTypeLike | None = None,
     ):  # fmt: skip

@@ -1,4 +1,13 @@
 """`staticgrad.functional` under PyTorch's name."""
 
+from typing import TYPE_CHECKING, Any
+
 from ..functional import *  # noqa: F403 - the names are listed there
 from ..functional import __all__ as __all__
+
+if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
+
+    def __getattr__(name: str) -> Any:
+        from ..missing import FUNCTIONAL_REPLACED, advice
+
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice(name, __all__, FUNCTIONAL_REPLACED)}")

@@ -9,14 +9,15 @@ from typing import Any, Self
 import numpy as np
 
 from .. import functional
-from ..functional.embeddings import padding_entry
 from ..devices import check_device
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
+from ..functional.dropouts import check_probability
+from ..functional.embeddings import padding_entry
 from ..normalization import check_eps
 from ..operators import Array, F, TensorLike
 from ..operators import Tensor as AnyTensor
-from ..types import DTypeLike, ShapeLike, as_dtype, get_default_dtype, is_number, normalize_axis, shape_text
+from ..types import DTypeLike, ShapeLike, as_dtype, get_default_dtype, normalize_axis, shape_text
 from . import init
 from .module import Module
 from .parameter import Parameter
@@ -85,46 +86,48 @@ class Dropout(Module):
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
-        if not is_number(p) or not 0 <= p <= 1:
-            raise ArgumentError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p, self.inplace = p, bool(inplace)
+        self.p, self.inplace = check_probability(p), bool(inplace)
 
     def forward(self, x: AnyTensor) -> AnyTensor:
-        return functional.dropout(x, self.p, self.training)
+        return functional.dropout(x, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class _ChannelDropout(Dropout):
-    """While training, zero whole channels with probability p and scale the rest by 1 / (1 - p). Raises ShapeError."""
-
-    axes = 1
+class Dropout1d(Dropout):
+    """`functional.dropout1d` while training: whole channels of (n, c, l) or (c, l)."""
 
     def forward(self, x: AnyTensor) -> AnyTensor:
-        n = len(x.shape)
-        if n not in (self.axes + 1, self.axes + 2):
-            raise ShapeError(f"{type(self).__name__}: expected {self.axes + 1}D or {self.axes + 2}D input, got {n}D")
-        if not self.training or self.p == 0:
-            return x
-        first = x[(..., *[slice(0, 1)] * self.axes)]
-        return x * functional.dropout(F.ones_like(first), self.p, True)
+        return functional.dropout1d(x, self.p, self.training, self.inplace)
 
 
-class Dropout1d(_ChannelDropout):
-    """Whole channels of (n, c, l) or (c, l)."""
+class Dropout2d(Dropout):
+    """`functional.dropout2d` while training: whole channels of (n, c, h, w)."""
+
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        return functional.dropout2d(x, self.p, self.training, self.inplace)
 
 
-class Dropout2d(_ChannelDropout):
-    """Whole channels of (n, c, h, w) or (c, h, w)."""
+class Dropout3d(Dropout):
+    """`functional.dropout3d` while training: whole channels of (n, c, d, h, w) or (c, d, h, w)."""
 
-    axes = 2
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        return functional.dropout3d(x, self.p, self.training, self.inplace)
 
 
-class Dropout3d(_ChannelDropout):
-    """Whole channels of (n, c, d, h, w) or (c, d, h, w)."""
+class AlphaDropout(Dropout):
+    """`functional.alpha_dropout` while training."""
 
-    axes = 3
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        return functional.alpha_dropout(x, self.p, self.training, self.inplace)
+
+
+class FeatureAlphaDropout(Dropout):
+    """`functional.feature_alpha_dropout` while training."""
+
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        return functional.feature_alpha_dropout(x, self.p, self.training, self.inplace)
 
 
 class Identity(Module):
@@ -207,8 +210,7 @@ class Bilinear(Module):
             init.uniform_(p, -bound, bound)
 
     def forward(self, x1: TensorLike, x2: TensorLike) -> AnyTensor:
-        y = F.einsum("...i,kij,...j->...k", x1, self.weight, x2)
-        return y if self.bias is None else y + self.bias
+        return functional.bilinear(x1, x2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (
@@ -245,9 +247,8 @@ class LayerNorm(Module):
 class Embedding(Module):
     """Rows of weight (num_embeddings, embedding_dim) by index; they start standard normal, as in PyTorch.
 
-    padding_idx: the row that starts as zeros and gets no gradient, counted from the end if negative. sparse is accepted:
-    compiled steps never make the whole gradient where an optimizer can take its rows. Raises ArgumentError, for max_norm and
-    scale_grad_by_freq, too, which are not supported.
+    padding_idx: the row that starts as zeros and gets no gradient, counted from the end if negative. max_norm, norm_type,
+    scale_grad_by_freq, sparse: as for `functional.embedding`. Raises ArgumentError.
 
     Examples:
         >>> table = nn.Embedding(10, 4)
@@ -263,21 +264,14 @@ class Embedding(Module):
         _freeze: bool = False, device: Any = None, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
-        if max_norm is not None or scale_grad_by_freq:
-            name = "scale_grad_by_freq" if scale_grad_by_freq else "max_norm"
-            raise ArgumentError(f"Embedding: {name} is not supported", "scale the weight, or its gradient, in the step")
         self.num_embeddings = _extent("Embedding", "num_embeddings", num_embeddings)
         self.embedding_dim = _extent("Embedding", "embedding_dim", embedding_dim)
         self.padding_idx = None if padding_idx is None else padding_entry(padding_idx, self.num_embeddings)
-        self.sparse = bool(sparse)
-        kind = made_kind(device, dtype)
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = bool(scale_grad_by_freq), bool(sparse)
+        self.weight = _table(self.num_embeddings, self.embedding_dim, _weight, not _freeze, made_kind(device, dtype))
         if _weight is None:
-            self.weight = Parameter(np.empty((self.num_embeddings, self.embedding_dim), kind), not _freeze)
             self.reset_parameters()
-        else:
-            if tuple(_weight.shape) != (self.num_embeddings, self.embedding_dim):
-                raise ArgumentError("Shape of weight does not match num_embeddings and embedding_dim")
-            self.weight = Parameter(_weight, not _freeze)
 
     def reset_parameters(self) -> None:
         """Draw first values again."""
@@ -291,26 +285,51 @@ class Embedding(Module):
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
     ) -> Self:  # fmt: skip
         """With the rows of a matrix, which are not trained unless `freeze` is False. Raises ShapeError for no matrix."""
-        if len(embeddings.shape) != 2:
-            raise ShapeError("Embeddings parameter is expected to be 2-dimensional", f"got {shape_text(embeddings.shape)}")
-        rows, columns = embeddings.shape
+        rows, columns = _matrix(embeddings)
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
     def forward(self, index: TensorLike) -> AnyTensor:
-        return functional.embedding(index, self.weight, self.padding_idx)
+        return functional.embedding(
+            index, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        )
 
     def extra_repr(self) -> str:
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}" + (", sparse=True" if self.sparse else "")
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        text += "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        text += "" if self.max_norm is None else f", max_norm={self.max_norm}"
+        text += "" if self.norm_type == 2 else f", norm_type={self.norm_type}"
+        text += f", scale_grad_by_freq={self.scale_grad_by_freq}" if self.scale_grad_by_freq else ""
+        return text + (", sparse=True" if self.sparse else "")
+
+
+def _table(rows: int, columns: int, given: Any, trained: bool, kind: np.dtype) -> Any:
+    """The weight of an embedding, to be filled where none is given. Raises ArgumentError for another shape."""
+    if given is None:
+        return Parameter(np.empty((rows, columns), kind), trained)
+    if tuple(given.shape) != (rows, columns):
+        raise ArgumentError("Shape of weight does not match num_embeddings and embedding_dim")
+    return Parameter(given, trained)
+
+
+def _matrix(embeddings: Any) -> tuple[int, int]:
+    if len(embeddings.shape) != 2:
+        raise ShapeError("Embeddings parameter is expected to be 2-dimensional", f"got {shape_text(embeddings.shape)}")
+    rows, columns = embeddings.shape
+    return int(rows), int(columns)
 
 
 class EmbeddingBag(Module):
-    """`functional.embedding_bag` with a weight (num_embeddings, embedding_dim) that starts standard normal."""
+    """`functional.embedding_bag` with a weight (num_embeddings, embedding_dim) that starts standard normal.
+
+    padding_idx: the row that starts as zeros and counts in no bag. Raises ArgumentError.
+    """
 
     weight: Tensor
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, mode: str = "mean", device: Any = None,
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Array | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None,
         dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__()
@@ -318,15 +337,46 @@ class EmbeddingBag(Module):
         self.embedding_dim = _extent("EmbeddingBag", "embedding_dim", embedding_dim)
         if mode not in ("sum", "mean", "max"):
             raise ArgumentError(f"EmbeddingBag: mode has to be one of sum, mean or max, got {mode!r}")
-        self.mode = mode
-        kind = made_kind(device, dtype)
-        self.weight = Parameter(np.empty((self.num_embeddings, self.embedding_dim), kind))
+        self.mode, self.max_norm, self.norm_type = mode, max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = bool(scale_grad_by_freq), bool(sparse)
+        self.include_last_offset = bool(include_last_offset)
+        self.padding_idx = None if padding_idx is None else padding_entry(padding_idx, self.num_embeddings)
+        self.weight = _table(self.num_embeddings, self.embedding_dim, _weight, True, made_kind(device, dtype))
+        if _weight is None:
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw first values again."""
         init.normal_(self.weight)
+        if self.padding_idx is not None:
+            init.zeros_(self.weight.detach()[self.padding_idx])
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Array, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> Self:  # fmt: skip
+        """With the rows of a matrix, which are not trained unless `freeze` is False. Raises ShapeError for no matrix."""
+        rows, columns = _matrix(embeddings)
+        made = cls(
+            rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
+        )
+        made.weight.requires_grad_(not freeze)
+        return made
 
     def forward(
         self, index: TensorLike, offsets: TensorLike | None = None, per_sample_weights: TensorLike | None = None
     ) -> AnyTensor:
-        return functional.embedding_bag(index, self.weight, offsets, self.mode, per_sample_weights)
+        return functional.embedding_bag(
+            index, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        text += "" if self.max_norm is None else f", max_norm={self.max_norm}"
+        text += "" if self.norm_type == 2 else f", norm_type={self.norm_type}"
+        text += f", scale_grad_by_freq={self.scale_grad_by_freq}" if self.scale_grad_by_freq else ""
+        text += f", mode={self.mode!r}"
+        return text + ("" if self.padding_idx is None else f", padding_idx={self.padding_idx}")

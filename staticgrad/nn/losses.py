@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import functional
+from ..eager import Tensor
 from ..errors import ArgumentError
 from ..functional.checks import legacy_reduction
-from ..operators import Array, TensorLike
 from ..operators import Tensor as AnyTensor
+from ..operators import TensorLike
 from .module import Module
 
 
@@ -24,11 +25,12 @@ class _Loss(Module):
 class _WeightedLoss(_Loss):
     """weight: factors, kept as a buffer."""
 
-    weight: AnyTensor | None
+    weight: Tensor | None
 
     def __init__(
-        self, weight: Array | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-    ):
+        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean",
+    ):  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
@@ -91,7 +93,7 @@ class NLLLoss(_WeightedLoss):
     """See `functional.nll_loss`."""
 
     def __init__(
-        self, weight: Array | None = None, size_average: bool | None = None, ignore_index: int = -100,
+        self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
         reduce: bool | None = None, reduction: str = "mean",
     ):  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
@@ -109,7 +111,7 @@ class CrossEntropyLoss(_WeightedLoss):
     """See `functional.cross_entropy`."""
 
     def __init__(
-        self, weight: Array | None = None, size_average: bool | None = None, ignore_index: int = -100,
+        self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
         reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
     ):  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
@@ -133,12 +135,12 @@ class BCELoss(_WeightedLoss):
 class BCEWithLogitsLoss(_Loss):
     """See `functional.binary_cross_entropy_with_logits`."""
 
-    weight: AnyTensor | None
-    pos_weight: AnyTensor | None
+    weight: Tensor | None
+    pos_weight: Tensor | None
 
     def __init__(
-        self, weight: Array | None = None, size_average: bool | None = None, reduce: bool | None = None,
-        reduction: str = "mean", pos_weight: Array | None = None,
+        self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+        reduction: str = "mean", pos_weight: Tensor | None = None,
     ):  # fmt: skip
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
@@ -227,7 +229,7 @@ class MultiMarginLoss(_WeightedLoss):
     """See `functional.multi_margin_loss`."""
 
     def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Array | None = None, size_average: bool | None = None,
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
         reduce: bool | None = None, reduction: str = "mean",
     ):  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)

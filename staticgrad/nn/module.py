@@ -12,7 +12,7 @@ from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol
 from ..types import DTypeLike, as_dtype
-from .parameter import Parameter, clear_gradients, mark
+from .parameter import Parameter, clear_gradients, is_buffer, mark
 from .state_dict import IncompatibleKeys, StateDictError, load, snapshot
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
@@ -112,6 +112,9 @@ class Module:
             raise ArgumentError(
                 f"cannot assign {name!r} before Module.__init__() call", "call super().__init__() first in __init__"
             )
+        if isinstance(value, Tensor) and is_buffer(value):
+            self.register_buffer(name, value, vars(value)["_persistent"])
+            return
         role, wanted = own["_roles"].get(name), _role_of(value)
         if wanted is None and role is None:
             counted = isinstance(value, (*PLAIN, Tensor)) or hasattr(type(self), name)  # a method of its own

@@ -10,8 +10,8 @@ from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..normalization import check_eps, kept, renew
+from ..operators import F, TensorLike
 from ..operators import Tensor as AnyTensor
-from ..operators import TensorLike
 from ..types import DTypeLike, ShapeLike
 from . import init
 from .layers import _extent, _extents, made_kind
@@ -35,7 +35,7 @@ class _BatchNorm(Module):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, device: Any = None, dtype: DTypeLike | None = None,
+        track_running_stats: bool = True, device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True,
     ):  # fmt: skip
         super().__init__()
         n = self.num_features = _extent(type(self).__name__, "num_features", num_features)
@@ -45,7 +45,7 @@ class _BatchNorm(Module):
         self.track_running_stats = bool(track_running_stats)
         kind = made_kind(device, dtype)
         self.register_parameter("weight", Parameter(np.ones(n, kind)) if affine else None)
-        self.register_parameter("bias", Parameter(np.zeros(n, kind)) if affine else None)
+        self.register_parameter("bias", Parameter(np.zeros(n, kind)) if affine and bias else None)
         tracked = track_running_stats
         self.register_buffer("running_mean", Tensor(np.zeros(n, kind)) if tracked else None)
         self.register_buffer("running_var", Tensor(np.ones(n, kind)) if tracked else None)
@@ -61,8 +61,9 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """First values again, of statistics too."""
         self.reset_running_stats()
-        if self.weight is not None and self.bias is not None:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, x: AnyTensor) -> AnyTensor:
@@ -106,6 +107,64 @@ class BatchNorm3d(_BatchNorm):
     dims = (5,)
 
 
+class _InstanceNorm(_BatchNorm):
+    """As batch norm, for each sample by itself; by default without weights and running statistics."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+        track_running_stats: bool = False, device: Any = None, dtype: DTypeLike | None = None, *, bias: bool = True,
+    ):  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, x: AnyTensor) -> AnyTensor:
+        most = self.dims[0]
+        if len(x.shape) not in (most - 1, most):
+            raise ShapeError(f"expected {most - 1}D or {most}D input (got {len(x.shape)}D input)")
+        channels = x.shape[len(x.shape) - most + 1]
+        if self.affine and channels is not None and channels != self.num_features:
+            raise ShapeError(
+                f"expected input's size at dim=1 to match num_features ({self.num_features}), but got: {channels}."
+            )
+        single = len(x.shape) == most - 1
+        out = functional.instance_norm(
+            F.expand_dims(x, 0) if single else x, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or self.running_mean is None, 0.0 if self.momentum is None else self.momentum, self.eps,
+        )  # fmt: skip
+        return F.squeeze(out, 0) if single else out
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """`functional.instance_norm` of (n, c, l) or (c, l)."""
+
+    dims = (3,)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """`functional.instance_norm` of (n, c, h, w) or (c, h, w)."""
+
+    dims = (4,)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """`functional.instance_norm` of (n, c, d, h, w) or (c, d, h, w)."""
+
+    dims = (5,)
+
+
+class LocalResponseNorm(Module):
+    """`functional.local_response_norm`."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, x: TensorLike) -> AnyTensor:
+        return functional.local_response_norm(x, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
 class GroupNorm(Module):
     """`functional.group_norm` with weight (ones) and bias (zeros) of (num_channels,). Raises ArgumentError."""
 
@@ -114,7 +173,7 @@ class GroupNorm(Module):
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
-        dtype: DTypeLike | None = None,
+        dtype: DTypeLike | None = None, *, bias: bool = True,
     ):  # fmt: skip
         super().__init__()
         self.num_groups = _extent("GroupNorm", "num_groups", num_groups)
@@ -125,7 +184,7 @@ class GroupNorm(Module):
         self.affine = bool(affine)
         kind = made_kind(device, dtype)
         self.register_parameter("weight", Parameter(np.ones(self.num_channels, kind)) if affine else None)
-        self.register_parameter("bias", Parameter(np.zeros(self.num_channels, kind)) if affine else None)
+        self.register_parameter("bias", Parameter(np.zeros(self.num_channels, kind)) if affine and bias else None)
 
     def forward(self, x: TensorLike) -> AnyTensor:
         return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)

@@ -9,15 +9,36 @@ import numpy as np
 
 from ..eager import Tensor, no_grad
 from ..operators import F, Symbol, as_array
+from ..types import get_default_dtype
 
 if TYPE_CHECKING:
 
     class Parameter(Tensor):
         """As type checkers see it: a Tensor."""
 
-        def __init__(self, data: Any, requires_grad: bool = True): ...
+        def __init__(self, data: Any = None, requires_grad: bool = True): ...
+
+    class Buffer(Tensor):
+        """As type checkers see it: a Tensor."""
+
+        def __init__(self, data: Any = None, *, persistent: bool = True): ...
 
 else:
+
+    class _BufferType(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, Tensor) and is_buffer(instance)
+
+    class Buffer(metaclass=_BufferType):
+        """`Buffer(data)` is a Tensor over the same memory that a Module registers as a buffer when it is assigned.
+
+        persistent: whether it is saved with the module. data: a tensor or numbers; nothing is an empty tensor.
+        """
+
+        def __new__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:
+            made = Tensor(np.empty(0, get_default_dtype())) if data is None else tensor_of(data)
+            made._persistent = persistent
+            return made
 
     class _ParameterType(type):
         def __instancecheck__(cls, instance: Any) -> bool:
@@ -27,12 +48,25 @@ else:
         """`Parameter(data)` is a Tensor with memory of its own that requires grad; a Module registers it when assigned.
 
         It makes a plain Tensor, so that arithmetic stays on its short path; `isinstance(p, nn.Parameter)` holds for it.
-        data: numbers, an array or a tensor, floating. Raises DTypeError for any other dtype.
+        data: numbers, an array or a tensor, floating; nothing is an empty tensor. Raises DTypeError for any other dtype.
         """
 
-        def __new__(cls, data: Any, requires_grad: bool = True) -> Tensor:
+        def __new__(cls, data: Any = None, requires_grad: bool = True) -> Tensor:
+            data = np.empty(0, get_default_dtype()) if data is None else data
             array = data._data if isinstance(data, Tensor) else as_array(data)
             return mark(Tensor(np.array(array), requires_grad))
+
+
+def tensor_of(data: Any) -> Tensor:
+    """A tensor of its own over the data, which requires grad if the data does."""
+    if isinstance(data, Tensor):
+        return Tensor(data._data, data.requires_grad)
+    return Tensor(as_array(data))
+
+
+def is_buffer(tensor: Tensor) -> bool:
+    """Whether a tensor is a `Buffer`."""
+    return "_persistent" in vars(tensor)
 
 
 def mark(tensor: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from .parameter import Parameter
 from .utils.rnn import PackedSequence, lengths_of, padded_as_sorted
 
 
-class _Recurrent(Module):
+class RNNBase(Module):
     """Parameters of layer k: weight_ih_l{k} (gates * hidden, inputs), weight_hh_l{k} (gates * hidden, hidden), bias_ih_l{k}
     and bias_hh_l{k} (gates * hidden,), and those of the backward direction with the suffix _reverse; uniform in
     (-1/sqrt(hidden), 1/sqrt(hidden)). All inputs of a layer are projected in one product before its loop."""
@@ -210,7 +210,7 @@ def _recurred(state: AnyTensor, weight: AnyTensor, bias: AnyTensor | None) -> An
     return out if bias is None else out + bias
 
 
-class RNN(_Recurrent):
+class RNN(RNNBase):
     """h' = tanh(W x + b + U h + c), or relu. Raises ArgumentError for another nonlinearity."""
 
     def __init__(
@@ -234,7 +234,7 @@ class RNN(_Recurrent):
         return (fold(x + _recurred(state[0], weight, bias)),)
 
 
-class LSTM(_Recurrent):
+class LSTM(RNNBase):
     """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'), with (i, f, g, o) = W x + b + U h + c; the state
     is (h, c). proj_size: h' is then weight_hr_l{k} (proj_size, hidden) times that (Sak et al., 2014).
 
@@ -275,7 +275,7 @@ class LSTM(_Recurrent):
         return F.sigmoid(o) * F.tanh(c), c
 
 
-class GRU(_Recurrent):
+class GRU(RNNBase):
     """h' = (1 - z) n + z h, with r, z = sigmoid(W x + b + U h + c) and n = tanh(W x + b + r (U h + c)).
 
     Source: Cho et al., 2014, with the reset gate after the product, as PyTorch.

@@ -35,7 +35,9 @@ def snapshot(places: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if trace is not None:
         for tensor in places.values():
             trace.no_value(tensor, "a copy")
-    return {name: Tensor(tensor._data.copy()) for name, tensor in places.items()}
+    return {
+        name: tensor if hasattr(tensor, "materialize") else Tensor(tensor._data.copy()) for name, tensor in places.items()
+    }
 
 
 def load(owner: str, places: Mapping[str, Tensor], values: Mapping[str, Any], strict: bool) -> IncompatibleKeys:

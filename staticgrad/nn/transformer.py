@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import functional
 from ..eager import Tensor
 from ..errors import ArgumentError, ShapeError
 from ..operators import Tensor as AnyTensor
@@ -55,7 +56,7 @@ class TransformerDecoderLayer(Module):
     """
 
     def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = functional.relu,
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
         device: Any = None, dtype: Any = None,
     ):  # fmt: skip
@@ -133,7 +134,7 @@ class Transformer(Module):
 
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
-        dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu", custom_encoder: Any = None,
+        dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = functional.relu, custom_encoder: Any = None,
         custom_decoder: Any = None, layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
         bias: bool = True, device: Any = None, dtype: Any = None,
     ):  # fmt: skip

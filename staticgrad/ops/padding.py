@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, OutOfMemoryError, ShapeError
-from ..operators import F, Tensor, TensorLike, apply
+from ..operators import F, Tensor, TensorLike, apply, spelled
 from ..types import TensorType, is_number
 from .pointwise import saving_op
 from .settings import operand, size_text, whole_numbers
@@ -16,8 +16,9 @@ from .settings import operand, size_text, whole_numbers
 MODES = ("constant", "reflect", "replicate", "circular")
 
 
-def pad(x: TensorLike, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """x with more elements at its ends, as PyTorch's `functional.pad`.
+@spelled
+def pad(input: TensorLike, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """The input with more elements at its ends, as PyTorch's `functional.pad`.
 
     pad: (before, after) of the last axis, then of the one before it, and so on. mode: "constant" puts `value` there (0 when
     left out; a negative number of elements is cut off), "reflect" the elements beside the border, mirrored at it,
@@ -27,7 +28,7 @@ def pad(x: TensorLike, pad: Sequence[int], mode: str = "constant", value: float 
         raise ArgumentError(f"pad: expected numbers of elements (before, after) of axes, got {pad!r}")
     if value is not None and not is_number(value):
         raise ArgumentError(f"pad: value has to be a number, got {value!r}")
-    x = operand(x)
+    x = operand(input)
     ends = whole_numbers("pad", tuple(pad), len(tuple(pad)))
     if len(ends) % 2:
         raise ArgumentError(f"Padding length must be divisible by 2, got {len(ends)}")

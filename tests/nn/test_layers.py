@@ -44,10 +44,10 @@ def test_flatten_keeps_leading_axes():
 
 LOSSES = [
     (nn.MSELoss(), X, X * 2, (X**2).mean()),
-    (nn.L1Loss("sum"), X, X * 2, np.abs(X).sum()),
+    (nn.L1Loss(reduction="sum"), X, X * 2, np.abs(X).sum()),
     (nn.CrossEntropyLoss(), np.zeros((2, 4), np.float32), np.array([1, 3]), math.log(4)),
     (nn.CrossEntropyLoss(label_smoothing=0.3), np.zeros((2, 4), np.float32), np.array([1, 3]), math.log(4)),
-    (nn.NLLLoss("sum"), -np.ones((2, 4), np.float32), np.array([1, 3]), 2.0),
+    (nn.NLLLoss(reduction="sum"), -np.ones((2, 4), np.float32), np.array([1, 3]), 2.0),
     (nn.BCEWithLogitsLoss(), np.zeros(3, np.float32), np.ones(3, np.float32), math.log(2)),
 ]
 

@@ -128,7 +128,7 @@ ERRORS = [
     (lambda: nn.Linear(2.5, 2), "Linear: in_features must be an integer >= 0, got 2.5"),
     (lambda: nn.Linear(2, -1), "Linear: out_features must be an integer >= 0, got -1"),
     (lambda: nn.Dropout(-1), "dropout probability has to be between 0 and 1, but got -1"),
-    (lambda: nn.MSELoss("average"), "'average' is not a valid value for reduction"),
+    (lambda: nn.MSELoss(reduction="average"), "'average' is not a valid value for reduction"),
     (Forgetful, "cannot assign 'fc' before Module.__init__() call"),
 ]  # fmt: skip
 

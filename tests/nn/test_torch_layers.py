@@ -9,7 +9,7 @@ import pytest
 
 import staticgrad as sg
 from staticgrad import nn
-from staticgrad.errors import ArgumentError, DTypeError, ShapeError
+from staticgrad.errors import DTypeError, ShapeError
 
 X = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float64) * 2
 IMAGE = np.random.default_rng(1).normal(size=(2, 8, 4, 6))
@@ -51,7 +51,7 @@ def test_the_same_in_every_mode(name, args, x):
     layer = getattr(nn, name)(*args).double()
 
     def run(x):
-        y = layer(x)
+        y = layer(x * 1)  # some change their input
         return y, *sg.grad((y * y).sum(), [x, *layer.parameters()])
 
     eager = run(sg.tensor(x, requires_grad=True))
@@ -101,10 +101,7 @@ def test_arguments_are_those_of_torch():
         wanted = [p.name for p in wanted if p.kind is not p.VAR_KEYWORD]
         if [p.name for p in mine][: len(wanted)] != wanted:
             different.append(name)
-    assert different == [
-        "AvgPool2d", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossEntropyLoss", "EmbeddingBag",
-        "GroupNorm", "L1Loss", "MSELoss", "MultiheadAttention", "NLLLoss",
-    ]  # fmt: skip
+    assert different == []
 
 
 CELLS = [("RNNCell", {}), ("RNNCell", {"nonlinearity": "relu", "bias": False}), ("LSTMCell", {}), ("GRUCell", {})]
@@ -206,8 +203,6 @@ def test_pretrained_embeddings():
     assert not layer.weight.requires_grad
     assert layer(sg.tensor([1])).tolist() == [[3.0, 4.0]]
     assert nn.Embedding.from_pretrained(rows, freeze=False).weight.requires_grad
-    with pytest.raises(ArgumentError, match="max_norm is not supported"):
-        nn.Embedding(3, 2, max_norm=1.0)
 
 
 def test_lists_and_dicts_of_parameters():

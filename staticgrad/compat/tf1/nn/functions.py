@@ -101,7 +101,7 @@ def softmax(logits: Any, axis: int | None = None, dim: int | None = None) -> Any
 @operation("LogSoftmax")
 def log_softmax(logits: Any, axis: int | None = None, dim: int | None = None) -> Any:
     axis = dim if axis is None else axis
-    return functional_log_softmax(tensor(logits), axis=-1 if axis is None else axis)
+    return functional_log_softmax(tensor(logits), -1 if axis is None else axis)
 
 
 # losses on logits -----------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def log_softmax(logits: Any, axis: int | None = None, dim: int | None = None) ->
 
 def _soft_labels(labels: Any, logits: Any, dim: int) -> Any:
     labels, logits = pair(labels, logits, "SoftmaxCrossEntropyWithLogits")
-    return F.neg(F.sum(F.mul(labels, functional_log_softmax(logits, axis=dim)), axis=dim))
+    return F.neg(F.sum(F.mul(labels, functional_log_softmax(logits, dim)), axis=dim))
 
 
 @operation("softmax_cross_entropy_with_logits")

@@ -1,4 +1,4 @@
-"""Convolution and pooling layers, with PyTorch's names, layouts and first values."""
+"""Convolutions, with PyTorch's names, layouts and first values, and the layers that cut windows out and add them up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import functional
 from ..eager import Tensor
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ShapeError
 from ..operators import Tensor as AnyTensor
 from ..operators import TensorLike
 from ..ops.settings import padding_of, positive_numbers, whole_numbers
@@ -29,6 +29,7 @@ class _Conv(Module):
 
     weight: Tensor
     bias: Tensor | None
+    output_padding: tuple[int, ...]
     axes = 2
     transposed = False
 
@@ -50,7 +51,10 @@ class _Conv(Module):
         self.kernel_size = positive_numbers("kernel_size", kernel_size, self.axes)
         self.stride = positive_numbers("stride", stride, self.axes)
         self.padding = padding if isinstance(padding, str) else whole_numbers("padding", padding, self.axes)
+        if isinstance(padding, str):
+            padding_of(padding, self.kernel_size, self.stride, (1,) * self.axes)
         self.dilation = positive_numbers("dilation", dilation, self.axes)
+        self.output_padding = (0,) * self.axes
         if padding_mode not in PADDING_MODES:
             raise ArgumentError(f"padding_mode must be one of {PADDING_MODES}, but got padding_mode={padding_mode!r}")
         if self.transposed and padding_mode != "zeros":
@@ -74,10 +78,12 @@ class _Conv(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        if self.padding not in ((0,), (0, 0)):
-            text += f", padding={self.padding!r}"
+        if self.padding != (0,) * self.axes:
+            text += f", padding={self.padding}"
         if set(self.dilation) != {1}:
             text += f", dilation={self.dilation}"
+        if any(self.output_padding):
+            text += f", output_padding={self.output_padding}"
         if self.groups != 1:
             text += f", groups={self.groups}"
         text += ", bias=False" if self.bias is None else ""
@@ -120,112 +126,139 @@ class Conv2d(_Conv):
         return functional.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class ConvTranspose2d(_Conv):
-    """`functional.conv_transpose2d` with weight (in_channels, out_channels / groups, kh, kw) and bias (out_channels,).
+class Conv3d(_Conv):
+    """`functional.conv3d` with weight (out_channels, in_channels / groups, kd, kh, kw) and bias (out_channels,).
 
-    Raises ArgumentError for settings out of range.
+    padding_mode: as for Conv1d. Raises ArgumentError for settings out of range.
     """
 
+    axes = 3
+
+    def forward(self, x: TensorLike) -> AnyTensor:
+        x, padding = self._padded(x)
+        return functional.conv3d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+
+class _ConvTranspose(_Conv):
     transposed = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike | str = 0,
+        self, in_channels: int, out_channels: int, kernel_size: ShapeLike, stride: ShapeLike = 1, padding: ShapeLike = 0,
         output_padding: ShapeLike = 0, groups: int = 1, bias: bool = True, dilation: ShapeLike = 1, padding_mode: str = "zeros",
         device: Any = None, dtype: DTypeLike | None = None,
     ):  # fmt: skip
         super().__init__(
             in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype
         )
-        self.output_padding = whole_numbers("output_padding", output_padding, 2)
+        self.output_padding = whole_numbers("output_padding", output_padding, self.axes)
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.conv_transpose2d(
-            x, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
+    def _extra(self, x: Any, output_size: Any) -> tuple[int, ...]:
+        """The output padding, or the one with which the result has `output_size`. Raises ArgumentError."""
+        if output_size is None:
+            return self.output_padding
+        name, axes = type(self).__name__, self.axes
+        wanted = tuple(output_size)
+        if len(wanted) in (axes + 1, axes + 2) and len(wanted) == len(x.shape):
+            wanted = wanted[-axes:]
+        if len(wanted) != axes:
+            raise ArgumentError(
+                f"{name}: for {len(x.shape)}D input, output_size must have {axes} or {len(x.shape)} elements "
+                f"(got {len(wanted)})"
+            )
+        if None in x.shape[-axes:]:
+            raise ShapeError(f"{name}: output_size needs an input of known extents")
+        pads = padding_of(self.padding, self.kernel_size, self.stride, self.dilation)
+        least = [
+            (d - 1) * s - sum(p) + r * (k - 1) + 1
+            for d, s, p, r, k in zip(x.shape[-axes:], self.stride, pads, self.dilation, self.kernel_size, strict=True)
+        ]
+        extra = tuple(int(w) - m for w, m in zip(wanted, least, strict=True))
+        if any(not 0 <= e < s for e, s in zip(extra, self.stride, strict=True)):
+            most = [m + s - 1 for m, s in zip(least, self.stride, strict=True)]
+            raise ArgumentError(
+                f"requested an output size of {wanted}, but valid sizes range from {least} to {most} "
+                f"(for an input of {list(x.shape[-axes:])})"
+            )
+        return extra
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """`functional.conv_transpose1d` with weight (in_channels, out_channels / groups, k) and bias (out_channels,).
+
+    A call takes output_size, too, which sets the output padding. Raises ArgumentError for settings out of range.
+    """
+
+    axes = 1
+
+    def forward(self, x: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
+        extra = self._extra(x, output_size)
+        return functional.conv_transpose1d(
+            x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
 
-class _Pool(Module):
-    """Holds the settings of a pooling function."""
+class ConvTranspose2d(_ConvTranspose):
+    """`functional.conv_transpose2d` with weight (in_channels, out_channels / groups, kh, kw) and bias (out_channels,).
 
-    def __init__(self, kernel_size: ShapeLike, stride: ShapeLike | None, padding: ShapeLike, ceil_mode: bool):
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = kernel_size if stride is None else stride
-        self.padding = padding
-        self.ceil_mode = bool(ceil_mode)
+    A call takes output_size, too, which sets the output padding. Raises ArgumentError for settings out of range.
+    """
 
-    def extra_repr(self) -> str:
-        text = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-        return text + (", ceil_mode=True" if self.ceil_mode else "")
+    def forward(self, x: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
+        extra = self._extra(x, output_size)
+        return functional.conv_transpose2d(
+            x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
 
 
-class _MaxPool(_Pool):
+class ConvTranspose3d(_ConvTranspose):
+    """`functional.conv_transpose3d` with weight (in_channels, out_channels / groups, kd, kh, kw) and bias (out_channels,).
+
+    A call takes output_size, too, which sets the output padding. Raises ArgumentError for settings out of range.
+    """
+
+    axes = 3
+
+    def forward(self, x: AnyTensor, output_size: Sequence[int] | None = None) -> AnyTensor:
+        extra = self._extra(x, output_size)
+        return functional.conv_transpose3d(
+            x, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
+
+
+class Unfold(Module):
+    """`functional.unfold`."""
+
     def __init__(
-        self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, dilation: ShapeLike = 1,
-        return_indices: bool = False, ceil_mode: bool = False,
-    ):  # fmt: skip
-        super().__init__(kernel_size, stride, padding, ceil_mode)
-        if return_indices:
-            raise ArgumentError(f"{type(self).__name__}: return_indices=True is not supported")
-        self.dilation = dilation
+        self, kernel_size: ShapeLike, dilation: ShapeLike = 1, padding: ShapeLike = 0, stride: ShapeLike = 1
+    ):
+        super().__init__()
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def forward(self, x: TensorLike) -> AnyTensor:
+        return functional.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-            f"ceil_mode={self.ceil_mode}"
+            f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
         )
 
 
-class MaxPool1d(_MaxPool):
-    """`functional.max_pool1d`."""
+class Fold(Module):
+    """`functional.fold`."""
 
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.max_pool1d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
-
-
-class MaxPool2d(_MaxPool):
-    """`functional.max_pool2d`."""
-
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
-
-
-class _AvgPool(_Pool):
     def __init__(
-        self, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0, ceil_mode: bool = False,
-        count_include_pad: bool = True,
+        self, output_size: ShapeLike, kernel_size: ShapeLike, dilation: ShapeLike = 1, padding: ShapeLike = 0,
+        stride: ShapeLike = 1,
     ):  # fmt: skip
-        super().__init__(kernel_size, stride, padding, ceil_mode)
-        self.count_include_pad = count_include_pad
-
-
-class AvgPool1d(_AvgPool):
-    """`functional.avg_pool1d`."""
-
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.avg_pool1d(
-            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
-
-
-class AvgPool2d(_AvgPool):
-    """`functional.avg_pool2d`."""
-
-    def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.avg_pool2d(
-            x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
-
-
-class AdaptiveAvgPool2d(Module):
-    """`functional.adaptive_avg_pool2d`."""
-
-    def __init__(self, output_size: int | Sequence[int | None]):
         super().__init__()
-        self.output_size = tuple(output_size) if isinstance(output_size, list) else output_size
+        self.output_size = output_size
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
     def forward(self, x: TensorLike) -> AnyTensor:
-        return functional.adaptive_avg_pool2d(x, self.output_size)
+        return functional.fold(x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+        return (
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
+            f"padding={self.padding}, stride={self.stride}"
+        )
