@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import autograd, backends, cuda, linalg, random, special, torch_names
+from . import accelerator, amp, autograd, backends, cuda, linalg, random, special, torch_names
+from .amp import autocast
 from .devices import check_device, device
 from .eager import (
     BoolTensor,
@@ -230,6 +231,7 @@ if TYPE_CHECKING:
         trainable_variables,
         variables_initializer,
     )
+    from .torch_layers import *  # noqa: F403 - PyTorch's functions of layers, listed below
     from .tracing import compile
     from .viz.compare import compare
     from .viz.draw import draw
@@ -249,6 +251,21 @@ _MODULES = {
         "trainable_variables", "variables_initializer",
     ),
     ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
+    ".torch_layers": (
+        "abs_", "acos_", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "addmv_", "alpha_dropout", "arccos_",
+        "arccosh_", "arcsin_", "arcsinh_", "arctanh_", "asin_", "asinh_", "atanh_", "avg_pool1d", "batch_norm", "bilinear",
+        "binary_cross_entropy_with_logits", "ceil_", "celu", "celu_", "channel_shuffle", "clamp_", "clamp_max_",
+        "clamp_min_", "clip_", "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d",
+        "conv_transpose2d", "conv_transpose3d", "cos_", "cosine_embedding_loss", "cosine_similarity", "ctc_loss",
+        "deg2rad_", "detach_", "embedding", "erf_", "erfc_", "exp_", "expm1_", "feature_alpha_dropout", "feature_dropout",
+        "fill_", "fix_", "floor_", "frac_", "gcd_", "group_norm", "gru_cell", "hardshrink", "hinge_embedding_loss", "i0_",
+        "index_put_", "instance_norm", "kl_div", "layer_norm", "lcm_", "ldexp_", "log10_", "log1p_", "log_", "logit_",
+        "lstm_cell", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
+        "nan_to_num_", "neg_", "negative_", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
+        "poisson_nll_loss", "prelu", "rad2deg_", "reciprocal_", "relu_", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell",
+        "round_", "rrelu", "rrelu_", "rsqrt_", "selu", "selu_", "sigmoid_", "sin_", "sinc_", "sqrt_", "square_", "tan_",
+        "tanh_", "threshold", "threshold_", "triplet_margin_loss", "trunc_", "xlogy_", "zero_",
+    ),
     ".tracing": ("compile",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
@@ -384,5 +401,5 @@ __all__ = [
     "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "transpose", "typename", "uint8", "unsqueeze",
     "use_deterministic_algorithms", "utils", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
-__all__ += torch_names.__all__
+__all__ += ["accelerator", "amp", "autocast", *torch_names.__all__, *_MODULES[".torch_layers"]]
 __all__.sort()

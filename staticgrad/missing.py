@@ -14,9 +14,6 @@ REPLACED = {
     "cfloat": "complex numbers are not supported: keep real and imaginary parts as two tensors",
     "fft": "complex numbers are not supported: use numpy.fft on x.numpy()",
     "jit": "sg.compile(step) compiles a function",
-    "no_autocast": "there is one precision: leave it out",
-    "autocast": "there is one precision: leave it out",
-    "amp": "there is one precision: leave it out",
     "sparse": "tensors are dense; optim.SparseAdam updates rows",
     "onnx": "sg.to_json(graph) writes a graph to a file",
     "hub": "models are loaded with load_state_dict",
@@ -26,7 +23,6 @@ REPLACED = {
 NN_REPLACED = {
     "Container": "it was replaced by Sequential and ModuleList in PyTorch, too",
     "CrossMapLRN2d": "LocalResponseNorm computes the same",
-    "DataParallel": "there is one device, whose cores a compiled step shares: use the module itself",
     "SyncBatchNorm": "there is one process: use BatchNorm1d, BatchNorm2d or BatchNorm3d",
     "factory_kwargs": "pass device= and dtype= on",
 }

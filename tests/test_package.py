@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 import textwrap
@@ -89,12 +90,13 @@ def test_lazy_names_are_told_to_type_checkers():
     """`_LAZY` and the imports under TYPE_CHECKING are the same names from the same modules."""
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     guarded = next(node for node in tree.body if isinstance(node, ast.If))
-    told = {
-        alias.name: "." + (statement.module or "")
-        for statement in guarded.body
-        if isinstance(statement, ast.ImportFrom)
-        for alias in statement.names
-    }
+    told = {}
+    for statement in guarded.body:
+        if isinstance(statement, ast.ImportFrom):
+            module = "." + (statement.module or "")
+            for alias in statement.names:
+                names = importlib.import_module(module, "staticgrad").__all__ if alias.name == "*" else [alias.name]
+                told |= dict.fromkeys(names, module)
     assert told == {**sg._LAZY, **dict.fromkeys(sg._LAZY_MODULES, ".")}
     assert set(told) <= set(sg.__all__)
 
@@ -103,7 +105,7 @@ def test_no_function_has_the_name_of_a_module():
     """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert modules.intersection(sg.__all__) == {
-        *("autograd", "backends", "cuda", "distributions", "functional", "linalg", "nn", "optim", "random", "special"),
+        *("accelerator", "amp", "autograd", "backends", "cuda", "distributions", "functional", "linalg", "nn", "optim", "random", "special"),
         "utils",
     }
 
@@ -140,6 +142,8 @@ ORDER = [
     "linalg",
     "special",
     "random",
+    "accelerator",
+    "amp",
     "cuda",
     "backends",
     "missing",
@@ -148,6 +152,7 @@ ORDER = [
     "normalization",
     "attention",
     "functional",
+    "torch_layers",
     "static",
     "tracing",
     "nn",

@@ -31,7 +31,7 @@ NAMES = Path(__file__).with_name("torch_names.json")
 FUNCTIONS = "torch", "torch.nn.functional", "torch.linalg", "torch.special"
 """Namespaces whose functions are run. Methods are the same functions."""
 COLUMNS = "eager", "gradient", "second gradient", "Session", "compiled", "vmap", "jvp"
-WORKS, NONE, REFUSED, WRONG, UNKNOWN = "✓", "–", "✗", "wrong", " "
+WORKS, NONE, REFUSED, WRONG, UNKNOWN = "✓", "-", "✗", "wrong", " "
 """Agrees; not defined, as no gradient flows to or from integers; an error of ours says no; differs or breaks; not run."""
 
 Program = Callable[..., Any]
@@ -83,8 +83,8 @@ N = rng.integers(1, 5, (3, 4))
 CLASSES = np.array([0, 2, 1])
 
 SAMPLES: list[Sequence[Any]] = [
-    (X,), (X, Y), (S,), (S, S), (X, 1), (X, 1, 2), (X, (1, 0)), (X, 2.0), (V,), (V, V), (S, V), (X, Y, Y), (V, S, V), (X, S @ X),
-    (CUBE,), (CUBE, CUBE), (CUBE, CUBE.swapaxes(1, 2)), (X, 0, np.array([0, 2])), (X, [1, 3]), (X, X > 0.5), (X, X > 0.5, 1.0),
+    (X,), (X, Y), (S,), (S, S), (X, 1), (X, 1, 2), (X, (1, 0)), (X, 2.0), (V,), (V, V), (S, V), (X, Y, Y), (V, S, V),
+    (X, S @ X), (CUBE,), (CUBE, CUBE), (CUBE, CUBE.swapaxes(1, 2)), (X, 0, np.array([0, 2])), (X, [1, 3]), (X, X > 0.5), (X, X > 0.5, 1.0),
     (X > 0.5, X, Y), (X, 0.3, 0.7), ([X, Y],), (S, S, S), (CUBE, CUBE, CUBE), (N,), (N, N), (X > 0.5,), (X > 0.5, X < 0.7), (),
     (X, 0, 1, 2), (X, -1), (X, 2), (X, (3, 4)), (X, (12,)), (X, (2, 3, 4)), (2, X), (V, 2), (N[0],), (X, 1, N.argsort(1)),
     (V, S, V, V), (IMAGE,), (IMAGE, 2), (IMAGE[0], 2), (CUBE, 2), (IMAGE, (3, 3)), (CUBE, 3), (X, CLASSES), (X, N),
@@ -152,20 +152,21 @@ GIVEN: dict[str, Sequence[Any]] = {
 """Operands of functions that would take some of those above in another sense; a function before them is run instead."""
 
 NOT_RUN = frozenset({
-    "compile", "load", "save", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "set_default_dtype",
-    "set_default_device", "set_default_tensor_type", "set_printoptions", "set_num_threads", "get_num_threads", "from_file",
-    "set_num_interop_threads", "get_num_interop_threads", "set_flush_denormal", "use_deterministic_algorithms", "set_warn_always",
-    "set_float32_matmul_precision", "get_float32_matmul_precision", "get_default_dtype", "get_default_device", "is_grad_enabled",
-    "are_deterministic_algorithms_enabled", "no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "typename", "cond",
-    "while_loop", "vmap", "is_tensor", "is_storage", "is_warn_always_enabled", "get_deterministic_debug_mode",
-    "set_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled", "is_inference_mode_enabled",
-    "is_floating_point", "is_complex", "is_nonzero", "is_same_size", "numel", "can_cast", "promote_types", "result_type",
-    "broadcast_shapes", "is_inference", "is_conj", "is_neg", "is_signed", "from_numpy", "frombuffer", "from_dlpack", "to_dlpack",
-    "empty", "empty_like", "empty_strided", "empty_permuted", "tensor", "as_tensor", "asarray", "scalar_tensor", "arange",
-    "range", "linspace", "logspace", "eye", "full", "ones", "zeros", "rand", "randn", "randint", "randperm", "normal",
-    "bernoulli", "multinomial", "poisson", "binomial", "rand_like", "randn_like", "randint_like", "dropout", "alpha_dropout",
-    "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "rrelu", "rrelu_", "gumbel_softmax", "tril_indices",
-    "triu_indices", "nonzero_static", "detach", "equal", "allclose",
+    "allclose", "alpha_dropout", "arange", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "bernoulli",
+    "binomial", "broadcast_shapes", "can_cast", "compile", "cond", "detach", "dropout", "dropout1d", "dropout2d",
+    "dropout3d", "empty", "empty_like", "empty_permuted", "empty_strided", "enable_grad", "equal", "eye",
+    "feature_alpha_dropout", "from_dlpack", "from_file", "from_numpy", "frombuffer", "full", "get_default_device",
+    "get_default_dtype", "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads",
+    "get_num_threads", "get_rng_state", "gumbel_softmax", "inference_mode", "initial_seed", "is_complex", "is_conj",
+    "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_grad_enabled", "is_inference",
+    "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
+    "is_warn_always_enabled", "linspace", "load", "logspace", "manual_seed", "multinomial", "no_grad", "nonzero_static",
+    "normal", "numel", "ones", "poisson", "promote_types", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "randperm", "range", "result_type", "rrelu", "rrelu_", "save", "scalar_tensor", "seed",
+    "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
+    "set_float32_matmul_precision", "set_flush_denormal", "set_grad_enabled", "set_num_interop_threads", "set_num_threads",
+    "set_printoptions", "set_rng_state", "set_warn_always", "tensor", "to_dlpack", "tril_indices", "triu_indices",
+    "typename", "use_deterministic_algorithms", "vmap", "while_loop", "zeros",
 })  # fmt: skip
 """Functions of no tensors, with random results, or that are no computations."""
 
@@ -286,7 +287,7 @@ def gradients(run: Run) -> tuple[str, str]:
         return value, [(g * a).sum() for g, a in pairs]
 
     def value(t: float) -> float:
-        return float(total([r for r in differentiable(tensors(run.program(*moved(t))))]).item())
+        return float(total(differentiable(tensors(run.program(*moved(t))))).item())
 
     def close(a: float, b: float) -> bool:
         return bool(np.isclose(a, b, rtol=2e-5, atol=2e-5))
@@ -485,8 +486,8 @@ def page(cells: dict[str, list[str]]) -> str:
         "",
         "<!-- Written by `python -m tools.coverage`. -->",
         "",
-        f"The names that PyTorch {version} documents, without those of other devices, sparse and quantized tensors. `here` counts",
-        "the names that this library has.",
+        f"The names that PyTorch {version} documents, without those of other devices, sparse and quantized tensors.",
+        "`here` counts the names that this library has.",
         "",
         "| namespace | documented | here | missing |",
         "|---|---:|---:|---|",
@@ -499,9 +500,10 @@ def page(cells: dict[str, list[str]]) -> str:
         "",
         "## Functions in every mode",
         "",
-        f"{WORKS} works, {NONE} is not defined (integers and booleans have no gradient), {REFUSED} is refused with an error (graphs",
-        "have no extents that depend on values), an empty cell was not run. Gradients are compared with differences in float64, the other columns with eager mode. `native` and `host`",
-        "say whether compiled code computes it, or calls NumPy and SciPy. Methods of tensors are the same functions.",
+        f"{WORKS} works, {NONE} is not defined (integers and booleans have no gradient), {REFUSED} is refused with an error",
+        "(graphs have no extents that depend on values), an empty cell was not run. Gradients are compared with differences in",
+        "float64, the other columns with eager mode. `native` and `host` say whether compiled code computes it, or calls NumPy",
+        "and SciPy. Methods of tensors are the same functions.",
         "",
     ]
     for space in FUNCTIONS:

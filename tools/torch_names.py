@@ -50,7 +50,7 @@ def documented(namespace: str) -> list[str]:
     for name in sorted(names or dir(space)):
         value = getattr(space, name, None)
         kept = namespace not in FUNCTIONS or not ELSEWHERE.match(name)
-        foreign = inspect.isclass(value) and namespace in FUNCTIONS or inspect.ismodule(value)
+        foreign = (inspect.isclass(value) and namespace in FUNCTIONS) or inspect.ismodule(value)
         if not name.startswith("_") and kept and not foreign and callable(value) and inspect.getdoc(value):
             own = inspect.isbuiltin(value) or getattr(value, "__module__", None) is None or "torch" in str(value.__module__)
             if own or namespace == "torch.Tensor":
