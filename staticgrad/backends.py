@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 
-class Backend:
+from .module_paths import enter_paths
+
+
+class Backend(ModuleType):
     """A library that is not used here. What is set on it is kept, and read by nothing."""
 
     def __init__(self, name: str, **flags: object):
+        super().__init__(f"{__name__}.{name}", self.__doc__)
         self.name = name
         for flag, value in flags.items():
             setattr(self, flag, value)
@@ -29,5 +34,6 @@ mps = Backend("mps")
 mkl = Backend("mkl")
 mkldnn = Backend("mkldnn", enabled=False)
 openmp = Backend("openmp")
+enter_paths(__name__, {"cuda": cuda, "cudnn": cudnn, "mkl": mkl, "mkldnn": mkldnn, "mps": mps, "openmp": openmp})
 
 __all__ = ["Backend", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]

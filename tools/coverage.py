@@ -15,6 +15,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,7 +85,8 @@ CLASSES = np.array([0, 2, 1])
 
 SAMPLES: list[Sequence[Any]] = [
     (X,), (X, Y), (S,), (S, S), (X, 1), (X, 1, 2), (X, (1, 0)), (X, 2.0), (V,), (V, V), (S, V), (X, Y, Y), (V, S, V),
-    (X, S @ X), (CUBE,), (CUBE, CUBE), (CUBE, CUBE.swapaxes(1, 2)), (X, 0, np.array([0, 2])), (X, [1, 3]), (X, X > 0.5), (X, X > 0.5, 1.0),
+    (X, S @ X),
+    (CUBE,), (CUBE, CUBE), (CUBE, CUBE.swapaxes(1, 2)), (X, 0, np.array([0, 2])), (X, [1, 3]), (X, X > 0.5), (X, X > 0.5, 1.0),
     (X > 0.5, X, Y), (X, 0.3, 0.7), ([X, Y],), (S, S, S), (CUBE, CUBE, CUBE), (N,), (N, N), (X > 0.5,), (X > 0.5, X < 0.7), (),
     (X, 0, 1, 2), (X, -1), (X, 2), (X, (3, 4)), (X, (12,)), (X, (2, 3, 4)), (2, X), (V, 2), (N[0],), (X, 1, N.argsort(1)),
     (V, S, V, V), (IMAGE,), (IMAGE, 2), (IMAGE[0], 2), (CUBE, 2), (IMAGE, (3, 3)), (CUBE, 3), (X, CLASSES), (X, N),
@@ -253,7 +255,8 @@ def total(results: Sequence[Any]) -> Any:
 
 
 def weights(shape: Sequence[int]) -> np.ndarray:
-    return np.cos(np.arange(float(np.prod(shape, dtype=int)))).reshape(shape)
+    values: np.ndarray = np.cos(np.arange(float(np.prod(shape, dtype=int))))
+    return values.reshape(shape)
 
 
 def differentiable(results: Sequence[Any]) -> list[Any]:
@@ -374,7 +377,7 @@ def measured(run: Run) -> list[str]:
 
         first = tried(both)
         second = first if first in (REFUSED, WRONG) else second
-        return [WORKS, first, second, *(tried(lambda c=column: c(run)) for column in (session, compiled, vmapped, forward))]
+        return [WORKS, first, second, *(tried(partial(column, run)) for column in (session, compiled, vmapped, forward))]
 
 
 def tried(column: Callable[[], str]) -> str:
