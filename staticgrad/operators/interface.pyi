@@ -3656,11 +3656,12 @@ class Functions:
         std: float | Tensor = 1.0,
         size: ShapeLike | None = None,
         *,
-        dtype: DTypeLike | None = None,
         generator: Generator | None = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool = False,
         device: Any = None,
         layout: Any = None,
+        out: Any = None,
         pin_memory: bool = False,
     ) -> Tensor:
         """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
