@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from ...ir import Index, Native, Node, View
 from .layout import real
+
+Access = TypeVar("Access")
 
 FULL, ROW, COL, SCALAR = "full", "row", "col", "scalar"
 SPREAD = "spread"
@@ -31,10 +33,12 @@ class FusionFailure(Exception):
     """Why nodes don't share an iteration space."""
 
 
-def fused_as(node: Node) -> Any:
-    """How kernels can make the result of a routine from its operands, as the op's record says; None if they can't."""
+def fused_as(node: Node, kind: type[Access]) -> Access | None:
+    """How kernels can compute the result of a routine from its operands, as the op's record says: an access of this kind, or
+    None where they can't."""
     emit = node.op.emit
-    return emit.fused(node) if isinstance(emit, Native) and emit.fused is not None else None
+    found = emit.fused(node) if isinstance(emit, Native) and emit.fused is not None else None
+    return found if isinstance(found, kind) else None
 
 
 def origin(node: Node) -> Node:

@@ -20,8 +20,7 @@ LEAST = 16
 
 
 def gather_of(node: Node) -> Lookup | None:
-    found = fused_as(node)
-    return found if isinstance(found, Lookup) else None
+    return fused_as(node, Lookup)
 
 
 def choose_gathers(

@@ -28,8 +28,7 @@ LEAST_SCAN = 16
 
 def scan_of(node: Node) -> Reduction | None:
     """The reduction whose partial results along the last axis are the value."""
-    found = fused_as(node)
-    return found if isinstance(found, Reduction) else None
+    return fused_as(node, Reduction)
 
 
 def choose_scans(
@@ -100,7 +99,7 @@ class Facts:
         self.operands = [(i, origins[i]) for i in node.inputs]
         self.sources = list({source: None for _, source in self.operands})
         self.window = self.lookup = self.scatter = self.scan = None
-        if fused_as(node) is not None:
+        if fused_as(node, object) is not None:
             self.window, self.lookup, self.scatter, self.scan = (
                 padding_of(node), gather_of(node), scatter_of(node), scan_of(node)
             )  # fmt: skip

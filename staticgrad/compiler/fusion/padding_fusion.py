@@ -18,8 +18,7 @@ MOST_PARTS, MOST_USERS = 4, 2
 
 
 def padding_of(node: Node) -> Window | None:
-    found = fused_as(node)
-    return found if isinstance(found, Window) else None
+    return fused_as(node, Window)
 
 
 def choose_paddings(

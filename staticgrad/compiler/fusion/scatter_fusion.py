@@ -25,8 +25,7 @@ it, and lose less by that than is gained."""
 
 
 def scatter_of(node: Node) -> Scatter | None:
-    found = fused_as(node)
-    return found if isinstance(found, Scatter) else None
+    return fused_as(node, Scatter)
 
 
 def choose_scatters(
