@@ -38,7 +38,7 @@ PRODUCTS = {
 def rows_of(data: Arrays, repeats: int) -> Any:
     job = IMPLEMENTATIONS[CASE, "compiled"].function(data, "compiled", "")
     job.step()
-    return job.compiled.plan.profile(repeats).rows
+    return job.compiled.plan.profile(repeats).instructions
 
 
 def rate(name: str, us: float) -> str:

@@ -23,7 +23,7 @@ disturbs least.
 
 Memory is the most that was resident until a case's first steps were done, above what modules took: those imported at first,
 and those that a framework loads when it needs them, with all that they do meanwhile. For us these are Numba, LLVM and
-the native driver; for PyTorch's optimisers, `torch._dynamo`.
+the native driver; for PyTorch's optimizers, `torch._dynamo`.
 """
 
 

@@ -70,7 +70,7 @@ PYTORCH = "torch."
 
 
 def as_dtype(dtype: Any) -> np.dtype:
-    """Normalise what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
+    """Normalize what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
 
     "torch.float32" and "torch.FloatTensor" are taken, too. Raises DTypeError for an unsupported one.
     """

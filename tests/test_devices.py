@@ -63,7 +63,7 @@ def test_a_factory_takes_its_options(factory: Any):
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"colour": 1}, TypeError, r"{name}\(\) got an unexpected keyword argument 'colour'"),
+        ({"color": 1}, TypeError, r"{name}\(\) got an unexpected keyword argument 'color'"),
         ({"device": "cuda"}, DeviceError, "Torch not compiled with CUDA enabled"),
         ({"layout": "sparse"}, ArgumentError, "{name}: layout has to be strided, got 'sparse'"),
     ],

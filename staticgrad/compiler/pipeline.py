@@ -1,9 +1,9 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
-specialise   bind extents
+specialize   bind extents
 check        positions that nothing proves to be in range
 merge loops  a loop, and what its gradients ask of the same loop, become one
-stabilise    laws that need whole ops: log(softmax(x)) and its kin
+stabilize    rewrite rules that need whole ops: log(softmax(x)) and its kin
 expand       ops written in other ops
 simplify     algebra, constants, broadcasts and reshapes that say nothing
 bodies       the same for the bodies of loops and branches, and what can leave them
@@ -26,7 +26,7 @@ from functools import partial
 
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, Node
-from ..ops.rewrites.algebra import ALGEBRA, STABILISING
+from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
 from ..types import TensorType
 from .execute.plan import Plan
 from .fusion.concat_elision import ConcatElision
@@ -119,11 +119,11 @@ def _decided(
     specialized: bool = False,
 ) -> Decided:
     """All that comes before the schedule. specialized: extents are bound."""
-    laws: list[tuple[str, str]] = []
+    rewrites: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
     given = [f for f in prepared.feeds if f in prepared.graph]
     graph, found = reduced(
-        prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user=user, specialized=specialized
+        prepared.graph, [*prepared.results, *given], known, rewrites, inspect, strict, user=user, specialized=specialized
     )
     graph.finish()
     results = found[: len(prepared.results)]
@@ -138,7 +138,7 @@ def _decided(
     groups, sums, decisions = fuse_epilogues(graph, groups, layouts, results)
     parts = ConcatElision(graph, groups, sums, layouts, results).place([value for _, value in assigns])
     made = fuser.decisions + decisions
-    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, made, laws, parts, user.notes)
+    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, made, rewrites, parts, user.notes)
 
 
 def _scheduled(
@@ -157,7 +157,7 @@ def _scheduled(
     stream = builder.stream
     return Plan(
         graph, stream.instructions, builder, builder.fetches, [cell for cell, _ in decided.assigns],
-        decided.decisions + stream.decisions, decided.laws, order.notes + decided.notes + stream.notes, decided.feeds,
+        decided.decisions + stream.decisions, decided.rewrites, order.notes + decided.notes + stream.notes, decided.feeds,
         prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
 
@@ -166,7 +166,7 @@ def reduced(
     graph: Graph,
     results: Sequence[Node],
     known: dict[Node, TensorType],
-    laws: list[tuple[str, str]],
+    rewrites: list[tuple[str, str]],
     inspect: Inspect = None,
     strict: bool = False,
     inner: bool = False,
@@ -177,24 +177,24 @@ def reduced(
     look."""
 
     def body(graph: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
-        return reduced(graph, wanted, types, laws, inspect, inner=True)
+        return reduced(graph, wanted, types, rewrites, inspect, inner=True)
 
     loops = has_subgraphs(graph)
     stages: list[tuple[str, Stage]] = [
-        *([] if specialized else [("specialise", lambda g, r: specialize(g, r, known))]),
+        *([] if specialized else [("specialize", lambda g, r: specialize(g, r, known))]),
         *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
-        ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
+        ("stabilize", lambda g, r: simplify(g, r, STABILIZING, rewrites)),
         ("expand", expand),
-        ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
+        ("simplify", lambda g, r: simplify(g, r, ALGEBRA, rewrites)),
     ]
     if strict:
-        stages = [("specialise", lambda g, r: specialize(g, r, known)), ("strict", run_on_host)]
+        stages = [("specialize", lambda g, r: specialize(g, r, known)), ("strict", run_on_host)]
     elif loops:
         stages += [
             ("bodies", lambda g, r: lower_subgraphs(g, r, body)),
             ("expand", expand),
-            ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
+            ("simplify", lambda g, r: simplify(g, r, ALGEBRA, rewrites)),
         ]
     found = list(results)
     last = dict(stages)  # a stage that runs twice is over after the second time
@@ -220,7 +220,7 @@ class Stages:
     def graph(self, stage: str) -> Graph:
         """The graph after a stage; its `outputs` are the fetches, then the values of assigned variables. Raises
         ArgumentError for a name that is no stage."""
-        seen: dict[str, tuple[Graph, list[Node]]] = {"prepare": (self.prepared.graph, self.prepared.results)}
+        seen: dict[str, tuple[Graph, list[Node]]] = {"functionalize": (self.prepared.graph, self.prepared.results)}
 
         def inspect(name: str, graph: Graph, results: Sequence[Node]) -> None:
             seen[name] = graph, list(results)

@@ -1,4 +1,4 @@
-"""Fetches compiled for feeds, specialised for feed shapes on demand. Sessions and compiled functions both run these."""
+"""Fetches compiled for feeds, specialized for feed shapes on demand. Sessions and compiled functions both run these."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Decided:
     groups: list[Group]
     sums: list[Sum]
     decisions: list[Decision] | Decisions
-    laws: list[tuple[str, str]]
+    rewrites: list[tuple[str, str]]
     notes: list[str]
     passed: list[str]
     """What the user's passes did."""
@@ -363,7 +363,7 @@ class Template:
             groups,
             [_sum(s, moved) for s in found.sums],
             Decisions(found.decisions, filler, moved),
-            found.laws,
+            found.rewrites,
             [filler.text(note) for note in found.notes],
             found.passed,
         )

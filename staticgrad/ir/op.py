@@ -49,7 +49,7 @@ class Reduction:
     fold: Callable[..., np.ndarray]
     """The NumPy ufunc's reduce over axis 0, which joins the partial results of several threads."""
     monoid: str = ""
-    """The name of the monoid that is folded, for passes that use its laws: "add" is the sum."""
+    """The name of the monoid that is folded, for passes that use its algebra: "add" is the sum."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -322,7 +322,7 @@ class CompiledFunction(Generic[Arguments, Output]):
     @overload
     def graph(self, stage: str = "simplify") -> Graph: ...
     def graph(self, stage: str = "simplify") -> Any:
-        """The graph of the latest call after a stage of the compiler: "prepare", "specialise", "stabilise", "expand" or
+        """The graph of the latest call after a stage of the compiler: "functionalize", "specialize", "stabilize", "expand" or
         "simplify"; after "fuse", a networkx DiGraph with one node per row of the plan (see `Plan.graph`).
 
         Raises TraceError before the first call, ArgumentError for another stage.

@@ -32,7 +32,7 @@ def hoist_invariants(draft: LoopBuilder) -> None:
     if draft.length is None:
         return
     _products_before(draft)
-    _sums_behind(draft)
+    _sums_after(draft)
     _products_behind(draft)
     draft.prune({*draft.wanted, *(index for _, index in draft.outs)})
 
@@ -95,8 +95,8 @@ def _free(node: Node) -> bool:
 
 
 def _at_once(draft: LoopBuilder, node: Node, fixed: set[Node]) -> Rule | None:
-    for law in AT_ONCE:
-        rule = law(node)
+    for match in AT_ONCE:
+        rule = match(node)
         if rule is not None and all(f in fixed for f in rule.fixed):
             return rule
     return None
@@ -132,11 +132,11 @@ def _stacked(draft: LoopBuilder, value: Node) -> Symbol | None:
         return cast("Symbol", apply(value.op, *operands, **value.attrs))
 
 
-def _sums_behind(draft: LoopBuilder) -> None:
+def _sums_after(draft: LoopBuilder) -> None:
     fixed = _fixed(draft)
     for carry in list(draft.carries):
         found = _summands(draft, carry)
-        rules = [next((r for law in SUMMED if (r := law(t)) is not None), None) for t in found]
+        rules = [next((r for match in SUMMED if (r := match(t)) is not None), None) for t in found]
         if not found or any(r is None or any(f in fixed for f in r.factors) for r in rules):
             continue
         draft.carries.remove(carry)

@@ -1,8 +1,8 @@
 """`numerics="strict"`: the bits of eager mode.
 
-Every op runs as its NumPy meaning, from the host, on the very arrays that eager mode would have: how they lie in memory
-decides in which order NumPy adds. No law is applied, no kernel is made, no two operations that are alike become one. It is
-there to compare with, and for who needs equal bits more than speed.
+Every op runs on the host with its NumPy meaning, on arrays laid out in memory as in eager mode, because their layout decides
+the order in which NumPy adds. No rewrite rule is applied, no kernel is generated, and equal operations are not merged. This
+mode is for comparisons, and for users who need equal bits more than speed.
 
 A gradient through a loop or branch is a loop or branch in the graph, which adds cotangents up per iteration and computes values
 again; a tape adds them one by one in the order of the operations. So such a program is played over on a tape

@@ -18,7 +18,7 @@ Reduce = Callable[[Graph, Sequence[Node], dict[Node, TensorType]], tuple[Graph, 
 
 
 SMALL = 64
-"""Elements up to which a constant becomes part of a body, where laws see it; larger ones are handed in."""
+"""Elements up to which a constant becomes part of a body, where rewrite rules see it; larger ones are passed in."""
 
 
 def has_subgraphs(graph: Graph) -> bool:

@@ -77,7 +77,7 @@ def test_sums_of_products(name: str):
     write, expected = CASES[name]
     b = Bench()
     plan = b.check(*write(b), rtol=1e-4)
-    assert [row.name for row in plan.rows if row.kind == "gemm"] == expected, plan.explain()
+    assert [row.name for row in plan.instructions if row.kind == "gemm"] == expected, plan.explain()
 
 
 @pytest.mark.parametrize("factors", [(1e30, 1e30), (1e-30, 1e-30), (1e30, 1e30, 1e-30), (np.inf,), (np.nan,)])
@@ -89,7 +89,7 @@ def test_factors_beyond_the_range_stay_apart(factors: tuple[float, ...], value: 
     for factor in factors:
         y = y * factor
     plan = b.check(y, y + b.feed(5))
-    assert [row.name for row in plan.rows if row.kind == "gemm"] == ["4x6x5"]
+    assert [row.name for row in plan.instructions if row.kind == "gemm"] == ["4x6x5"]
     plan = b.check(y)
     assert any("its factor leaves the range of float32" in str(decision) for decision in plan.decisions)
 

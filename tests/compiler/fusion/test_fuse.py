@@ -68,7 +68,7 @@ def test_softmax_cross_entropy_forward_and_backward_is_one_kernel():
     x, labels = b.feed(8, 10), b.feed(value=np.arange(8))
     loss = cross_entropy(x, labels)
     plan = b.check(loss, *gradients([loss], [x]))
-    assert [row.kind for row in plan.rows] == ["check", "kernel"], plan.explain()
+    assert [row.kind for row in plan.instructions] == ["check", "kernel"], plan.explain()
 
 
 def test_a_bias_gradient_is_accumulated_by_the_backward_kernel():
@@ -76,7 +76,7 @@ def test_a_bias_gradient_is_accumulated_by_the_backward_kernel():
     x, w, bias, labels = b.feed(8, 6), b.feed(6, 10), b.feed(10), b.feed(value=np.arange(8))
     loss = cross_entropy(x @ w + bias, labels)
     plan = b.check(loss, *gradients([loss], [w, bias]))
-    kinds = [row.kind for row in plan.rows]
+    kinds = [row.kind for row in plan.instructions]
     assert sorted(kinds) == ["check", "gemm", "gemm", "kernel"], plan.explain()
     (ops,) = ops_of(plan)
     assert ops.count("sum") >= 3, "the softmax's, the picked one, and those over the rows"
@@ -97,7 +97,7 @@ def test_scalar_arithmetic_gathers_in_one_kernel():
     vector = b.feed(100)
     plan = b.check(vector * F.astype(decay[0], np.float32), decay[1] + 1, decay[2])
     assert len(ops_of(plan)) == 2
-    assert plan.rows[0].name.startswith("exp")
+    assert plan.instructions[0].name.startswith("exp")
 
 
 def test_cheap_values_are_computed_again_rather_than_stored():

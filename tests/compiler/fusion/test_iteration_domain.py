@@ -103,7 +103,7 @@ def test_scans(name: str, threads: int, monkeypatch: pytest.MonkeyPatch):
     write, rows = SCANS[name]
     b = Bench()
     plan = b.check(write(b))
-    assert len([row for row in plan.rows if row.kind != "fold"]) == rows, plan.explain()
+    assert len([row for row in plan.instructions if row.kind != "fold"]) == rows, plan.explain()
 
 
 def test_a_scan_rounds_as_the_routine_does():

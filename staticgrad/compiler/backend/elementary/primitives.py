@@ -2,7 +2,7 @@
 
 A function such as `exp` is plain Python over `Real`. It runs once per format, while Numba compiles the first kernel
 that calls it, and leaves a straight line of instructions: no type inference of its own, constants rounded to the format
-at hand, one text for float32 and float64. Nothing here branches, so a loop around it vectorises.
+at hand, one text for float32 and float64. Nothing here branches, so a loop around it vectorizes.
 
 The instructions carry no fast-math flag. Error-compensated arithmetic needs the order of operations as written; LLVM
 reads the flags of each instruction, so a caller compiled with `reassoc` cannot reorder what it inlines.
