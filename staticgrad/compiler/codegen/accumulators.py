@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ...ir import Node, Reduction
 from ...types import bool_, float32, float64, uint8
-from ..fusion.iteration_domain import COL, SCALAR
+from ..fusion.broadcast_rank import COL, SCALAR
 from .loop_ir import (
     COLUMN_J,
     ZERO,

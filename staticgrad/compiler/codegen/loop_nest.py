@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...ir import Node, Pointwise, Reduction
+from ..fusion.broadcast_rank import COL, FULL, ROW, SPREAD, origin
 from ..fusion.fuse import Group
-from ..fusion.iteration_domain import COL, FULL, ROW, SPREAD, origin
 from ..fusion.layout import count
 from ..fusion.matrix_vector_forms import Dot
 

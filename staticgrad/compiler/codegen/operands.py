@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...ir import Extent, Index, Lookup, Node, Pointwise, Window
+from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import table_strides
-from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, origin, split_strides
 from ..fusion.layout import Layouts, real, row_terms
 from ..fusion.padding_fusion import strides_of
+from ..fusion.rank_assignment import split_strides
 from .loop_ir import COLUMN_J, ROW_I, ZERO, Convert, Draw, Expr, Infix, Load, Name, Scalar, assign, scalar, total
 from .parameters import BufferRef, Parameters
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...ir import Node, Pointwise, Reduction
+from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, origin
 from ..fusion.fuse import Group
-from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, SPREAD, origin
 from ..fusion.layout import Layouts
 from ..fusion.matrix_vector_forms import Dot, find_matrix_vector_forms
 from .accumulators import CHUNK_COLUMN, COLUMNS, combined

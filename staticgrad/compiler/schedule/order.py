@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 
 from ...ir import Call, Cell, Copy, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
 from ...ir.walks import ordered
+from ..fusion.broadcast_rank import FULL, ROW, SCALAR, origin
 from ..fusion.epilogue import Sum
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import gather_of
-from ..fusion.iteration_domain import FULL, ROW, SCALAR, inlined, origin
 from ..fusion.layout import Layouts
+from ..fusion.node_facts import inlined
 
 CHECKED, ORDINARY, WRITING = range(3)
 

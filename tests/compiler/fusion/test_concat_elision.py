@@ -77,7 +77,7 @@ def test_computed_in_place(name: str):
     b = Bench()
     plan = b.check(*build(b), rtol=1e-5)
     assert sorted(row.kind for row in plan.instructions) == sorted(kinds)
-    assert any("computed where it lies in concatenate" in note for note in plan.notes)
+    assert any("computed in place in concatenate" in note for note in plan.notes)
 
 
 COPIED: dict[str, tuple[Build, int]] = {

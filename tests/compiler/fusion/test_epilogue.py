@@ -104,7 +104,7 @@ def test_a_plan_says_what_it_did(dtype: Any):
     b = Bench()
     x, w, v, c = (b.feed(*shape, dtype=dtype) for shape in ((4, 6), (6, 5), (5,), (4, 5)))
     text = b.check((x @ w) * 3.0 + v, rtol=1e-4).explain()
-    assert "yes  matmul fused with add: 1 product adds up in its memory, with placeholder to begin with" in text
+    assert "yes  matmul fused with add: 1 product accumulates into its memory, starting from placeholder" in text
     assert "3 * 4x6x5 + x2" in text
     text = b.check((x @ w) + v + c, rtol=1e-4).explain()
     assert "no   matmul not fused with add: a product begins with one value only" in text

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from staticgrad.autodiff.reverse import gradients
+from staticgrad.compiler.fusion.broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure
 from staticgrad.compiler.fusion.fuse import MAX_MEMBERS, Group
-from staticgrad.compiler.fusion.iteration_domain import COL, FULL, ROW, SCALAR, FusionFailure, classify
+from staticgrad.compiler.fusion.iteration_domain import classify
 from staticgrad.compiler.fusion.layout import Layouts
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench, on_host, ops_of, reasons
@@ -170,11 +171,11 @@ REASONS: dict[str, tuple[Callable[[Bench], list[Symbol]], str]] = {
     ),
     "spaces": (
         lambda b: [F.sum(F.exp(F.sum(F.exp(b.feed(4, 5, 6)), 2)), 1)],
-        "exp not fused with sum: they reduce over different spaces: 4 x 5, 20 x 6",
+        "exp not fused with sum: they reduce over different domains: 4 x 5, 20 x 6",
     ),
     "shape": (
         lambda b: [F.sum(F.exp(b.feed(4, 5)), 1) + b.feed(3, 4)],
-        "sum not fused with add: its shape (3, 4) is not of the space 4 x 5",
+        "sum not fused with add: its shape (3, 4) does not fit the domain 4 x 5",
     ),
     "copied": (
         lambda b: [F.sum(F.permute(b.feed(4, 5, 6), (1, 2, 0)), (1, 2))],
@@ -230,7 +231,7 @@ def test_as_many_rows_as_columns(side: int):
 def test_misfit_says_why():
     b = Bench()
     x = b.feed(4, 5, 6)
-    with pytest.raises(FusionFailure, match="they reduce over different spaces"):
+    with pytest.raises(FusionFailure, match="they reduce over different domains"):
         classify([F.sum(x, 2).node, F.sum(x, (1, 2)).node], Layouts(b.graph))
 
 

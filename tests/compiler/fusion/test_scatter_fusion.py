@@ -85,8 +85,8 @@ STORED: dict[str, tuple[str, Callable[[Bench], list[Symbol]]]] = {
     "nobody computes them": ("", lambda b: [added(b, b.feed(7, WIDTH))]),
     "short rows": ("", lambda b: [added(b, some(b, 7, 31))]),
     "along the last axis": ("", lambda b: [apply(scatter_op, some(b), b.feed(7, 50), b.feed(value=np.arange(WIDTH)), axis=1)]),
-    "rows are summed up": ("the kernel sums up rows", lambda b: [added(b, F.softmax(b.feed(7, WIDTH)))]),
-    "dear": ("its work is dear", lambda b: [added(b, F.tanh(F.sin(F.exp(F.tanh(b.feed(7, WIDTH))))))]),
+    "rows are summed up": ("the kernel reduces rows", lambda b: [added(b, F.softmax(b.feed(7, WIDTH)))]),
+    "dear": ("its work is expensive", lambda b: [added(b, F.tanh(F.sin(F.exp(F.tanh(b.feed(7, WIDTH))))))]),
 }  # fmt: skip
 
 
@@ -172,7 +172,7 @@ def test_layer_norm_behind_an_embedding():
         np.testing.assert_allclose(result.numpy(), reference.numpy(), rtol=1e-10, atol=1e-10)
     kinds = [row.kind for row in step.plan.instructions if row.kind != "fold"]
     assert kinds == ["check", "kernel", "clear", "routine"], step.explain()
-    assert "the kernel sums up rows, and walks blocks of them" in step.explain()
+    assert "the kernel reduces rows, and works on tiles of them" in step.explain()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
