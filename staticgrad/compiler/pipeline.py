@@ -1,21 +1,21 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
 specialize   bind extents
-check        positions that nothing proves to be in range
-merge loops  a loop, and what its gradients ask of the same loop, become one
-stabilize    rewrite rules that need whole ops: log(softmax(x)) and its kin
+check        a check for each index that nothing proves to be in range
+merge loops  a loop and the equal loop of its gradient become one
+stabilize    rewrite rules that need whole ops: log(softmax(x)) and the like
 expand       ops written in other ops
-simplify     algebra, constants, broadcasts and reshapes that say nothing
-bodies       the same for the bodies of loops and branches, and what can leave them
+simplify     algebra, constants, redundant broadcasts and reshapes
+bodies       the same for bodies of loops and branches; loop-invariant code motion
 layouts      which values are views of which memory
-fuse         groups over one iteration space
-absorb       sums that products compute as they go
-parts        what is concatenated is computed in its place
+fuse         groups over one iteration domain
+epilogues    sums that products compute as they write their result
+concat       parts of concatenations are computed in place
 schedule     order, in-place writes of variables
-reuse        results written over operands that nobody needs any more
-build        emit and compile kernels, lay out memory, write the table
+donation     results that overwrite operands without later readers
+build        generate and compile kernels, lay out memory, write the instruction stream
 
-What comes before the schedule is done once for all shapes that meet the same conditions; see `rebinding.py`.
+The stages before the schedule run once for all shapes that meet the same conditions; see `rebinding.py`.
 """
 
 from __future__ import annotations

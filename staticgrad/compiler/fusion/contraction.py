@@ -1,7 +1,7 @@
 """A graph of operations whose groups are contracted to single vertices: it finds whether a union would close a cycle by a
 search between the two groups only.
 
-networkx would search the whole graph, and fusion asks for each union that it tries. Here the vertices (`ScheduleNode`) have
+networkx would search the whole graph, and fusion asks for each union that it tries. Here the vertices (`Vertex`) have
 labels in topological order, as in Pearce and Kelly, "A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs" (2006).
 A search from the later group against the edges stops at labels below that of the earlier group. Vertices that it finds on no
 path to the earlier group move in front of that group, so later searches don't meet them again. Vertices on a path to the
@@ -22,7 +22,7 @@ FAR = 1024
 """The most vertices that a search visits: beyond, the groups count as too far apart."""
 
 
-class ScheduleNode:
+class Vertex:
     """A vertex: a group of nodes, or one node."""
 
     __slots__ = ("floor", "following", "label", "nodes", "parents")
@@ -34,7 +34,7 @@ class ScheduleNode:
         """No other vertex has a label between this and `label`."""
         self.parents: Iterable[Node] = [origin(i) for i in node.inputs]
         """The origins of the operands of its nodes; some may be its own nodes."""
-        self.following: set[ScheduleNode] | None = None
+        self.following: set[Vertex] | None = None
         """Other vertices that are known to depend on it."""
 
 
@@ -46,15 +46,15 @@ class Contraction:
     """The graph of `nodes`, which come in topological order; at first, each node is a vertex of its own."""
 
     def __init__(self, nodes: Sequence[Node]):
-        self.vertex_of = {node: ScheduleNode(node, (i + 1) * SPACE) for i, node in enumerate(nodes)}
+        self.vertex_of = {node: Vertex(node, (i + 1) * SPACE) for i, node in enumerate(nodes)}
 
-    def between(self, a: Node, b: Node) -> list[ScheduleNode] | None:
+    def between(self, a: Node, b: Node) -> list[Vertex] | None:
         """The vertices on which the later one of the two nodes' vertices depends and that come after the earlier one; None
         where one of them depends on the earlier one, so that no union is possible. Raises TooFar."""
         first, last = self._ordered(a, b)
         floor, vertex_of = first.label, self.vertex_of
-        known: set[ScheduleNode] | tuple[()] = () if first.following is None else first.following
-        path: dict[ScheduleNode, ScheduleNode | None] = {last: None}
+        known: set[Vertex] | tuple[()] = () if first.following is None else first.following
+        path: dict[Vertex, Vertex | None] = {last: None}
         stack = [last]
         while stack:
             vertex = stack.pop()
@@ -78,7 +78,7 @@ class Contraction:
         del path[last]
         return sorted(path, key=_label) if path else []
 
-    def join(self, a: Node, b: Node, between: Sequence[ScheduleNode]) -> None:
+    def join(self, a: Node, b: Node, between: Sequence[Vertex]) -> None:
         """Contract the vertices of two nodes. between: the vertices between them."""
         first, last = self._ordered(a, b)
         for vertex in between:
@@ -96,12 +96,12 @@ class Contraction:
                 whole.following, part.following = part.following, whole.following
             whole.following |= part.following or set()
 
-    def _ordered(self, a: Node, b: Node) -> tuple[ScheduleNode, ScheduleNode]:
+    def _ordered(self, a: Node, b: Node) -> tuple[Vertex, Vertex]:
         first, last = self.vertex_of[a], self.vertex_of[b]
         return (first, last) if first.label <= last.label else (last, first)
 
     @staticmethod
-    def _note(first: ScheduleNode, vertex: ScheduleNode | None, path: dict[ScheduleNode, ScheduleNode | None]) -> None:
+    def _note(first: Vertex, vertex: Vertex | None, path: dict[Vertex, Vertex | None]) -> None:
         """Record that all vertices on this path depend on `first`."""
         if first.following is None:
             first.following = set()
@@ -109,7 +109,7 @@ class Contraction:
             first.following.add(vertex)
             vertex = path[vertex]
 
-    def _move_before(self, vertex: ScheduleNode, first: ScheduleNode) -> None:
+    def _move_before(self, vertex: Vertex, first: Vertex) -> None:
         step = (first.label - first.floor) >> PART
         if not step:
             self._renumber()
@@ -123,5 +123,5 @@ class Contraction:
             vertex.floor = i * SPACE
 
 
-def _label(vertex: ScheduleNode) -> int:
+def _label(vertex: Vertex) -> int:
     return vertex.label

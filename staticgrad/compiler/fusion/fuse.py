@@ -18,7 +18,7 @@ from operator import add
 from ...ir import Graph, Native, Node, Pointwise, Reduction, View
 from ..backend.abi import MAX_BUFFERS
 from .broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure, IterationDomain, origin
-from .contraction import Contraction, ScheduleNode, TooFar
+from .contraction import Contraction, TooFar, Vertex
 from .gather_fusion import gather_of
 from .iteration_domain import GroupDomain, Union, classify, domain_of, united
 from .layout import Layouts, count, real
@@ -315,7 +315,7 @@ class Fuser:
             self.group_of[node] = trial.large
         self.decisions.append(Decision(producer, consumer, True, _describe(trial.large.domain)))
 
-    def _between(self, producer: Node, consumer: Node) -> list[ScheduleNode]:
+    def _between(self, producer: Node, consumer: Node) -> list[Vertex]:
         """The vertices between two groups that are to be merged. Raises FusionFailure where one of them prevents that."""
         try:
             between = self.contraction.between(producer, consumer)

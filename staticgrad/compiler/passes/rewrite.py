@@ -9,7 +9,7 @@ from ...operators import Symbol, state
 from ...ops.rewrites.rule import RewriteRule
 from .specialize import copy, rebuild
 
-LIMIT = 32  # rewrites of one node; two rules that undo each other would run forever
+LIMIT = 32  # rewrites of one node: two rules that undo each other would run forever
 
 
 def simplify(
@@ -48,7 +48,7 @@ def simplify(
     def final(node: Node, other: Node, new: Graph) -> Node:
         """The final form of the node that a rule returned. A rule may build several nodes: those below it are rewritten too,
         operands first, without recursion, because they may be deeper than Python's stack."""
-        waiting = [(node, other, 1)]  # the requested node, its present form, rules applied
+        waiting = [(node, other, 1)]  # the requested node, its current form, the number of rules applied
         while waiting:
             asked, now, applied = waiting.pop()
             if asked in seen:
@@ -80,7 +80,7 @@ def simplify(
         return final(now, other, new)
 
     graph, first = rebuild(graph, results, rewrite)
-    seen.clear()  # the functions refer to one another, and would keep all nodes until Python looks for cycles
+    seen.clear()  # the closures refer to one another and would keep all nodes until the next garbage collection
     order = graph.reaching([first[r] for r in results])  # without the nodes that rules replaced
     if any(_takes_values(node) for node in order if node.op.shape_only):
         live, second = rebuild(graph, [first[r] for r in results], copy)

@@ -1,4 +1,4 @@
-"""Bodies of loops and branches: taken through the same passes as the surrounding graph, without unused results."""
+"""Bodies of loops and branches: they run through the same passes as the surrounding graph, without unused results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Reduce = Callable[[Graph, Sequence[Node], dict[Node, TensorType]], tuple[Graph, 
 
 
 SMALL = 64
-"""Elements up to which a constant becomes part of a body, where rewrite rules see it; larger ones are passed in."""
+"""Constants of up to so many elements become part of a body, where rewrite rules see them; larger ones are passed in."""
 
 
 def has_subgraphs(graph: Graph) -> bool:
@@ -29,8 +29,8 @@ def has_subgraphs(graph: Graph) -> bool:
 
 
 class EqualLoops:
-    """Loops that do the same and differ in their results: a loop, and the same one as its gradients wrote it, with what
-    they need of it on further stacks. `body`: all that one of them has to give."""
+    """Equal loops that differ only in their results: a loop, and the loop that its gradient repeats with further stacks for
+    the values that it needs. `body`: the union of their results."""
 
     def __init__(self, first: Node):
         self.first = first
@@ -39,10 +39,10 @@ class EqualLoops:
         self.carries = first.attrs["carries"]
         self.results: list[Node] = []
         self.places: dict[Node, int] = {}
-        """By stacked value, which result it is."""
+        """Per stacked value, the number of its result."""
 
     def join(self, loop: Node) -> list[int]:
-        """Which results of the family those of a member are."""
+        """The numbers of a member's results among those of the merged loop."""
         body: Subgraph = loop.attrs["body"]
         values = copied(self.graph, body.results, dict(zip(body.params, self.params, strict=True)))
         if not self.results:
@@ -108,7 +108,7 @@ def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node
 
 
 def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tuple[Graph, dict[Node, Node]]:
-    """Take the bodies through the passes, the last loop first: earlier loops drop the results that it does not read."""
+    """Run the passes over the bodies, the last loop first: earlier loops then drop the results that it does not read."""
     order = graph.reaching(results)
     if not any(isinstance(node.op.emit, Region) for node in order):
         return graph, {node: node for node in order}
@@ -162,8 +162,8 @@ def _loop(node: Node, wanted: set[int], reduce: Reduce) -> LoopBuilder:
 
 
 def _with_constants(body: Graph, params: Sequence[Node], operands: Sequence[Node]) -> list[Node]:
-    """The parameters of a body, the first of which take these operands; constants in the place of those that are small ones.
-    Nothing feeds them: feeds are placeholders by now."""
+    """The parameters of a body, of which the first take these operands. Small constants replace their parameters: no run feeds
+    them, because feeds are placeholders by now."""
     result = list(params)
     for i, operand in enumerate(operands):
         if operand.op.leaf == "constant" and operand.type.size <= SMALL:
@@ -177,7 +177,7 @@ def _seen(stack: TensorType) -> TensorType:
 
 
 class BranchBuilder:
-    """A branch while passes work on it: its sides taken through the passes, with what they read of the operands."""
+    """A branch while passes work on it: its sides after the passes, with the operands that they read."""
 
     def __init__(self, node: Node, wanted: set[int], reduce: Reduce):
         self.node = node
@@ -205,7 +205,7 @@ class BranchBuilder:
         self.given = [moved[i] for i in self.operands()]
 
     def build(self, wanted: set[int]) -> dict[int, Node]:
-        """The branch in the graph around it; where each wanted result is."""
+        """Add the branch to the graph around it; returns the node of each wanted result."""
         attrs = {name: subgraph([params[k] for k in self.read], values) for name, (params, values) in self.sides.items()}
         kind = self.node.op.infer(*(i.type for i in self.given), **attrs)
         made = self.outer.add(self.node.op, tuple(self.given), attrs, kind, self.node.name, self.node.where)

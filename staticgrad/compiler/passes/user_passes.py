@@ -98,7 +98,7 @@ class UserPasses:
 
     passes: Sequence[Pass]
     results: int
-    """How many of the values that the pipeline keeps are results; the others are feeds."""
+    """The number of values kept by the pipeline that are results; the others are feeds."""
     notes: list[str] = field(default_factory=list)
     """The changes by each pass."""
 
