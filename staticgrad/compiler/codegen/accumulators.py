@@ -1,8 +1,9 @@
-"""How a kernel accumulates over rows: what it starts from, adds up, and folds when the last chunk is done.
+"""Accumulation over rows: initial values, steps, and the fold after the last chunk.
 
-A running sum in float32 loses what is small beside it: after a million ones and more, a column's sum would be off in the
-fifth digit. So sums go in strips of rows, or pieces of a long row. Inside one they accumulate in their own dtype, in
-vector lanes; its total is added to a float64 number. For float64 itself, what that addition rounds off is kept beside it.
+A running sum in float32 loses addends that are small beside it: after some million ones, the sum of a column would be wrong in
+the fifth digit. So sums are computed by strips of rows, or of a long row. Inside a strip they accumulate in their own dtype,
+in SIMD lanes, and the strip's total is added to a float64 number. For float64, the rounding error of that addition is kept
+too.
 
 Source: Knuth, "The Art of Computer Programming", volume 2, section 4.2.2, theorem B.
 """
@@ -38,20 +39,20 @@ from .parameters import BufferRef, Parameters, real_extent
 from .rewrites import strip_mined
 
 STRIP = 128
-"""Rows of a strip: additions one after another to the sum of a column."""
+"""Rows of a strip: the number of successive additions to the sum of a column."""
 FLAT_STRIP = 4096
-"""Elements of a strip where lanes share them."""
+"""Elements of a strip whose sum is shared by SIMD lanes."""
 LONG_ROW = 8192
-"""Columns from which on the sum of a row is cut into pieces."""
+"""Rows of more columns than this are summed by strips."""
 PIECE = 4096
 
 COLUMNS, CHUNKS = Name("columns"), Name("chunks")
 CHUNK_COLUMN = Name("c") * COLUMNS + COLUMN_J
-"""Where the value of a chunk for column j lies."""
+"""The place of a chunk's value for column j."""
 
 
 def sums_up(node: Node) -> bool:
-    """Whether it is a sum of rounded numbers."""
+    """Whether it is a sum of floating-point numbers."""
     return isinstance(node.op.emit, Reduction) and node.op.emit.monoid == "add" and node.type.dtype.kind == "f"
 
 
@@ -82,17 +83,17 @@ class Accumulators:
         return Name(f"t{self.totals.index(node)}")
 
     def accumulator(self, node: Node) -> str:
-        """The pointer to the values of each chunk, per column."""
+        """The pointer to the values of each chunk, one per column."""
         ref = BufferRef("partial", node, 0, node.type.dtype, real_extent(self.domain, "columns"))
         return self.args.buffer(ref, "acc")
 
     def column(self, node: Node) -> Load:
-        """The accumulator of column j. Booleans are combined as the bytes that they lie in."""
+        """The accumulator of column j. Booleans are combined as bytes."""
         dtype = uint8 if node.type.dtype == bool_ else node.type.dtype
         return Load(self.accumulator(node), CHUNK_COLUMN, dtype)
 
     def _pair(self, node: Node) -> list[Name | Load]:
-        """The sum of a chunk's strips and, in float64, what rounding took from it; nothing for other accumulators."""
+        """The sum of a chunk's strips and, in float64, its accumulated rounding error; nothing for other accumulators."""
         if not sums_up(node):
             return []
         if node in self.totals:
@@ -153,7 +154,7 @@ class Accumulators:
     # the last chunk ---------------------------------------------------------------------------------------------------
 
     def fold_columns(self, node: Node, out: str) -> Loop:
-        """The chunks' sums of one node as its result."""
+        """Combines the chunks' sums of one node to its result."""
         pointer, dtype, total = self._chunk_sums(node), node.type.dtype, Name("t")
         held = float64 if sums_up(node) else dtype
         return loop("j", 0, COLUMNS, [
@@ -163,7 +164,7 @@ class Accumulators:
         ])  # fmt: skip
 
     def fold_total(self, node: Node) -> tuple[Name, list[Statement]]:
-        """The chunks' totals of one node: the name of the result, and the statements that make it."""
+        """Combines the chunks' totals of one node: the name of the result, and the statements that compute it."""
         pointer, dtype, name = self._chunk_totals(node), node.type.dtype, self.args.fresh("w")
         held = float64 if sums_up(node) else dtype
         lines: list[Statement] = [
@@ -195,12 +196,12 @@ class Accumulators:
 
 
 def pieces(node: Node, name: Name) -> list[Name]:
-    """As `Accumulators._pair`, for the pieces of a row."""
+    """As `Accumulators._pair`, for the strips of a row."""
     return [Name(f"{name.name}_whole"), Name(f"{name.name}_lost")][: 1 if node.type.dtype == float32 else 2]
 
 
 def joined(pair: Sequence[Name | Load]) -> Expr:
-    """The value of a pair. What an infinite sum lost means nothing."""
+    """The value of a pair. The rounding error of an infinite sum is ignored."""
     if len(pair) == 1:
         return pair[0]
     return Infix("+", pair[0], Scalar("finite_or_zero", (pair[1],), float64, float64))
