@@ -347,9 +347,14 @@ def _of_dtype(name: str) -> Any:
     return _OfDType(name, (), {"dtype": TENSOR_NAMES[name], "__doc__": doc, "__module__": "staticgrad"})
 
 
-FloatTensor, DoubleTensor = _of_dtype("FloatTensor"), _of_dtype("DoubleTensor")
-ByteTensor, CharTensor, ShortTensor = _of_dtype("ByteTensor"), _of_dtype("CharTensor"), _of_dtype("ShortTensor")
-IntTensor, LongTensor, BoolTensor = _of_dtype("IntTensor"), _of_dtype("LongTensor"), _of_dtype("BoolTensor")
+FloatTensor = _of_dtype("FloatTensor")
+DoubleTensor = _of_dtype("DoubleTensor")
+ByteTensor = _of_dtype("ByteTensor")
+CharTensor = _of_dtype("CharTensor")
+ShortTensor = _of_dtype("ShortTensor")
+IntTensor = _of_dtype("IntTensor")
+LongTensor = _of_dtype("LongTensor")
+BoolTensor = _of_dtype("BoolTensor")
 
 
 def asarray(obj: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None, copy: bool | None = None,

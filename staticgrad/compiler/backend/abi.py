@@ -135,7 +135,7 @@ STATUS_WORDS = 9
 
 ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
 """Operations of control-flow instructions; see `runtime/control_instructions.py`."""
-T, N, COUNT, REVERSE, BEHIND, HEAD, MOVES, GROWING, PAUSED, SINCE = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8, 10, 11))
+T, N, COUNT, REVERSE, EXIT, HEAD, MOVES, GROWING, PAUSED, SINCE = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8, 10, 11))
 """Offsets in the state of a loop, in bytes."""
 LOOP_WORDS = 12
 LOOKS, PAUSE = 64, 100_000_000

@@ -44,7 +44,7 @@ FLAT_STRIP = 4096
 """Elements of a strip whose sum is shared by SIMD lanes."""
 LONG_ROW = 8192
 """Rows of more columns than this are summed by strips."""
-PIECE = 4096
+ROW_STRIP = 4096
 
 COLUMNS, CHUNKS = Name("columns"), Name("chunks")
 CHUNK_COLUMN = Name("c") * COLUMNS + COLUMN_J
@@ -178,7 +178,7 @@ class Accumulators:
 
     # long rows --------------------------------------------------------------------------------------------------------
 
-    def in_pieces(self, columns: Loop, starts: dict[Node, Assign]) -> list[Statement] | None:
+    def in_strips(self, columns: Loop, starts: dict[Node, Assign]) -> list[Statement] | None:
         """The loop over the columns of a long row, with the sums that it makes and their starts; None where rows are short."""
         summed = {n: s for n, s in starts.items() if sums_up(n)}
         if not summed or real_extent(self.domain, "columns") < LONG_ROW:
@@ -187,15 +187,15 @@ class Accumulators:
         zero = Literal(0, float64)
         return [
             *(s for n, s in starts.items() if n not in summed),
-            *(store_to(part, zero) for n, name in names.items() for part in pieces(n, name)),
+            *(store_to(part, zero) for n, name in names.items() for part in compensated(n, name)),
             strip_mined(
-                columns, "k", PIECE, list(summed.values()), [added(pieces(n, name), name) for n, name in names.items()]
+                columns, "k", ROW_STRIP, list(summed.values()), [added(compensated(n, name), name) for n, name in names.items()]
             ),
-            *(assign(name.name, Convert(joined(pieces(n, name)), n.type.dtype)) for n, name in names.items()),
+            *(assign(name.name, Convert(joined(compensated(n, name)), n.type.dtype)) for n, name in names.items()),
         ]
 
 
-def pieces(node: Node, name: Name) -> list[Name]:
+def compensated(node: Node, name: Name) -> list[Name]:
     """As `Accumulators._pair`, for the strips of a row."""
     return [Name(f"{name.name}_whole"), Name(f"{name.name}_lost")][: 1 if node.type.dtype == float32 else 2]
 

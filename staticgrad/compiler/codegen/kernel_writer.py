@@ -200,7 +200,7 @@ class KernelWriter:
                 after += self.reduced(node, name)
         columns = loop("j", 0, COLUMNS, [*body, *self.late])
         self.late = outer
-        whole = self.acc.in_pieces(columns, starts) or [*starts.values(), columns]
+        whole = self.acc.in_strips(columns, starts) or [*starts.values(), columns]
         return [*scans, *self.row_loads, *whole, *after]
 
     def _scan(self, node: Node) -> list[Statement]:

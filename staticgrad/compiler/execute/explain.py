@@ -15,7 +15,7 @@ from ...errors import UninitializedError
 from ...ir import Node
 from ...ir.walks import quotient
 from ...types import TensorType
-from ..backend.abi import BEHIND, ENTER, GO, REPEAT, T
+from ..backend.abi import ENTER, EXIT, GO, REPEAT, T
 from ..backend.kernel_cache import without_comments
 from ..codegen.cost import Cost, cost_of
 from ..lower.instructions import Buffer, Instruction
@@ -140,7 +140,7 @@ def nesting(instructions: Sequence[Instruction]) -> list[int]:
         ends = [end for end in ends if end > i]
         depths.append(max(len(ends) - (instruction.control in (REPEAT, GO)), 0))
         if instruction.control == ENTER:
-            ends.append(int(instruction.size_array[BEHIND // 8]))
+            ends.append(int(instruction.size_array[EXIT // 8]))
         elif instruction.kind == "branch":
             ends.append(int(instructions[int(instruction.size_array[0]) - 1].size_array[0]))
     return depths

@@ -407,7 +407,7 @@ class Plan:
                 where=None if instruction.node is None else instruction.node.where,
             )
         stacks = [*self.builder.stream.stacks.values()]
-        size = sum(int(home[1]) for home in stacks)
+        size = sum(int(place[1]) for place in stacks)
         free_stacks(stacks)
         node = instruction.node
         raise OutOfMemoryError(

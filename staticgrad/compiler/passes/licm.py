@@ -33,7 +33,7 @@ def hoist_invariants(loop: LoopBuilder) -> None:
         return
     _products_before(loop)
     _sums_after(loop)
-    _products_behind(loop)
+    _products_after(loop)
     loop.prune({*loop.wanted, *(index for _, index in loop.outs)})
 
 
@@ -52,10 +52,10 @@ def _before(loop: LoopBuilder) -> None:
     A transposed operand of a product is copied once in the order that makes products faster.
     """
     fixed, params = _fixed(loop), {param for param, _ in loop.consts}
-    behind: set[Node] = set(params)
+    dependent: set[Node] = set(params)
     for node in loop.graph.reaching(loop.roots):
-        if any(i in behind for i in node.inputs) and node in fixed:
-            behind.add(node)
+        if any(i in dependent for i in node.inputs) and node in fixed:
+            dependent.add(node)
     read = {*loop.roots, *(i for n in loop.graph.reaching(loop.roots) if n not in fixed for i in n.inputs)}
     turned = _turned(loop) if loop.length is None or loop.length >= OFTEN else set()
 
@@ -63,7 +63,7 @@ def _before(loop: LoopBuilder) -> None:
         return isinstance(node.op.emit, (Pointwise, Reduction)) or not (may_fail(node) or _free(node)) or node in turned
 
     def stays(node: Node) -> bool:
-        return node in params or node not in behind
+        return node in params or node not in dependent
 
     candidates = reached(
         [node for node in loop.graph.nodes if node in read and not stays(node)],
@@ -156,7 +156,7 @@ def _summands(loop: LoopBuilder, carry: Carry) -> list[Node]:
     return rest
 
 
-def _products_behind(loop: LoopBuilder) -> None:
+def _products_after(loop: LoopBuilder) -> None:
     fixed = _fixed(loop)
     for value, index in list(loop.outs):
         rule = _at_once(loop, value, fixed)

@@ -64,7 +64,7 @@ class LoopBuilder:
         outside = [*(o for _, o in self.consts), *(c.init for c in self.carries), *(o for _, o in self.items)]
         return [*count, *outside, *self.places.values()]
 
-    def settle_in(self, outer: Graph, moved: dict[Node, Node]) -> None:
+    def move_to(self, outer: Graph, moved: dict[Node, Node]) -> None:
         """Move to another graph, to which the operands belong."""
         self.outer = outer
         self.count = None if self.count is None else moved[self.count]

@@ -65,22 +65,22 @@ def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node
     if not has_subgraphs(graph):
         return graph, {node: node for node in order}
     same: dict[Node, Node] = {}
-    families: dict[Any, EqualLoops] = {}
+    groups: dict[Any, EqualLoops] = {}
     member: dict[Node, tuple[EqualLoops, list[int]]] = {}
     known: dict[Any, Node] = {}
     for node in order:
         inputs = tuple(same[i] for i in node.inputs)
         if isinstance(node.op.emit, Region) and "body" in node.attrs:
             rest = tuple(sorted((k, v) for k, v in node.attrs.items() if k != "body"))
-            family = families.setdefault((inputs, rest), EqualLoops(node))
-            member[node] = family, family.join(node)
-            same[node] = family.first
+            group = groups.setdefault((inputs, rest), EqualLoops(node))
+            member[node] = group, group.join(node)
+            same[node] = group.first
         else:
             key: Any = (node.op, inputs, tuple(sorted(node.attrs.items())), node.type)
             if isinstance(node.op.emit, Result) and node.inputs[0] in member:
-                family, places = member[node.inputs[0]]
+                group, places = member[node.inputs[0]]
                 index = node.attrs["index"]
-                key = family, places[index] if index < len(places) else "steps"
+                key = group, places[index] if index < len(places) else "steps"
             same[node] = known.setdefault(key, node) if node.op.pure else node
     new = Graph(intern=True)
     moved: dict[Node, Node] = {}
@@ -96,9 +96,9 @@ def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node
         if node in member:
             attrs = member[node][0].attrs()
         elif isinstance(node.op.emit, Result) and node.inputs[0] in member:
-            family, places = member[node.inputs[0]]
+            group, places = member[node.inputs[0]]
             index = attrs["index"]
-            attrs = {"index": places[index] if index < len(places) else len(family.results)}
+            attrs = {"index": places[index] if index < len(places) else len(group.results)}
         kind = node.op.infer(*(i.type for i in inputs), **attrs) if node in member else node.type
         moved[node] = new.add(node.op, inputs, attrs, kind, node.name, node.where)
     return new, moved
@@ -114,7 +114,7 @@ def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tu
         return graph, {node: node for node in order}
     live: set[Node] = set(results)
     wanted: dict[Node, set[int]] = {}
-    drafts: dict[Node, LoopBuilder | BranchBuilder] = {}
+    builders: dict[Node, LoopBuilder | BranchBuilder] = {}
     for node in reversed(order):
         if node not in live:
             continue
@@ -122,8 +122,8 @@ def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tu
             wanted.setdefault(node.inputs[0], set()).add(node.attrs["index"])
         if isinstance(node.op.emit, Region):
             make = _loop if "body" in node.attrs else BranchBuilder
-            drafts[node] = make(node, wanted[node], reduce)
-            live.update(drafts[node].operands())
+            builders[node] = make(node, wanted[node], reduce)
+            live.update(builders[node].operands())
         else:
             live.update(node.inputs)
     new = Graph(intern=True)
@@ -134,12 +134,12 @@ def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tu
             continue
         if isinstance(node.op.emit, Result):
             moved[node] = places[node.inputs[0]][node.attrs["index"]]
-        elif node in drafts:
-            draft = drafts[node]
-            draft.settle_in(new, moved)
-            if isinstance(draft, LoopBuilder):
-                hoist_invariants(draft)
-            places[node] = draft.build(wanted[node])
+        elif node in builders:
+            builder = builders[node]
+            builder.move_to(new, moved)
+            if isinstance(builder, LoopBuilder):
+                hoist_invariants(builder)
+            places[node] = builder.build(wanted[node])
         else:
             moved[node] = copy(new, node, tuple(moved[i] for i in node.inputs))
     return new, {node: moved[node] for node in results}
@@ -156,9 +156,9 @@ def _loop(node: Node, wanted: set[int], reduce: Reduce) -> LoopBuilder:
         values += copied(body, loop.cond.results, dict(zip(loop.cond.params, given, strict=False)))
     body, found = reduce(body, [*values, *params], {p: p.type for p in params})
     n = None if loop.dynamic else trip_count(node.attrs["length"], [s.type for s in loop.stacks])
-    draft = LoopBuilder(node, loop, body, found[len(values) :], found[: len(values)], n)
-    draft.prune(wanted)
-    return draft
+    builder = LoopBuilder(node, loop, body, found[len(values) :], found[: len(values)], n)
+    builder.prune(wanted)
+    return builder
 
 
 def _with_constants(body: Graph, params: Sequence[Node], operands: Sequence[Node]) -> list[Node]:
@@ -200,7 +200,7 @@ class BranchBuilder:
     def operands(self) -> list[Node]:
         return [self.inputs[0], *(self.inputs[1 + k] for k in self.read)]
 
-    def settle_in(self, outer: Graph, moved: dict[Node, Node]) -> None:
+    def move_to(self, outer: Graph, moved: dict[Node, Node]) -> None:
         self.outer = outer
         self.given = [moved[i] for i in self.operands()]
 

@@ -327,15 +327,15 @@ class Waits:
         limits it: a unit that writes a parameter has few successors, and one that reads it has few predecessors."""
         if first in later:
             return True
-        ahead, behind, back = [first], {first}, iter(later)
+        ahead, visited, back = [first], {first}, iter(later)
         seen: set[ScheduleNode] = set()
         stack: list[ScheduleNode] = []
         while ahead:
             for unit in self.next.get(ahead.pop(), ()):
                 if unit in later:
                     return True
-                if unit not in behind:
-                    behind.add(unit)
+                if unit not in visited:
+                    visited.add(unit)
                     ahead.append(unit)
             waiting = stack.pop() if stack else next(back, None)
             if waiting is None:
