@@ -87,8 +87,8 @@ def page(data: Arrays, rounds: int) -> str:
     lines += [f"| {name} | {one[name]:.2f} | {many[name]:.2f} |" for name in one]
     lines += [
         "",
-        "`wall` is `float(step(x, y))`, `native` the driver on the plan's instructions, and `overhead` the difference: the checks of",
-        "the arguments, the results, the read of the loss.",
+        "`wall` is `float(step(x, y))`, `native` the driver on the plan's instructions, and `overhead` the difference: the",
+        "checks of the arguments, the results, the read of the loss.",
         "",
     ]
     return "\n".join(lines)

@@ -21,8 +21,8 @@ processes of the median over blocks of steps; each peer counts with its fastest 
 shared machine. The last column of the first table is the ratio of the fastest blocks, which other load affects least.
 
 Memory is the peak resident memory until the first steps of a case are done, less the memory of modules: those imported at the
-start, and those that a framework loads when it needs them, with their work. For us these are Numba, LLVM and the native driver; for
-PyTorch's optimizers, `torch._dynamo`.
+start, and those that a framework loads when it needs them, with their work. For us these are Numba, LLVM and the native
+driver; for PyTorch's optimizers, `torch._dynamo`.
 """
 
 

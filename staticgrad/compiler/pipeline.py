@@ -102,7 +102,7 @@ def specialized_plan(
         else:
             decided, write = template.first()
             plan = _scheduled(decided, prepared, known, write=write)
-    except Exception as error:  # what is wrong with the program is wrong with numbers, too
+    except Exception as error:  # an error of the program appears with numbers, too
         templates.failed(error)
         return compile_plan(prepared, known), reason
     template.complete = True

@@ -38,7 +38,7 @@ class Program:
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
     ):
-        """templates: of programs that may be the same but for extents."""
+        """templates: of programs that may differ only in extents."""
         self.templates = Templates() if templates is None else templates
         self.outcome = ""
         """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""

@@ -328,7 +328,7 @@ def _public_tensor(*data: Any, device: Any = None, requires_grad: bool = False) 
 
 
 class _OfDType(type):
-    """The class of `FloatTensor` and its kin: tensors of one dtype, which they make."""
+    """The class of `FloatTensor` and the like: tensors of one dtype; calling it makes one."""
 
     dtype: np.dtype
 

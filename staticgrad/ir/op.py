@@ -55,7 +55,7 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a value lies inside a buffer: offset and strides in elements."""
+    """The place of a value in a buffer: offset and strides in elements."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -315,8 +315,8 @@ class OpDef:
     """`(g, node, wanted, *inputs) -> cotangents`: all cotangents at once, where they share work. `wanted`: for which
     inputs; None where there is none. `vjp` then only says where gradients flow."""
     vjp_add: Callable[..., None] | None = None
-    """`(total, g, node)`: adds the cotangent of the first operand, which is 0 but for a part, to an array in place. For eager
-    mode, where many parts of one tensor would each bring an array of its size."""
+    """`(total, g, node)`: adds the cotangent of the first operand, which is 0 except in a part, to an array in place. For
+    eager mode, where many parts of one tensor would each bring an array of its size."""
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
     equals: int | None = None

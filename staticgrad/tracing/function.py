@@ -183,7 +183,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             raise
 
     def _drop(self, specialization: Specialization) -> None:
-        """Drop a trace whose plan never ran for want of memory: the plan itself occupies some."""
+        """Drop a trace whose plan never ran for lack of memory: the plan itself occupies some."""
         if not specialization.plan.ran:
             left = {
                 key: [other for other in known if other is not specialization]

@@ -119,7 +119,8 @@ class Accumulators:
     # loops ----------------------------------------------------------------------------------------------------------
 
     def chunk(self, rows: Loop, tile: Callable[[Loop], Loop]) -> list[Statement]:
-        """The rows of a chunk, with what is accumulated over them. `tile` rewrites the loop over rows or a strip of them."""
+        """The loop over the rows of a chunk, with its accumulation. `tile` rewrites the loop over the rows or over a strip of
+        them."""
         summed = [n for n in (*self.totals, *self.sums) if sums_up(n)]
         others = [n for n in (*self.totals, *self.sums) if n not in summed]
         if not summed:

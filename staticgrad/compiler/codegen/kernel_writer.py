@@ -4,7 +4,7 @@
         for i in range(rows * c // chunks, rows * (c + 1) // chunks):
             <row values of level 0>
             for j in range(columns): <full values of level 0, stores, accumulation>
-            <row values of level 1: they need what the loop above reduced>
+            <row values of level 1: they need the results of the loop above>
             for j in range(columns): ...
     <after the last chunk: partial results are folded, and scalars are computed from them>
 

@@ -212,7 +212,7 @@ def profile(plan: Plan, repeats: int = 200) -> Profile:
     """Time each native instruction by itself, on feeds of zeros; variables are restored afterwards.
 
     An instruction runs `repeats` times at least, in native calls of ten and more. Each round times all instructions, so that
-    other load on the machine affects them alike; the median round counts. Host calls are not timed. Raises UninitializedError
+    other load on the machine affects all equally; the median round counts. Host calls are not timed. Raises UninitializedError
     when the plan has not run yet, because it has no variables to run on.
     """
     runs, rounds = plan.alone(_rounds, plan, repeats)

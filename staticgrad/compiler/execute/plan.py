@@ -121,8 +121,8 @@ class Plan:
         _plans[id(self)] = self
         specs = [Spec(None, ())] * len(self.feeds)
         self.start = fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
-        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results. None
-        where `_started` does it."""
+        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results.
+        None where `_started` does it."""
 
     def _control(self) -> Block:
         patches, _, objects, table, _, rows, status, hold = self.call
@@ -160,7 +160,7 @@ class Plan:
     def alone(self, work: Callable[..., Result], *args: Any) -> Result:
         """The result of `work`, while no other thread runs the plan. Raises GraphError in the middle of a run of this thread.
 
-        It is no context manager: a signal handler that raises on the way into one leaves the lock to its traceback.
+        It is no context manager: if a signal handler raised while one is entered, the traceback would keep the lock.
         """
         with self.lock:
             if self.busy[0]:

@@ -1,6 +1,6 @@
 """Loops and branches as instructions.
 
-A body is laid out like a program whose variables are the carries: its instructions lie between those that enter and repeat
+A body is laid out like a program whose variables are the carries: its instructions are between those that enter and repeat
 the loop, and its kernels write carries in place where nothing reads the old value any more. Items of stacks are parts of
 memory whose addresses the loop advances from iteration to iteration; see `runtime/control_instructions.py`.
 """

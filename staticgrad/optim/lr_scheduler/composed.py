@@ -81,7 +81,8 @@ class SequentialLR(_Several):
 
 
 class ChainedScheduler(_Several):
-    """All schedules at each step, one scaling what the other left. Raises ArgumentError as schedules of several do."""
+    """All schedules at each step, each scaling the rate that the one before left. Raises ArgumentError as schedules of several
+    do."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         own = getattr(schedulers[0], "optimizer", None) if schedulers and optimizer is None else optimizer

@@ -11,7 +11,7 @@ They are for compiled code: unjitted kernels call the NumPy functions of the op 
 converted to the function's own.
 
     primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function Numba knows
-    rare            what a vectorized loop calls for arguments that are rare and take long
+    rare            functions that a vectorized loop calls for rare arguments that take long
     exponential     exp, exp2, expm1, sigmoid, sinh, cosh, tanh
     logarithm       log, log2, log1p
     trigonometric   sin, cos

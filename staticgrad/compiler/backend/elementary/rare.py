@@ -118,7 +118,7 @@ def _apart(module: Any, symbol: str, number: Any) -> tuple[Any, Any]:
 
 
 def _bind(symbol: str, number: Any, limit: float, write: Callable[[Real], Real]) -> None:
-    """Make these two functions, or load them, once in a process, and have them known to what it compiles."""
+    """Compile these two functions, or load them, once per process, and make them known to code that it compiles."""
     if f"{symbol}_exact" in CODE:
         return
 

@@ -1,6 +1,6 @@
 """Sums of products over blocks of rows, in explicit vectors.
 
-LLVM vectorizes a sum along a short row poorly: what is left over runs one by one, and adding up the lanes of each row
+LLVM vectorizes a sum along a short row poorly: the remainder runs one by one, and adding up the lanes of each row
 costs more than its products. Here as many rows as a vector has lanes are summed at once, whose lanes are then added in
 a tree of shuffles; the end of a row is read under a mask.
 """

@@ -74,7 +74,7 @@ def _transposed(builder: Any, rows: list[Any], lanes: int) -> list[Any]:
 
 
 def _element(like: Any) -> tuple[Any, int]:
-    """The LLVM type and the bytes of what a pointer points to."""
+    """The LLVM type and the bytes of a pointer's elements."""
     return (ir.FloatType(), 4) if like.dtype == types.float32 else (ir.DoubleType(), 8)
 
 
