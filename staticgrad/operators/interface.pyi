@@ -2218,7 +2218,7 @@ class Tensor:
         """This tensor in another dtype; without one, PyTorch's name of its kind: "torch.FloatTensor"."""
 
     def type_as(self, other: Any) -> Tensor:
-        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+        """This tensor in the dtype of another. Raises DTypeError for an object that is no tensor."""
 
     def unbind(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
         """The slices along `dim`, without that axis."""
