@@ -218,14 +218,14 @@ class RowVectorizedWriter(RowTiledWriter):
         after: list[Statement] = []
         for node in reductions:
             operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, body, level)
-            kind, dtype = self.nest.rank(node), node.type.dtype
-            if kind == ROW:
+            rank, dtype = self.nest.rank(node), node.type.dtype
+            if rank == ROW:
                 place = Load(self._array(node), AT, dtype)
                 start.append(Store(place.pointer, AT, self.acc.start(node), dtype))
                 body.append(combined(node, place, operand))
                 continue
-            name = self.acc.total(node) if kind == SCALAR else self.args.fresh("q")
-            if kind == COL:
+            name = self.acc.total(node) if rank == SCALAR else self.args.fresh("q")
+            if rank == COL:
                 pointer = self.acc.accumulator(node)
                 before.append(assign(name.name, Load(pointer, CHUNK_COLUMN, dtype)))
                 after.append(Store(pointer, CHUNK_COLUMN, name, dtype))

@@ -210,10 +210,10 @@ class Fuser:
 
     def _alone(self, node: Node) -> Group:
         shared = domain_of([node], self.layouts)
-        kind, post = shared.domain.rank[node], node in shared.domain.post
+        rank, post = shared.domain.rank[node], node in shared.domain.post
         users = len(self.users[node])
         growth = Growth(
-            shared, list(_counts(node, kind, post)), len(shared.readers), {node: users}, users > 0 or node in self.results,
+            shared, list(_counts(node, rank, post)), len(shared.readers), {node: users}, users > 0 or node in self.results,
             is_scalar_work(node),
         )  # fmt: skip
         return Group([node], shared.domain, growth=growth)
