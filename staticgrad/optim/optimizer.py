@@ -296,7 +296,7 @@ class Optimizer:
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
             trace.undo.append(lambda: self._restore(before))
         mode = modes.now
-        recording, mode.grad = mode.grad, False  # no context manager: Ctrl-C on the way out of one leaves it as it is
+        recording, mode.grad = mode.grad, False  # no context manager: Ctrl-C while one is left would skip its exit
         try:
             updates: list[tuple[Any, Any]] = []
             try:

@@ -26,7 +26,7 @@ class SparseAdam(Optimizer):
     m += (1 - beta1) (g - m) and v += (1 - beta2) (g^2 - v) for these rows, g being summed over what names a row several
     times; p -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps). A compiled step never walks the table.
 
-    maximize: go up along the gradient. Takes gradients that are 0 but for rows by construction: those of `embedding`,
+    maximize: go up along the gradient. Takes gradients that are 0 except in some rows by construction: those of `embedding`,
     `embedding_bag` and indexing along axis 0, sums of such, times numbers. In eager code, `.grad` has to be what backward()
     left. Raises GradientError for other gradients, before anything is changed, and ArgumentError for numbers that are not
     positive and betas outside [0, 1). Source: PyTorch's SparseAdam.
