@@ -157,7 +157,9 @@ def _saved_value(tracer: Tracer, node: Node, value: Node, description: str) -> S
         return LostValue(tracer.graph, value, messages.freed)
     if tracer.overwritten and not (value is node and isinstance(node.op.emit, View)):
         memory = memory_node(value)
-        if memory in tracer.overwritten and tracer.writers.get(node) is not memory:
+        if memory in tracer.overwritten and tracer.writers.get(node) is memory:
+            return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
+        if memory in tracer.overwritten:
             lines = node.where, tracer.overwritten[memory]
             return LostValue(tracer.graph, value, lambda: messages.modified(description, *lines))
     return Symbol(tracer.graph, value)

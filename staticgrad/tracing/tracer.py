@@ -17,13 +17,14 @@ import numpy as np
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
-from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
+from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
 from ..operators import F, append, flows, frontends, layout_of, misuse, state
 from ..ops.leaves import constant_of
 from ..types import TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
+from .views import TracedView, assign_item
 
 Result = TypeVar("Result")
 
@@ -272,11 +273,25 @@ class Tracer:
         operands = [
             self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
         ]
+        made = self._appended(op, operands, attrs)
+        if isinstance(op.emit, View) and not self.differentiating and op.vjp_for(0) is not None:
+            base = args[0] if isinstance(args[0], Traced) else self.value(args[0]) if isinstance(args[0], Tensor) else None
+            if base is not None:
+                view = TracedView(self, base, made)
+                self.aliases.append(weakref.ref(view))
+                return view
+        return Traced(self, made)
+
+    def apply_plainly(self, op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Traced:
+        """As `apply`; the result is no view of an operand."""
+        return Traced(self, self._appended(op, [self.operand(a) for a in args], dict(attrs)))
+
+    def _appended(self, op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Node:
         first = len(self.graph.nodes)
         node = append(self.graph, op, operands, attrs).node
         if modes.now.grad:
             self.tracked.update(new for new in self.graph.nodes[first:] if flows(new, self.tracked.__contains__))
-        return Traced(self, node)
+        return node
 
     def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
@@ -356,7 +371,10 @@ class Tracer:
     def check_inplace(self, target: Any) -> None:
         """Raises GradientError, as eager mode does, for a change that can't be recorded."""
         x = self.value(target) if isinstance(target, Tensor) else target
-        if not modes.now.grad or isinstance(x, Alias):
+        root = x
+        while isinstance(root, TracedView):
+            root = root.base
+        if not modes.now.grad or isinstance(root, Alias):
             return
         if x.node in self.leaves:
             raise misuse.leaf_changed(view=False)
@@ -377,7 +395,8 @@ class Tracer:
         """Give x another value, in its memory or in memory of its own. Raises TraceError where others share the memory."""
         aliases: list[Alias] = []
         while isinstance(x, Alias):
-            aliases.append(x)
+            if not isinstance(x, TracedView) or x.follows():
+                aliases.append(x)
             x = x.base
         detached = any(alias.detaches for alias in aliases)
         if not isinstance(x, Leaf) and ((detached and x.requires_grad) or x.is_view):
@@ -420,6 +439,10 @@ class Tracer:
         if detached and modes.now.grad and part.requires_grad:
             aliases[0].records(self.own(part))
 
+    def assign_item(self, target: Any, key: Any, value: Any) -> None:
+        """`target[key] = value`."""
+        assign_item(self, target, key, value)
+
     def own(self, value: Any) -> Traced:
         """The value in a node of its own: in eager mode it would have memory of its own."""
         return self.apply(REGISTRY["identity"], (value,), {})
@@ -441,6 +464,9 @@ class Tracer:
                 "data inside",
                 "pass a clone() of one of them",
             )
+        if isinstance(target, TracedView):
+            target.settle(self.own(F.stop_gradient(self.operand(value))).node)
+            return
         if isinstance(target, Alias):
             target.base = self.own(F.stop_gradient(self.operand(value)))
             return
@@ -449,7 +475,10 @@ class Tracer:
         for reference in self.aliases:
             alias = reference()
             if alias is not None and alias.base is target:
-                alias.base = former
+                if isinstance(alias, TracedView):
+                    alias.settle(alias.node)
+                else:
+                    alias.base = former
         self.overwrite(target, value, same_memory=False)
 
     # gradients ----------------------------------------------------------------------------------------------------------
