@@ -114,7 +114,7 @@ def grad(
     if is_grads_batched:
         found = _batched(roots, targets, grad_outputs, retain_graph, create_graph, unused)
     else:
-        found = _grad(outputs if len(roots) == 1 else roots, targets, grad_outputs, retain_graph, create_graph, unused)
+        found = _grad(roots, targets, grad_outputs, retain_graph, create_graph, unused)
     if materialize_grads:
         return tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, cast("Any", targets), strict=True))
     return found

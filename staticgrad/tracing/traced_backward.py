@@ -67,6 +67,8 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
     for (key, _), g in zip(wanted, found, strict=True):
         if g is not None:
             _accumulate(tracer, key, g, create_graph)
+            for hook in _accumulated(tracer, key):
+                hook(key)
 
 
 def grad(
@@ -185,9 +187,20 @@ def _free(tracer: Tracer, roots: list[Traced], order: list[Node], wanted: set[No
 
 def _leaf_hooks(tracer: Tracer, node: Node) -> list[Any]:
     """Hooks of the eager tensor that a node stands for."""
-    key = tracer.leaves.get(node)
-    given = next((given for given, leaf in tracer.arguments if leaf is key), None) if isinstance(key, Leaf) else key
+    given = _given(tracer, tracer.leaves.get(node))
     return list(given._hooks.values()) if isinstance(given, Tensor) and given._hooks else []
+
+
+def _accumulated(tracer: Tracer, key: Any) -> list[Any]:
+    """Hooks of a leaf for when its gradient was added to."""
+    given = _given(tracer, key)
+    own = tracer.accumulated.get(id(key), {})
+    return [*(given._accumulated.values() if isinstance(given, Tensor) and given._accumulated else ()), *own.values()]
+
+
+def _given(tracer: Tracer, key: Any) -> Any:
+    """The eager tensor of a leaf: the leaf itself, or the argument that it stands for."""
+    return next((given for given, leaf in tracer.arguments if leaf is key), None) if isinstance(key, Leaf) else key
 
 
 def _hook(tracer: Tracer, node: Node) -> Callable[[Symbol], Symbol]:

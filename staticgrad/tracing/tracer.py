@@ -77,6 +77,8 @@ class Tracer:
         self.initial_grads: dict[int, tuple[Any, Leaf | None]] = {}
         """Gradients at the start of the step, as far as it reads them."""
         self.hooks: dict[Node, dict[int, Callable[[Any], Any]]] = {}
+        self.accumulated: dict[int, dict[int, Callable[[Any], Any]]] = {}
+        """Hooks of `register_post_accumulate_grad_hook`, by id of the traced leaf."""
         self.retained: dict[Node, Traced] = {}
         self.cut: set[Node] = set()
         """Stopped values that alias no other: of tensors that were detached in place, or given other data."""
@@ -296,6 +298,8 @@ class Tracer:
     def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
             return self.value(x)
+        if isinstance(x, Alias):
+            x.node  # noqa: B018 - its present value is read from its base in a mode of its own
         check_unmasked(x)
         known = self.arrays and isinstance(x, np.ndarray) and (id(x) in self.arrays or id(x.base) in self.arrays)
         if known and x.flags.c_contiguous and x.dtype.isnative:
@@ -371,11 +375,11 @@ class Tracer:
     def check_inplace(self, target: Any) -> None:
         """Raises GradientError, as eager mode does, for a change that can't be recorded."""
         x = self.value(target) if isinstance(target, Tensor) else target
-        root = x
-        while isinstance(root, TracedView):
-            root = root.base
+        root = x.root if isinstance(x, TracedView) else x
         if not modes.now.grad or isinstance(root, Alias):
             return
+        if isinstance(x, TracedView):
+            x.check_recorded(False)
         if x.node in self.leaves:
             raise misuse.leaf_changed(view=False)
         if x.is_view and memory_node(x.node) in self.leaves:
@@ -389,6 +393,8 @@ class Tracer:
             raise misuse.read_only(name)
         if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
             raise misuse.read_only(name)
+        if isinstance(x, TracedView):
+            x.check_recorded(isinstance(value, (Traced, Tensor)) and value.requires_grad)
         self.overwrite(x, value)
 
     def overwrite(self, x: Traced, value: Any, same_memory: bool = True) -> None:
@@ -427,8 +433,14 @@ class Tracer:
             if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
                 self.writers[made] = memory
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
-        flows = recorded and x.node in self.tracked
+        flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node
+        if same_memory and self.retained:
+            self.keep_retained(former, x.node)
+            for reference in self.aliases:
+                view = reference()
+                if isinstance(view, TracedView) and view.root is x:
+                    view.node  # noqa: B018 - its present value
         if flows:  # a value without a gradient leaves it on the tape
             self.tracked.add(x.node)
         if same_memory:
@@ -442,6 +454,12 @@ class Tracer:
     def assign_item(self, target: Any, key: Any, value: Any) -> None:
         """`target[key] = value`."""
         assign_item(self, target, key, value)
+
+    def keep_retained(self, former: Node, node: Node) -> None:
+        """`retain_grad` of a tensor holds for the value that an in-place change gave it."""
+        kept = self.retained.pop(former, None)
+        if kept is not None:
+            self.retained[node] = kept
 
     def own(self, value: Any) -> Traced:
         """The value in a node of its own: in eager mode it would have memory of its own."""

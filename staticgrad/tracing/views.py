@@ -13,7 +13,7 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.inplace import index_error
-from ..eager.tensor import Tensor
+from ..eager.tensor import Tensor, unrecorded_view
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import Node, View
 from ..operators import F, Symbol
@@ -27,12 +27,13 @@ from .traced import Alias, Traced
 class TracedView(Alias):
     """A view of `base` on the same tape. maker: the node that took it at first."""
 
-    __slots__ = ("maker",)
+    __slots__ = ("maker", "unrecorded")
 
     detaches = False
 
     def __init__(self, tracer: Any, base: Traced, maker: Node):
         self.maker: Node | None = maker
+        self.unrecorded = not modes.now.grad or (isinstance(base, TracedView) and base.unrecorded)
         super().__init__(tracer, base)
         self._seen, self._fresh = base.node, maker
 
@@ -42,13 +43,18 @@ class TracedView(Alias):
         if not self.shares:
             self.settle(self._fresh)
             return self._fresh
-        tracked = self.tracer.tracked
-        recorded = self._fresh in tracked or self._seen not in tracked
-        before, modes.now.grad = modes.now.grad, recorded
+        if self.unrecorded and self.base.requires_grad and not self.root.is_leaf:
+            self.tracer.refuse(
+                f"{self.base.describe()} was changed in place with grad mode enabled, after a view of it was taken under "
+                "no_grad: whether the view has a gradient is ambiguous",
+                "take the view where the change is made: both inside sg.no_grad(), or both outside",
+            )
+        before, modes.now.grad = modes.now.grad, not self.unrecorded
         try:
             node: Node = self.tracer.apply_plainly(self.maker.op, (self.base,), self.maker.attrs).node
         finally:
             modes.now.grad = before
+        self.tracer.keep_retained(self._fresh, node)
         return node
 
     @property
@@ -59,6 +65,19 @@ class TracedView(Alias):
             return True
         layout = self.tracer.layout(Traced(self.tracer, self.maker.inputs[0]))
         return self.maker.op.emit.rule(self.maker, layout) is not None or reshaped(layout, self.shape) is not None
+
+    @property
+    def root(self) -> Any:
+        """The tensor whose memory it is a part of."""
+        x: Any = self
+        while isinstance(x, TracedView):
+            x = x.base
+        return x
+
+    def check_recorded(self, value_tracked: bool) -> None:
+        """Raises GradientError for a change that is to be recorded, where the view itself was not."""
+        if modes.now.grad and self.unrecorded and (value_tracked or self.requires_grad or self.root.requires_grad):
+            raise unrecorded_view("is being modified inplace")
 
     def follows(self) -> bool:
         """Whether a change of it is one of its base. Otherwise it gets a value of its own."""
