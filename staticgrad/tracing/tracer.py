@@ -419,8 +419,12 @@ class Tracer:
             )
         shape = aliases[0].shape if aliases else x.shape
         made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
-        part = value = F.broadcast_to(F.astype(self.operand(value), x.dtype), shape)
+        value = F.broadcast_to(F.astype(self.operand(value), x.dtype), shape)
+        apart: tuple[Alias, Any] | None = None
+        """The innermost alias without the tape of its base, and its value."""
         for alias in aliases:
+            if alias.detaches and apart is None:
+                apart = alias, value
             value = alias.within(value)
         if detached or not same_memory:
             value = F.stop_gradient(value)
@@ -435,12 +439,6 @@ class Tracer:
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
         flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node
-        if same_memory and self.retained:
-            self.keep_retained(former, x.node)
-            for reference in self.aliases:
-                view = reference()
-                if isinstance(view, TracedView) and view.root is x:
-                    view.node  # noqa: B018 - its present value
         if flows:  # a value without a gradient leaves it on the tape
             self.tracked.add(x.node)
         if same_memory:
@@ -448,8 +446,14 @@ class Tracer:
         self.versions[x.node] = None if count is None else count + 1
         if key is not None:  # a version of the leaf
             self._track(x.node, key)
-        if detached and modes.now.grad and part.requires_grad:
-            aliases[0].records(self.own(part))
+        if apart is not None and modes.now.grad and apart[1].requires_grad:
+            apart[0].records(self.own(apart[1]))
+        if same_memory and self.retained:
+            self.keep_retained(former, x.node)
+            for reference in self.aliases:
+                view = reference()
+                if isinstance(view, TracedView) and view.root is x:
+                    view.node  # noqa: B018 - its present value
 
     def assign_item(self, target: Any, key: Any, value: Any) -> None:
         """`target[key] = value`."""
