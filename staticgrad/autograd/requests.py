@@ -22,8 +22,8 @@ def backward(
 ) -> None:
     """`Tensor.backward` for one or several roots at once, in any iterable.
 
-    grad_tensors: a gradient for each root, None for one of one element. inputs: tensors, in any iterable or a dict, whose `grad`
-    alone is added to. grad_variables and retain_variables are the former names of grad_tensors and retain_graph. Raises
+    grad_tensors: a gradient for each root, None for one of one element. inputs: tensors, in any iterable or a dict, whose
+    `grad` alone is added to. grad_variables and retain_variables are the former names of grad_tensors and retain_graph. Raises
     GradientError; no `grad` is changed when it does.
     """
     if grad_variables is not None:

@@ -82,8 +82,8 @@ def grad(
 ) -> Any:
     """The gradients of sum(grad_outputs * outputs) with respect to `inputs`, without touching any `.grad`.
 
-    outputs, inputs: a tensor, or several in any iterable; inputs may be a dict of tensors, which gives a dict. Returns a tuple, one
-    tensor per input; None for an unused one with `allow_unused`, zeros with `materialize_grads`. is_grads_batched: each of
+    outputs, inputs: a tensor, or several in any iterable; inputs may be a dict of tensors, which gives a dict. Returns a tuple,
+    one tensor per input; None for an unused one with `allow_unused`, zeros with `materialize_grads`. is_grads_batched: each of
     `grad_outputs` has one more axis, the first; the gradients have it too, one backward pass for each position. Raises
     GradientError, and ArgumentError for materialize_grads with allow_unused=False.
 

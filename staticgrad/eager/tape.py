@@ -32,8 +32,8 @@ class Record:
     """One operation of the tape; PyTorch's name for it is `grad_fn`.
 
     inputs: the operand tensors (freed tensors after a backward pass); out: the result's array, not its tensor, so that tape
-    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation; code, instruction: the place in the
-    program that made it. `execution.result` makes records without a call of `__init__`.
+    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation; code,
+    instruction: the place in the program that made it. `execution.result` makes records without a call of `__init__`.
     """
 
     __slots__ = ("__weakref__", "attrs", "clock", "code", "hooks", "inputs", "instruction", "memory", "op", "out")
@@ -181,10 +181,9 @@ class AccumulateGrad:
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
         """Call `fn((), grad_outputs)` when a gradient was added to the leaf's `.grad`."""
         hook = _checked(fn)
-        reference = weakref.ref(self.variable)
 
         def after(leaf: Any) -> None:
-            hook((), (leaf.grad if reference() is leaf else None,))
+            hook((), (leaf.grad,))
 
         return self.variable.register_post_accumulate_grad_hook(after)
 

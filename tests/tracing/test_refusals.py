@@ -213,7 +213,7 @@ def save_state(x, loss):
 
 def set_item(x, loss):
     y = x * 1
-    y[0] = 1.0  # the line
+    y[x > 0] = x  # the line
 
 
 def change_requires_grad(x, loss):
@@ -334,7 +334,7 @@ REFUSED = {
     copy_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     pickle_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     save_state: ("is read by a compiled function: Python can't have a copy of it", "pass the value as an argument"),
-    set_item: ("assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x)"),
+    set_item: ("need as many places, whose number depends on the mask", "x.masked_scatter_(mask, values)"),
     change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
     step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),
