@@ -54,6 +54,12 @@ class TracedView(Alias):
             node: Node = self.tracer.apply_plainly(self.maker.op, (self.base,), self.maker.attrs).node
         finally:
             modes.now.grad = before
+        if self._fresh in self.tracer.tracked and node not in self.tracer.tracked:  # the base was detached in place
+            self.tracer.refuse(
+                f"{Symbol(self.tracer.graph, self.maker).describe()} is a view of a tensor that was changed in place after it was "
+                "taken",
+                "take the view again after the change",
+            )
         self.tracer.keep_retained(self._fresh, node)
         return node
 
