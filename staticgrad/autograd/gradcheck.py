@@ -301,7 +301,7 @@ class _Check:
             if not x.requires_grad:
                 continue
             try:
-                grad(x, points, Tensor(np.zeros(x.shape, x.dtype)), allow_unused=True)
+                grad(x, points, Tensor(np.zeros(x.shape, x.dtype)), retain_graph=True, allow_unused=True)
             except (StaticgradError, TypeError, AttributeError) as error:
                 raise GradcheckError(
                     "Expected backward function to handle undefined output grads. Please look at \"Notes about undefined "

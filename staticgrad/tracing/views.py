@@ -81,6 +81,15 @@ class TracedView(Alias):
             x = x.base
         return x
 
+    def spreads(self) -> bool:
+        """Whether elements of its base appear several times in it: NumPy makes such a view read-only."""
+        x: Any = self
+        while isinstance(x, TracedView) and x.maker is not None:
+            if x.size > x.base.size:
+                return True
+            x = x.base
+        return False
+
     def check_recorded(self, value_tracked: bool) -> None:
         """Raises GradientError for a change that is to be recorded, where the view itself was not."""
         if modes.now.grad and self.unrecorded and (value_tracked or self.requires_grad or self.root.requires_grad):
@@ -141,6 +150,8 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
     else:
         places = _selected(numbers, keys)
     spread = _fitted(value, places.shape, x.dtype)
+    if not spread.size:
+        return
     flat = written(F.reshape(x, (-1,)), F.reshape(places, (-1,)), spread)
     tracer.assign(x, F.reshape(flat, x.shape), "setitem")
 

@@ -44,7 +44,8 @@ def test_backward_with_all_arguments(T):
     x, w = leaf(T, 1.0, 2.0), leaf(T, 3.0, 4.0)
     T.autograd.backward([(x * w).sum(), x * 2], [None, T.ones(2, dtype=T.float64)], inputs=[x])
     assert (x.grad.tolist(), w.grad) == ([5.0, 6.0], None)
-    T.autograd.backward(x * w, grad_variables=T.ones(2, dtype=T.float64), retain_graph=True)
+    with pytest.warns(FutureWarning, match="`grad_variables` is deprecated"):
+        T.autograd.backward(x * w, grad_variables=T.ones(2, dtype=T.float64), retain_graph=True)
     assert w.grad.tolist() == [1.0, 2.0]
 
 
@@ -80,7 +81,7 @@ def test_hooks_of_nodes(T):
 def test_wrong_results_of_hooks(T):
     y = leaf(T, 1.0) * 2
     y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0],) * 5)
-    with raised(RuntimeError, "hook has returned an incorrect number of values (got 5, but expected"):
+    with raised(RuntimeError, "hook '<lambda>' has returned an incorrect number of values (got 5, but expected 2)"):
         y.backward()
 
 
@@ -144,7 +145,7 @@ def test_optimizer_in_a_hook_when_compiled():
             step(sg.tensor([1.0, 2.0, 3.0]))
         return w.tolist()
 
-    assert train(sg.compile) == train(lambda step: step)
+    np.testing.assert_allclose(train(sg.compile), train(lambda step: step), rtol=1e-6)
 
 
 def test_edges_and_versions(T):
@@ -328,14 +329,13 @@ def test_many_steps_grow_nothing(kind):
             w.sub_(0.001 * w.grad)
         w.grad = None
 
-    steps = 10_000 if kind == "plain" else 2_000
-    for _ in range(100):
-        step()
+    steps = 10_000 if kind == "plain" else 2_500
     gc.collect()
     gc.disable()
     tracemalloc.start()
     try:
-        step()
+        for _ in range(2_500):  # Python keeps up to 2,000 freed tuples of each length
+            step()
         before, _ = tracemalloc.get_traced_memory()
         for _ in range(steps):
             step()

@@ -256,12 +256,17 @@ def test_wrong_assignments(change):
 def test_leaf_and_its_views():
     w = sg.ones(3, requires_grad=True)
 
-    def step():
+    def leaf():
         w[0] = 1.0
 
-    for fn in (step, sg.compile(step)):
-        with raised(sg.GradientError, "a view of a leaf Variable that requires grad" if fn is not step else "a "):
-            fn()
+    def view():
+        w[0].add_(1)
+
+    for step in (leaf, view):
+        for fn in (step, sg.compile(step)):
+            what = "a leaf Variable" if step is leaf else "a view of a leaf Variable"
+            with raised(sg.GradientError, f"{what} that requires grad is being used in an in-place operation."):
+                fn()
 
 
 def test_saved_value_changed_through_a_view():
