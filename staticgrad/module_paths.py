@@ -19,11 +19,8 @@ def enter_paths(package: str, paths: Mapping[str, ModuleType]) -> None:
         setattr(sys.modules[parent], name, module)
 
 
-def joined(name: str, doc: str, *parts: ModuleType) -> ModuleType:
-    """A module with the public names of others."""
-    module = ModuleType(name, doc)
-    for part in parts:
-        for word in getattr(part, "__all__", dir(part)):
-            if not word.startswith("_"):
-                setattr(module, word, getattr(part, word))
-    return module
+def share(module: ModuleType, source: ModuleType) -> None:
+    """Let a module have the public names of another one, beside its own."""
+    for name in source.__all__:
+        if not hasattr(module, name):
+            setattr(module, name, getattr(source, name))

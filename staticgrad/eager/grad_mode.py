@@ -20,8 +20,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Mode:
     """grad: operations are recorded; anomaly: `detect_anomaly` is on, with check_nan: gradients are checked for NaN; arrays: a
     backward pass is computing on bare arrays, so ops of arrays give arrays; saver: takes over what operations save; watched:
-    there is a saver, or anomalies are detected; engine: the backward pass under way; inference: inside `inference_mode`; quiet: calls a function with NumPy's
-    floating-point warnings off."""
+    there is a saver, or anomalies are detected; engine: the backward pass under way; inference: inside `inference_mode`; quiet:
+    calls a function with NumPy's floating-point warnings off."""
 
     __slots__ = ("_anomaly", "_saver", "arrays", "check_nan", "engine", "grad", "inference", "quiet", "watched")
 

@@ -369,9 +369,8 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     """self[key] = value, with gradients to both."""
     check_change(self)
     if tracer() is not None:
-        tracer().refuse(
-            "assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x) and assign the result"
-        )
+        tracer().assign_item(self, key, value)
+        return
     for part in (value, *(key if isinstance(key, tuple) else (key,))):
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
@@ -391,7 +390,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     try:
         places = places[plain]
     except IndexError as error:
-        raise _index_error(error) from None
+        raise index_error(error) from None
     shape = value.shape[max(value.ndim - places.ndim, 0) :]  # NumPy drops leading axes of extent 1
     try:
         spread = F.broadcast_to(F.reshape(F.astype(value, self.dtype), shape), places.shape)
@@ -409,7 +408,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     try:
         data[key] = value
     except IndexError as error:
-        raise _index_error(error) from None
+        raise index_error(error) from None
     except ValueError:
         extents = np.shape(data[key])
         lead = value.ndim - len(extents)
@@ -418,7 +417,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
         _write(data, key, value.reshape(value.shape[lead:]))  # NumPy drops such axes only for some keys
 
 
-def _index_error(error: IndexError) -> Exception:
+def index_error(error: IndexError) -> Exception:
     kind = IndexRangeError if "out of bounds" in str(error) or "too many" in str(error) else ArgumentError
     return kind(f"setitem: {error}")
 

@@ -25,7 +25,8 @@ def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
 
     Found by its rules: one that reads a value which is not there raises GradientError.
     """
-    wanted = tuple([edge(tensor, record.clock) != (None, None) for tensor in record.inputs])
+    edges = [edge(tensor, record.clock) for tensor in record.inputs]
+    wanted = tuple([maker is not None or leaf is not None for maker, leaf in edges])
     key: Hashable = None
     try:
         key = record.op, wanted, tuple(sorted(record.attrs.items()))
@@ -48,7 +49,7 @@ def _probe(record: Record, wanted: tuple[bool, ...]) -> tuple[tuple[int, ...], b
     result: Any = record.out.shape_array() if isinstance(record.out, FreedTensor) else record.out
     g = np.zeros(result.shape, result.dtype)
     found = []
-    for position, array in enumerate(operands):
+    for position in range(len(operands)):
         absent = [FreedTensor(a.shape, a.dtype) if i == position else a for i, a in enumerate(operands)]
         if _needs(record, wanted, g, result, absent):
             found.append(position)
@@ -136,7 +137,9 @@ def replaced(record: Record, keep: Callable[[Tensor], Callable[[], np.ndarray]])
     inputs: list[Any] = []
     for position, tensor in enumerate(record.inputs):
         data, source = tensor._data, edge(tensor, record.clock)
-        if position in reads:
+        if data.ndim == 0 and not data.flags.writeable:  # a plain number
+            inputs.append(tensor)
+        elif position in reads:
             inputs.append(Packed(data.shape, data.dtype, keep(tensor), *source))
         else:
             inputs.append(FreedTensor(data.shape, data.dtype, *source))

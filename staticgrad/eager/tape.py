@@ -32,8 +32,8 @@ class Record:
     """One operation of the tape; PyTorch's name for it is `grad_fn`.
 
     inputs: the operand tensors (freed tensors after a backward pass); out: the result's array, not its tensor, so that tape
-    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation; code, instruction: the place in the
-    program that made it. `execution.result` makes records without a call of `__init__`.
+    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation; code,
+    instruction: the place in the program that made it. `execution.result` makes records without a call of `__init__`.
     """
 
     __slots__ = ("__weakref__", "attrs", "clock", "code", "hooks", "inputs", "instruction", "memory", "op", "out")
@@ -181,10 +181,9 @@ class AccumulateGrad:
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
         """Call `fn((), grad_outputs)` when a gradient was added to the leaf's `.grad`."""
         hook = _checked(fn)
-        reference = weakref.ref(self.variable)
 
         def after(leaf: Any) -> None:
-            hook((), (leaf.grad if reference() is leaf else None,))
+            hook((), (leaf.grad,))
 
         return self.variable.register_post_accumulate_grad_hook(after)
 
@@ -321,10 +320,10 @@ class FreedTensor:
 
 
 class Overwritten(FreedTensor):
-    """A saved value that was changed in place since. description: its text in the error; lines: where it was saved and
-    where it was changed."""
+    """A saved value that was changed in place since. description: its text in the error; places: in the program, where it was
+    saved and where it was changed."""
 
-    __slots__ = ("description", "lines")
+    __slots__ = ("description", "places")
 
     def __init__(
         self,
@@ -332,21 +331,27 @@ class Overwritten(FreedTensor):
         data: Any,
         record: Record | None = None,
         leaf: Any = None,
-        lines: tuple[Where | None, Where | None] = (None, None),
+        places: tuple[tuple[CodeType | None, int], ...] = (),
     ):
         super().__init__(data.shape, data.dtype, record, leaf)
         self.description = description
-        self.lines = lines
+        self.places = places
 
     def refuse(self) -> NoReturn:
-        raise messages.modified(self.description, *self.lines)
+        raise messages.modified(self.description, *(line_of(*place) for place in self.places))
+
+
+def places_of_change(record: Record, memory: Memory | None) -> tuple[tuple[CodeType | None, int], ...]:
+    """Where a record saved a value, and where the value was changed since. They hold no record: the tape has no cycles."""
+    changed_at = (None, 0) if memory is None else (memory.code, memory.instruction)
+    return (record.code, record.instruction), changed_at
 
 
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
     """The stand-in for an operand of `record` that was changed after it was read."""
     memory = tensor._memory if tensor._base is None else tensor._base._memory
-    lines = record.where, None if memory is None else memory.where
-    return Overwritten(messages.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock), lines)
+    text = messages.operand_text(tensor, record.name())
+    return Overwritten(text, tensor._data, *edge(tensor, record.clock), places_of_change(record, memory))
 
 
 def changed(tensor: Any) -> int:

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..module_paths import enter_paths, joined
+from ..module_paths import enter_paths, share
 from . import (
     activations,
     containers,
@@ -12,7 +12,7 @@ from . import (
     init,
     layers,
     losses,
-    module,
+    modules,
     normalization_layers,
     parallel,
     pooling_layers,
@@ -356,14 +356,15 @@ __all__ = [
     "ZeroPad3d",
     "functional",
     "init",
+    "modules",
     "parallel",
     "utils",
 ]
 
-enter_paths(__name__, {"modules": joined("modules", "The layers.", sys.modules[__name__])})
+share(modules, sys.modules[__name__])
 enter_paths(f"{__name__}.modules", {
     "activation": activations, "batchnorm": normalization_layers, "container": containers, "conv": convolution_layers,
-    "dropout": layers, "flatten": layers, "linear": layers, "loss": losses, "module": module,
+    "dropout": layers, "flatten": layers, "linear": layers, "loss": losses,
     "normalization": normalization_layers, "padding": rearranging_layers, "pixelshuffle": rearranging_layers,
     "pooling": pooling_layers, "rnn": recurrent, "sparse": layers, "upsampling": rearranging_layers,
 })  # fmt: skip
