@@ -19,7 +19,7 @@ from staticgrad.operators import F
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "staticgrad"
-HEAVY = ("numba", "llvmlite", "networkx", "scipy", "matplotlib")
+HEAVY = ("numba", "llvmlite", "networkx", "scipy", "matplotlib", "safetensors")
 
 
 def run(program: str) -> str:
