@@ -131,7 +131,8 @@ def decoded(stored: np.ndarray, kind: str) -> np.ndarray:
     if kind == "BOOL":  # any byte but 0 is true, in NumPy's arrays only 1
         return stored.astype(bool)
     if kind == "BF16":  # the upper half of a float32
-        return np.left_shift(stored, 16, dtype=np.uint32).view(np.float32)
+        halves: np.ndarray = stored.astype(np.uint32) << np.uint32(16)
+        return halves.view(np.float32)
     wanted = np.dtype(np.float32) if kind == "F16" else stored.dtype.newbyteorder("=")
     return stored.astype(wanted, copy=True)
 

@@ -135,6 +135,7 @@ ORDER = [
     "printing",
     "eager",
     "safetensors",
+    "serialization",
     "functions",
     "torch_names",
     "linalg",
