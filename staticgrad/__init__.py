@@ -175,7 +175,7 @@ from .functions import (
     while_loop,
     zeros_like,
 )
-from .ops.elementwise import promoted
+from .ops.operands import promoted
 from .ops.random import Generator
 from .printing import set_printoptions
 from .random import get_rng_state, initial_seed, seed, set_rng_state

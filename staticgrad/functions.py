@@ -14,9 +14,11 @@ from .eager import Tensor, dropout
 from .errors import DTypeError
 from .operators import F, Symbol, TensorLike, frontends, state
 from .operators import Tensor as AnyTensor
+from .ops.broadcasting import broadcast_like
 from .ops.control.cond import cond
 from .ops.control.scan import scan
 from .ops.control.while_loop import while_loop
+from .ops.cumulative import cumsum
 from .ops.einsum import einsum
 from .ops.elementwise import add, div, sub
 from .ops.gathering import index_along
@@ -28,10 +30,8 @@ from .ops.logistic import softplus
 from .ops.pointwise import astype, clone, pow, reciprocal, rsqrt, stop_gradient
 from .ops.pointwise import isfinite_ as isfinite
 from .ops.pointwise import isnan_ as isnan
-from .ops.rearranging import split
 from .ops.reductions import all_ as all
 from .ops.reductions import any_ as any
-from .ops.reductions import broadcast_like, cumsum, std, var
 from .ops.selection import clamp, clip, masked_fill, where
 from .ops.shaping import (
     broadcast_to,
@@ -49,6 +49,8 @@ from .ops.shaping import (
     zeros_like,
 )
 from .ops.softmax import log_softmax, softmax
+from .ops.splitting import split
+from .ops.statistics import std, var
 from .types import DTypeLike, as_dtype
 
 abs = F.abs

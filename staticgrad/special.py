@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .operators import F
-from .ops.elementwise import SPECIAL
+from .ops.host_functions import SPECIAL
 
 # names ----------------------------------------------------------------------------------------------------------------
 

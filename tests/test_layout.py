@@ -25,6 +25,7 @@ ELSEWHERE = {
     "compiler/kernels": "compiler/test_convolution.py",
     "operators": "test_tensor_parity.py",
     "ops/control": "control",
+    "ops/linear_algebra": "ops/test_torch_ops.py",
     "ops/rewrites": "compiler/passes/test_rewrite.py",
 }
 """Rooms without tests that have their name, and where their tests are."""

@@ -21,7 +21,7 @@ from ..ir import OpDef
 from ..locks import lock
 from ..operators import F, Operators, Symbol, apply, default_graph, frontends, public, state, torch_function
 from ..operators import Tensor as AnyTensor
-from ..ops.elementwise import poisson_op
+from ..ops.host_functions import poisson_op
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
 from ..ops.random import generator as generator
 from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number

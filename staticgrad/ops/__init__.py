@@ -5,9 +5,16 @@ from ..operators import bind_methods
 from . import (
     adjoint,
     attention,
+    bits,
+    broadcasting,
     convolution,
+    cumulative,
+    data_dependent,
+    diagonals,
+    differences,
     einsum,
     elementwise,
+    host_functions,
     indexing,
     joining,
     leaves,
@@ -22,10 +29,15 @@ from . import (
     rearranging,
     reductions,
     repeated_indices,
+    repeating,
     selection,
     shaping,
     slicing,
     softmax,
+    special_functions,
+    splitting,
+    stacking,
+    statistics,
 )
 from .control import cond, records, scan, while_loop
 from .rewrites import algebra

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError
-from ..ir import REGISTRY, Expand, OpDef, Pointwise, define
-from ..operators import F, Operators, Tensor, apply, as_array, enter_as, numpy_twin, spelled, torch_function
-from ..signals import module
-from ..types import TensorType, bool_, category, is_scalar, promote, to_float
-from . import attributes as at
+from ..operators import F, Operators, Tensor, enter_as, numpy_twin, spelled, torch_function
+from ..types import bool_, category, is_scalar, to_float
 from . import pointwise
-from .rules import binary, elementwise, floating, unary, unbroadcast
-
-Rule = Callable[..., Any]
-
-
-def dtype_of(x: Any) -> np.dtype:
-    """The dtype that an operand brings."""
-    return x.dtype if hasattr(x, "dtype") else as_array(x).dtype
-
-
-def operand(x: Any) -> Any:
-    """A tensor as it is, anything else as an array."""
-    return x if isinstance(x, Operators) else as_array(x)
-
+from .host_functions import fmod, signbit
+from .operands import dtype_of, operand, promoted
+from .rules import Rule, binary
 
 # arithmetic with more arguments ---------------------------------------------------------------------------------------
 
@@ -77,12 +61,6 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
             return trunc(_apply_div(input, other))
         return (F.astype(input, kind) - fmod(input, other)) // F.astype(operand(other), kind)
     raise ArgumentError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}")
-
-
-def promoted(*operands: Any) -> np.dtype:
-    """The dtype that operands take together."""
-    return promote([v if is_scalar(v) else TensorType(tuple(np.shape(v)) if not hasattr(v, "shape") else v.shape, dtype_of(v))
-                    for v in operands])  # fmt: skip
 
 
 for _function, _twin in ((add, np.add), (sub, np.subtract), (div, np.true_divide)):
@@ -169,12 +147,6 @@ def positive(input: Any) -> Tensor:
 
 
 @torch_function(inplace=True)
-def hypot(input: Any, other: Any) -> Tensor:
-    """sqrt(input**2 + other**2), without overflow."""
-    return apply(_hypot_op, input, other)
-
-
-@torch_function(inplace=True)
 def deg2rad(input: Any) -> Tensor:
     """Degrees as radians."""
     result: Tensor = input * (math.pi / 180)
@@ -227,26 +199,10 @@ def _numpy_round(a: Any, decimals: int = 0) -> Any:
     return round_(a, decimals=decimals)
 
 
-@torch_function(np.fmod, inplace=True)
-def fmod(input: Any, other: Any) -> Tensor:
-    """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
-    if category(promoted(input, other)) < 2:
-        F.remainder(1, other)  # raises for a zero
-        size = F.remainder(F.abs(input), F.abs(other))
-        return F.where(input < 0, -size, size) if promoted(input, other).kind == "i" else size
-    return apply(_fmod_op, input, other)
-
-
 @torch_function(inplace=True)
 def sgn(input: Any) -> Tensor:
     """`sign`."""
     return F.sign(input)
-
-
-@torch_function()
-def signbit(input: Any) -> Tensor:
-    """Whether the sign is negative, of -0.0 too."""
-    return apply(_signbit_op, input) if dtype_of(input).kind == "f" else F.lt(input, 0)
 
 
 @torch_function(np.copysign, inplace=True)
@@ -395,247 +351,6 @@ def equal(input: Any, other: Any) -> bool:
     return tuple(input.shape) == tuple(other.shape) and bool(F.all(F.eq(input, other)))
 
 
-# integers and bits ------------------------------------------------------------------------------------------------------
-
-
-def _bits(operands: Sequence[Any]) -> list[np.dtype]:
-    dtype = promote(operands)
-    if dtype.kind == "f":
-        raise DTypeError(f"bitwise operations are for integers and booleans, got {dtype}")
-    return [dtype] * len(operands)
-
-
-def _integers(operands: Sequence[Any]) -> list[np.dtype]:
-    dtype = promote(operands)
-    if dtype.kind not in "iu":
-        raise DTypeError(f"only integers are taken here, got {dtype}")
-    return [dtype] * len(operands)
-
-
-def _record(name: str, numpy: Rule, vjp: Any = None, scalar: str = "", *, arity: int = 1, promote: Any = floating,
-            infer: Any = elementwise, doc: str = "", cost: int = 20, expand: Rule | None = None) -> OpDef:  # fmt: skip
-    """A record that the host computes, unless it is a scalar operation of kernels or is written in other ops."""
-    emit = Pointwise(scalar, cost) if scalar else Expand(expand) if expand else None
-    return define(OpDef(name, infer, numpy, vjp, emit, promote, doc=doc))
-
-
-for _name, _ufunc, _sign in (
-    ("bitwise_and", np.bitwise_and, "&"), ("bitwise_or", np.bitwise_or, "|"), ("bitwise_xor", np.bitwise_xor, "^"),
-):  # fmt: skip
-    _op = _record(_name, _ufunc, None, _name, arity=2, promote=_bits, cost=1, doc=f"x {_sign} y, of integers or booleans.")  # fmt: skip  # noqa: E501
-    enter_as(_name, binary(_op), inplace=True)
-    numpy_twin(_ufunc)(getattr(F, _name))
-enter_as(
-    "bitwise_not", unary(_record("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")), inplace=True
-)
-numpy_twin(np.invert)(F.bitwise_not)
-
-
-def _shift(left: bool) -> Rule:
-    def evaluate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """A shift by no less than the bits there are leaves 0, or the sign."""
-        bits = x.dtype.itemsize * 8
-        fits = (y >= 0) & (y < bits)
-        safe = np.where(fits, y, 0)
-        if left:
-            return np.where(fits, np.left_shift(x, safe), 0).astype(x.dtype)
-        return np.where(fits, np.right_shift(x, safe), np.where(x < 0, -1, 0)).astype(x.dtype)
-
-    return evaluate
-
-
-for _name, _left in (("bitwise_left_shift", True), ("bitwise_right_shift", False)):
-    _op = _record(_name, _shift(_left), arity=2, promote=_integers, doc="x shifted by y bits.")
-    enter_as(_name, binary(_op), inplace=True)
-for _name, _divisor in (("gcd", np.gcd), ("lcm", np.lcm)):
-    _op = _record(_name, _divisor, arity=2, promote=_integers, doc=f"The {_name} of two integers.")
-    enter_as(_name, binary(_op), inplace=True)
-    numpy_twin(_divisor)(getattr(F, _name))
-
-
-# records of the host ----------------------------------------------------------------------------------------------------
-
-
-def scipy_special(name: str) -> Rule:
-    """SciPy's function of this name, which is imported when it is first called."""
-    return lambda *arrays: getattr(module("scipy.special"), name)(*arrays)
-
-
-def _plain(evaluate: Rule) -> Rule:
-    return lambda *arrays: np.asarray(evaluate(*arrays)).astype(arrays[-1].dtype, copy=False)
-
-
-LN10, LN2, SQRT_PI = math.log(10), math.log(2), math.sqrt(math.pi)
-
-UNARY: tuple[tuple[str, Rule, Rule, str], ...] = (
-    ("tan", np.tan, lambda g, out, x: g * (1 + out * out), "Tangent."),
-    ("asin", np.arcsin, lambda g, out, x: g * F.rsqrt(1 - x * x), "Inverse sine."),
-    ("acos", np.arccos, lambda g, out, x: -g * F.rsqrt(1 - x * x), "Inverse cosine."),
-    ("asinh", np.arcsinh, lambda g, out, x: g * F.rsqrt(x * x + 1), "Inverse hyperbolic sine."),
-    ("acosh", np.arccosh, lambda g, out, x: g * F.rsqrt(x * x - 1), "Inverse hyperbolic cosine."),
-    ("atanh", np.arctanh, lambda g, out, x: g / (1 - x * x), "Inverse hyperbolic tangent."),
-    ("log10", np.log10, lambda g, out, x: g / (x * LN10), "Logarithm to base 10."),
-    ("erfc", scipy_special("erfc"), lambda g, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)), "1 - erf(x), accurate for large x."),
-    ("erfinv", scipy_special("erfinv"), lambda g, out, x: g * (SQRT_PI / 2 * F.exp(out * out)), "The inverse of `erf`."),
-    ("lgamma", scipy_special("gammaln"), lambda g, out, x: g * F.digamma(x), "log|gamma(x)|."),
-    ("digamma", scipy_special("digamma"), lambda g, out, x: g * F.polygamma(1, x), "The derivative of `lgamma`."),
-    ("i0", scipy_special("i0"), lambda g, out, x: g * apply(REGISTRY["i1"], x), "Modified Bessel function of order 0."),
-    ("i0e", scipy_special("i0e"), lambda g, out, x: g * (apply(REGISTRY["i1e"], x) - F.sign(x) * out), "i0(x) exp(-|x|)."),
-    ("i1", scipy_special("i1"),
-     lambda g, out, x: g * (F.i0(x) - _over(out, x, 0.5)), "Modified Bessel function of order 1."),
-    ("i1e", scipy_special("i1e"),
-     lambda g, out, x: g * (apply(REGISTRY["i0e"], x) - out * F.sign(x) - _over(out, x, 0.5)), "i1(x) exp(-|x|)."),
-    ("erfcx", scipy_special("erfcx"), lambda g, out, x: g * (2 * x * out - 2 / SQRT_PI), "exp(x**2) erfc(x)."),
-    ("ndtr", scipy_special("ndtr"),
-     lambda g, out, x: g * (F.exp(-x * x / 2) / math.sqrt(2 * math.pi)), "The standard normal distribution function."),
-    ("ndtri", scipy_special("ndtri"),
-     lambda g, out, x: g * (F.exp(out * out / 2) * math.sqrt(2 * math.pi)), "The inverse of `ndtr`."),
-    ("log_ndtr", scipy_special("log_ndtr"),
-     lambda g, out, x: g / (apply(REGISTRY["erfcx"], -x * math.sqrt(0.5)) * math.sqrt(math.pi / 2)), "log(ndtr(x))."),
-)  # fmt: skip
-"""name, meaning, `(g, out, x) -> cotangent`, doc. The host computes them."""
-
-
-def _over(out: Any, x: Any, limit: float) -> Any:
-    """out / x, `limit` where x is 0."""
-    zero = F.eq(x, 0)
-    return F.where(zero, limit, out / F.where(zero, 1.0, x))
-
-
-SPECIAL_ONLY = frozenset({"i0e", "i1", "i1e", "erfcx", "ndtr", "ndtri", "log_ndtr"})
-"""Those whose only names are in `special`."""
-OTHER_NAMES = {"asin": "arcsin", "acos": "arccos", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
-
-
-def _unary_vjp(rule: Rule) -> tuple[Rule]:
-    return (lambda g, node, out, x: rule(g, out, x),)
-
-
-SPECIAL: dict[str, Rule] = {}
-"""Functions of `staticgrad.special` that have no name elsewhere."""
-
-for _name, _numpy, _rule, _doc in UNARY:
-    _op = _record(_name, _plain(_numpy), _unary_vjp(_rule), doc=_doc)
-    _function = unary(_op)
-    if _name in SPECIAL_ONLY:
-        SPECIAL[_name] = _function
-    else:
-        enter_as(_name, _function, inplace=True)
-    if _name in OTHER_NAMES:
-        enter_as(OTHER_NAMES[_name], _function, inplace=True)
-    if isinstance(_numpy, np.ufunc):
-        numpy_twin(_numpy)(_function)
-
-
-def _smooth(op_name: str, numpy: Rule, dx: Rule | None, dy: Rule | None, doc: str, promote: Any = floating) -> OpDef:
-    """A record of two operands that the host computes; dx, dy: `(out, x, y)` -> derivative, or None."""
-    vjps = tuple(
-        None if d is None else (lambda g, node, out, x, y, d=d, i=i: unbroadcast(g * d(out, x, y), (x, y)[i]))
-        for i, d in enumerate((dx, dy))
-    )
-    return _record(op_name, _plain(numpy), vjps, arity=2, promote=promote, doc=doc)
-
-
-_hypot_op = _smooth("hypot", np.hypot, lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out), "sqrt(x**2 + y**2).")
-numpy_twin(np.hypot)(F.hypot)
-
-
-def _ratio(x: Any, y: Any) -> Any:
-    """x / y, 0 where y is 0."""
-    zero = F.eq(y, 0)
-    return F.where(zero, 0.0, x / F.where(zero, 1.0, y))
-
-
-_fmod_op = _smooth(
-    "fmod", np.fmod, lambda out, x, y: F.ones_like(out), lambda out, x, y: -trunc(x / y), "The remainder, of x's sign."
-)
-_nextafter_op = define(OpDef("nextafter", elementwise, np.nextafter, None, None, floating, doc="The next number towards y."))
-enter_as("nextafter", binary(_nextafter_op), inplace=True)
-_signbit_op = define(OpDef("signbit", lambda x: x.with_dtype(bool_), np.signbit, None, None, floating))
-_atan2_op = _smooth(
-    "atan2", np.arctan2,
-    lambda out, x, y: _ratio(y, x * x + y * y), lambda out, x, y: -_ratio(x, x * x + y * y), "The angle of (other, input).",
-)  # fmt: skip
-enter_as("atan2", binary(_atan2_op), inplace=True)
-enter_as("arctan2", F.atan2, inplace=True)
-numpy_twin(np.arctan2)(F.atan2)
-_igamma_op = _smooth(
-    "igamma", scipy_special("gammainc"), None,
-    lambda out, a, x: F.exp((a - 1) * F.log(x) - x - F.lgamma(a)), "The regularized lower incomplete gamma function.",
-)  # fmt: skip
-_igammac_op = _smooth(
-    "igammac", scipy_special("gammaincc"), None,
-    lambda out, a, x: -F.exp((a - 1) * F.log(x) - x - F.lgamma(a)), "The regularized upper incomplete gamma function.",
-)  # fmt: skip
-for _name, _op in (("igamma", _igamma_op), ("igammac", _igammac_op)):
-    enter_as(_name, binary(_op), inplace=True)
-_zeta_op = _smooth(
-    "zeta", scipy_special("zeta"), None, lambda out, x, q: -x * apply(REGISTRY["zeta"], x + 1, q), "Hurwitz's zeta function."
-)
-SPECIAL["zeta"] = binary(_zeta_op)
-
-
-def _polygamma_eval(x: np.ndarray, order: int) -> np.ndarray:
-    return np.asarray(module("scipy.special").polygamma(order, x.astype(np.float64))).astype(x.dtype)
-
-
-polygamma_op: OpDef = define(
-    OpDef(
-        name="polygamma",
-        attrs={"order": at.integer(0, 2**31)},
-        infer=lambda x, order: x,
-        eval=_polygamma_eval,
-        vjp=(lambda g, node, out, x: g * apply(polygamma_op, x, order=node.attrs["order"] + 1),),
-        promote=floating,
-        doc="The derivative of digamma of this order.",
-    )
-)
-
-
-def _poisson_eval(u: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """The smallest k whose distribution function reaches u."""
-    k = np.ceil(module("scipy.special").pdtrik(u, np.maximum(rate, 1e-300)))
-    return np.where((rate > 0) & np.isfinite(k), np.maximum(k, 0), 0.0).astype(rate.dtype)
-
-
-poisson_op = _record("poisson_quantile", _poisson_eval, arity=2, doc="Poisson numbers of uniform ones and rates.")
-
-
-@torch_function(method=False)
-def polygamma(n: int, input: Any) -> Tensor:
-    """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise ArgumentError(f"polygamma(n, x) does not support negative n, got {n!r}")
-    return F.digamma(input) if n == 0 else apply(polygamma_op, input, order=int(n))
-
-
-@torch_function(inplace=True)
-def mvlgamma(input: Any, p: int) -> Tensor:
-    """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
-    if p < 1:
-        raise ArgumentError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
-    x = F.astype(operand(input), to_float(dtype_of(input)))
-    shifts = np.arange(0.5 * (1 - p), 0.25, 0.5).astype(x.dtype)[:p]
-    return F.sum(F.lgamma(F.expand_dims(x, len(x.shape)) + shifts), -1) + p * (p - 1) / 4 * math.log(math.pi)
-
-
-@torch_function()
-def frexp(input: Any) -> tuple[Tensor, Tensor]:
-    """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
-    from .return_types import frexp as pair
-
-    return pair(apply(_mantissa_op, input), apply(_exponent_op, input))
-
-
-_mantissa_op: OpDef = define(
-    OpDef("mantissa", elementwise, lambda x: np.frexp(x)[0],
-          (lambda g, node, out, x: g * F.pow(2.0, -F.astype(apply(_exponent_op, x), out.dtype)),), None, floating)
-)  # fmt: skip
-_exponent_op: OpDef = define(
-    OpDef("exponent_of", lambda x: x.with_dtype(np.dtype(np.int32)), lambda x: np.frexp(x)[1].astype(np.int32), None, None,
-          floating)
-)  # fmt: skip
-
 # maxima that leave NaN out ----------------------------------------------------------------------------------------------
 
 
@@ -658,103 +373,3 @@ for _name, _whole, _numpy in (("fmax", F.maximum, np.fmax), ("fmin", F.minimum, 
     _function.__doc__ = f"`{_whole.__name__}`, of which a NaN is left out."
     enter_as(_name, spelled(_function))
     numpy_twin(_numpy)(getattr(F, _name))
-
-
-# functions of special alone ---------------------------------------------------------------------------------------------
-
-
-def _special(function: Rule) -> Rule:
-    SPECIAL[function.__name__] = spelled(function)
-    return SPECIAL[function.__name__]
-
-
-@_special
-def xlog1py(input: Any, other: Any) -> Any:
-    """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
-    kind = to_float(promoted(input, other))
-    x, y = (F.astype(operand(v), kind) for v in (input, other))
-    zero = F.logical_and(F.eq(x, 0), F.logical_not(F.isnan(y)))
-    return F.where(zero, 0.0, x * F.log1p(F.where(zero, 0.0, y)))
-
-
-@_special
-def entr(input: Any) -> Any:
-    """-x log(x), 0 at 0, minus infinity below."""
-    x = F.astype(operand(input), to_float(dtype_of(input)))
-    safe = F.where(x > 0, x, 1.0)
-    return F.where(F.isnan(x), x, F.where(x > 0, -safe * F.log(safe), F.where(F.eq(x, 0), 0.0, -math.inf)))
-
-
-FLAT = (
-    ("airy_ai", lambda x: module("scipy.special").airy(x)[0], "Airy's function Ai."),
-    ("bessel_j0", scipy_special("j0"), "Bessel function of the first kind, of order 0."),
-    ("bessel_j1", scipy_special("j1"), "Bessel function of the first kind, of order 1."),
-    ("bessel_y0", scipy_special("y0"), "Bessel function of the second kind, of order 0."),
-    ("bessel_y1", scipy_special("y1"), "Bessel function of the second kind, of order 1."),
-    ("modified_bessel_i0", scipy_special("i0"), "Modified Bessel function of the first kind, of order 0."),
-    ("modified_bessel_i1", scipy_special("i1"), "Modified Bessel function of the first kind, of order 1."),
-    ("modified_bessel_k0", scipy_special("k0"), "Modified Bessel function of the second kind, of order 0."),
-    ("modified_bessel_k1", scipy_special("k1"), "Modified Bessel function of the second kind, of order 1."),
-    ("scaled_modified_bessel_k0", scipy_special("k0e"), "k0(x) exp(x)."),
-    ("scaled_modified_bessel_k1", scipy_special("k1e"), "k1(x) exp(x)."),
-    ("spherical_bessel_j0", lambda x: module("scipy.special").spherical_jn(0, np.abs(x)), "sin(x) / x."),
-)
-"""Functions without a derivative in PyTorch."""
-
-for _name, _numpy, _doc in FLAT:
-    _op = _record(_name, _plain(_numpy), promote=floating, doc=_doc)
-    SPECIAL[_name] = unary(_op)
-
-
-def _recurrence(first: Rule, step: Rule, edges: Rule | None = None) -> Rule:
-    """A polynomial of degree n by its recurrence: `first(x)` is that of degree 1, `step(k, x, p, q)` that of degree k + 1
-    from those of degrees k and k - 1."""
-
-    def evaluate(x: np.ndarray, n: np.ndarray) -> np.ndarray:
-        x, degree = np.broadcast_arrays(x, np.trunc(n))
-        before, now = np.ones_like(x), np.asarray(first(x))
-        out = np.where(degree == 0, before, np.where(degree == 1, now, 0)).astype(x.dtype)
-        top = degree.max(initial=0)
-        for k in range(1, int(top) if np.isfinite(top) else 0):
-            before, now = now, step(k, x, now, before)
-            out = np.where(degree == k + 1, now, out).astype(x.dtype)
-        return out
-
-    return evaluate
-
-
-POLYNOMIALS: tuple[tuple[str, Rule], ...] = (
-    ("chebyshev_polynomial_t", _recurrence(lambda x: x, lambda k, x, p, q: 2 * x * p - q)),
-    ("chebyshev_polynomial_u", _recurrence(lambda x: 2 * x, lambda k, x, p, q: 2 * x * p - q)),
-    ("chebyshev_polynomial_v", _recurrence(lambda x: 2 * x - 1, lambda k, x, p, q: 2 * x * p - q)),
-    ("chebyshev_polynomial_w", _recurrence(lambda x: 2 * x + 1, lambda k, x, p, q: 2 * x * p - q)),
-    ("hermite_polynomial_h", _recurrence(lambda x: 2 * x, lambda k, x, p, q: 2 * x * p - 2 * k * q)),
-    ("hermite_polynomial_he", _recurrence(lambda x: x, lambda k, x, p, q: x * p - k * q)),
-    ("laguerre_polynomial_l", _recurrence(lambda x: 1 - x, lambda k, x, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1))),
-    ("legendre_polynomial_p", _recurrence(lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1))),
-    *[(f"shifted_chebyshev_polynomial_{c}", _recurrence(f, lambda k, x, p, q: (4 * x - 2) * p - q)) for c, f in (
-        ("t", lambda x: 2 * x - 1), ("u", lambda x: 4 * x - 2), ("v", lambda x: 4 * x - 3), ("w", lambda x: 4 * x - 1))],
-)  # fmt: skip
-
-for _name, _numpy in POLYNOMIALS:
-    _op = _record(_name, _numpy, arity=2, promote=floating, doc=f"The polynomial of degree n at x: {_name}.")
-    SPECIAL[_name] = binary(_op)
-
-# spellings of booleans ----------------------------------------------------------------------------------------------------
-
-
-def _bitwise(name: str, logical: Rule) -> Rule:
-    whole = getattr(F, name)
-
-    def method(x: Any, y: Any) -> Any:
-        return logical(x, y) if dtype_of(x) == bool_ == dtype_of(y) else whole(x, y)
-
-    return method
-
-
-BITWISE = {
-    operator.and_: _bitwise("bitwise_and", F.logical_and),
-    operator.or_: _bitwise("bitwise_or", F.logical_or),
-    operator.xor: _bitwise("bitwise_xor", F.logical_xor),
-}
-"""Python's operators: of booleans they are logical."""

@@ -25,7 +25,7 @@ from ..operators import (
 )
 from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
 from .gathering import along_op, bounded, gather_op, index_add_op
-from .reductions import ndim_of
+from .operands import ndim_of
 from .slicing import WHOLE, slice_op
 
 # public functions ------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, spelle
 from ..types import TensorType, normalize_axis, shape_text
 from . import attributes as at
 from .leaves import fits
-from .reductions import ndim_of
+from .operands import ndim_of
 from .rules import arithmetic, joint
 from .slicing import slice_op
 

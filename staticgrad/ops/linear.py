@@ -12,7 +12,7 @@ from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
 from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import TensorType, broadcast_shapes, shape_text
-from .reductions import ndim_of
+from .operands import ndim_of
 from .rules import numeric, unbroadcast
 
 

@@ -15,11 +15,12 @@ from ..ir import OpDef, define
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
 from ..types import TensorType, bool_, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
-from .elementwise import dtype_of
+from .broadcasting import broadcast_like_op
 from .gathering import along_op, bounded, check_index, scatter_op
 from .indexing import _as_index as as_index
-from .rearranging import cut, extent, movedim
-from .reductions import broadcast_like_op, ndim_of
+from .operands import dtype_of, extent, ndim_of
+from .rearranging import movedim
+from .slicing import cut
 
 
 def _rows(x: Any) -> tuple[Any, bool]:

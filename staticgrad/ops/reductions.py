@@ -1,4 +1,4 @@
-"""Reductions, and the ops made of them: sum, mean, max, min, argmax, var, norm, cumsum."""
+"""Reductions, each one record: sum, mean, max, min, argmax, argmin, all, any; and how many elements one has."""
 
 from __future__ import annotations
 
@@ -10,27 +10,11 @@ import numpy as np
 
 from ..devices import refuse_out
 from ..errors import ArgumentError, ShapeError
-from ..ir import Call, Expand, Extent, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
-from ..operators import Array, F, Operators, Tensor, TensorLike, apply, numpy_twin, public, spelled, torch_function
-from ..types import (
-    DTYPES,
-    SHORT,
-    Axis,
-    DTypeLike,
-    TensorType,
-    as_dtype,
-    bool_,
-    category,
-    float64,
-    int64,
-    normalize_axes,
-    normalize_axis,
-    promote,
-    shape_text,
-    to_float,
-    type_of,
-)
+from ..ir import Expand, Extent, Node, OpDef, Reduction, define
+from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, spelled
+from ..types import Axis, TensorType, bool_, category, int64, normalize_axes, normalize_axis, promote, type_of
 from . import attributes as at
+from .operands import ndim_of
 from .rules import boolean, floating, keep
 
 Axes = tuple[int, ...]
@@ -106,7 +90,7 @@ samples = define(
 )
 
 
-def _widened(operands: Sequence[Any]) -> list[np.dtype]:
+def widened(operands: Sequence[Any]) -> list[np.dtype]:
     """Sums of booleans and small integers are int64, as in NumPy and PyTorch."""
     dtype = promote(operands)
     return [dtype if category(dtype) == 2 else int64]
@@ -120,7 +104,7 @@ sum_op = define(
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
         vjp=(lambda g, node, out, x: spread(g, x, node.attrs["axis"], node.attrs["keepdims"]),),
         emit=Reduction(lambda dtype: 0, "plus", ADD.reduce, "add"),
-        promote=_widened,
+        promote=widened,
     )
 )
 
@@ -221,94 +205,6 @@ any_op = define(
     )
 )
 
-# sum_to and broadcast_like: each is the other's cotangent --------------------------------------------------------
-
-
-def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:
-    """The axes over which `like` was broadcast to `shape`."""
-    lead = len(shape) - len(like)
-    return (*range(lead), *[lead + i for i, d in enumerate(like) if d == 1 and shape[lead + i] != 1])
-
-
-def repeats(shape: Sequence[Any], to: Sequence[Any]) -> bool:
-    """Whether a tensor of this shape can be broadcast to another one, as far as extents are known."""
-    lead = len(to) - len(shape)
-    return lead >= 0 and all(a == b or a in (1, None) or b is None for a, b in zip(shape, to[lead:], strict=True))
-
-
-def _sum_to_infer(x: TensorType, like: TensorType) -> TensorType:
-    if not repeats(like.shape, x.shape):
-        raise ShapeError(f"{shape_text(like.shape)} can't have been broadcast to {shape_text(x.shape)}")
-    return x.with_shape(like.shape)
-
-
-def _broadcast_like_infer(x: TensorType, like: TensorType) -> TensorType:
-    if not repeats(x.shape, like.shape):
-        raise ShapeError(f"can't broadcast {shape_text(x.shape)} to {shape_text(like.shape)}")
-    return x.with_shape(like.shape)
-
-
-def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
-    if x.shape == like.shape:
-        return x
-    result: np.ndarray = ADD.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
-    return result
-
-
-def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
-    if x.shape == like.shape:
-        return x
-    total = apply(sum_op, x, axis=_sum_to_axes(x.shape, like.shape), keepdims=True)
-    return F.reshape(total, like.shape)
-
-
-sum_to = define(
-    OpDef(
-        name="sum_to",
-        infer=_sum_to_infer,
-        eval=_sum_to_eval,
-        vjp=(lambda g, node, out, x, like: F.broadcast_like(g, x), None),
-        emit=Expand(_sum_to_expand),
-        shape_only=(1,),
-        doc="x summed over the axes over which `like` was broadcast to x's shape.",
-    )
-)
-SMALL = 4096
-
-
-def _broadcast_like_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """np.broadcast_to takes longer (2.5 us) than to fill a small array."""
-    if like.size > SMALL:
-        return np.broadcast_to(x, like.shape)
-    out = np.empty(like.shape, x.dtype)
-    out[...] = x
-    return out
-
-
-broadcast_like_op = define(
-    OpDef(
-        name="broadcast_like",
-        range=lambda types, attrs, x, like: x,
-        infer=_broadcast_like_infer,
-        eval=_broadcast_like_eval,
-        vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),
-        emit=Expand(lambda node, x, like: F.broadcast_to(x, like.shape)),
-        shape_only=(1,),
-        doc="x broadcast to the shape of `like`, whose value is not read.",
-    )
-)
-
-
-@public
-def broadcast_like(x: Array, like: Array) -> Tensor:
-    """x broadcast to the shape of `like`, known or not."""
-    if x.shape == like.shape and None not in x.shape and isinstance(x, Operators) is isinstance(like, Operators):
-        return x  # type: ignore[return-value]  # an array of that shape comes back itself
-    return apply(broadcast_like_op, x, like)
-
-
-# argmax ----------------------------------------------------------------------------------------------------------
-
 
 def _arg_infer(x: TensorType, axis: Axes, keepdims: bool) -> TensorType:
     return _infer_nonempty(x, axis, keepdims).with_dtype(int64)
@@ -341,14 +237,8 @@ argmin_op = define(
     OpDef("argmin", _arg_infer, _arg_eval(np.argmin), None, Expand(_arg_expand(min_op)), keep, attrs=ALONG)
 )
 
-# public functions ------------------------------------------------------------------------------------------------
 
-
-def ndim_of(x: Any) -> int:
-    try:
-        return len(x.shape)
-    except AttributeError:
-        return np.ndim(x)
+# public functions -----------------------------------------------------------------------------------------------------
 
 
 def chosen(name: str, axis: Any, dim: Any) -> Any:
@@ -401,14 +291,14 @@ reducer(max_op, "The largest element (NaN if any is); ties share the gradient.",
 reducer(min_op, "The smallest element (NaN if any is); ties share the gradient.", np.min, name="amin")
 
 
-def _of_none(x: Any, axis: Any) -> bool:
+def axis_of_scalar(x: Any, axis: Any) -> bool:
     """Whether the axis is 0 or -1, of an operand without axes: PyTorch and NumPy take it for one with an axis."""
     return ndim_of(x) == 0 and axis.__class__ is int and axis in (0, -1)
 
 
 def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
     def function(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        if axis is None or _of_none(x, axis):
+        if axis is None or axis_of_scalar(x, axis):
             kept_shape = (1,) * ndim_of(x) if keepdims else ()
             return F.reshape(apply(op, F.reshape(x, (-1,)), axis=(0,), keepdims=False), kept_shape)
         return apply(op, x, axis=(normalize_axis(axis, ndim_of(x)),), keepdims=bool(keepdims))
@@ -424,69 +314,7 @@ _arg_function(argmax_op, np.argmax)
 _arg_function(argmin_op, np.argmin)
 
 
-@numpy_twin(np.var)
-def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
-    """NumPy's variance: mean squared distance from the mean, over n - ddof; NaN or infinite where that is not positive."""
-    axes = normalize_axes(axis, ndim_of(x))
-    centred = x - F.mean(x, axes, keepdims=True)
-    n = apply(count, x, axis=axes, dtype=to_float(as_dtype(x.dtype)))
-    return F.sum(F.square(centred), axes, keepdims) / (F.maximum(n - ddof, 0) if ddof else n)
-
-
-@numpy_twin(np.std)
-def _deviation(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
-    return root(variance(x, axis, keepdims, ddof))
-
-
-def _corrected(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
-    """The axes and the correction that the arguments of `var` and its kin mean. Raises ArgumentError for two of them."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if unbiased is not None:
-        if correction is not None:
-            raise ArgumentError(f"{name}: give either `unbiased` or `correction`")
-        correction = int(bool(unbiased))
-    return dim, 1 if correction is None else correction
-
-
-@torch_function()
-def var(
-    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
-) -> Tensor:
-    """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
-
-    `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
-    """
-    dim, correction = _corrected("var", dim, unbiased, correction)
-    return variance(input, dim, keepdim, correction)
-
-
-@torch_function()
-def std(
-    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
-) -> Tensor:
-    """The square root of `var`; its derivative where it is 0 is 0."""
-    dim, correction = _corrected("std", dim, unbiased, correction)
-    return root(variance(input, dim, keepdim, correction))
-
-
-@torch_function(method=False)
-def var_mean(
-    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
-) -> tuple[Tensor, Tensor]:
-    """`var` and `mean`."""
-    return F.var(input, dim, unbiased, keepdim, correction=correction), F.mean(input, _axes_of(dim), keepdim)
-
-
-@torch_function(method=False)
-def std_mean(
-    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
-) -> tuple[Tensor, Tensor]:
-    """`std` and `mean`."""
-    return F.std(input, dim, unbiased, keepdim, correction=correction), F.mean(input, _axes_of(dim), keepdim)
-
-
-def _axes_of(dim: Any) -> Any:
+def axes_of(dim: Any) -> Any:
     return None if isinstance(dim, bool) else dim
 
 
@@ -509,58 +337,3 @@ def any_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def root(total: Any) -> Tensor:
     """The square root, whose derivative at 0 is 0 here."""
     return F.where(total == 0, 0, F.sqrt(F.where(total == 0, 1, total)))
-
-
-def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
-    """Rounding errors of a float32 total accumulate along the axis, so totals are carried in float64."""
-    result: np.ndarray = ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
-    return result
-
-
-CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind == "f" and dtype != float64}
-
-
-def _cumsum_fused(node: Node) -> Reduction | None:
-    """Kernels carry the total along the columns. It begins with -0.0, as a sum of zeros of that sign is one."""
-    return Reduction(lambda dtype: -0.0, "add", ADD.accumulate) if node.attrs["axis"] == node.type.ndim - 1 else None
-
-
-def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    axis = node.attrs["axis"]
-    return F.flip(apply(cumsum_op, F.flip(g, axis), axis=axis), axis)
-
-
-def _cumsum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
-    axis, shape, dtype, work = node.attrs["axis"], node.type.shape, node.type.dtype, node.type.size
-    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    carried = CARRIED.get(dtype)
-    scratch = () if carried is None else (Scratch(outer * inner, carried),)
-    kernel, span = f"{'running' if carried is None else 'carried'}_{SHORT[dtype]}", outer if work else 0
-    return [Routine("running_sums", kernel, span, (shape[axis], inner), work, scratch, name="cumsum", chunked=False)]
-
-
-cumsum_op = define(
-    OpDef(
-        name="cumsum",
-        attrs={"axis": at.axis_of(0)},
-        infer=lambda x, axis: x,
-        eval=_cumsum_eval,
-        vjp=(_cumsum_vjp,),
-        emit=Native(_cumsum_plan, fused=_cumsum_fused),
-        promote=_widened,
-    )
-)
-
-
-@public
-@numpy_twin(np.cumsum)
-@spelled
-def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
-    """Running sums along `axis` (of the flattened array for None)."""
-    if dtype is not None:
-        x = F.astype(x, dtype)
-    if _of_none(x, axis):
-        return F.reshape(cumsum(x), ())
-    if axis is None:
-        x, axis = F.reshape(x, (-1,)), 0
-    return apply(cumsum_op, x, axis=normalize_axis(axis, ndim_of(x)))

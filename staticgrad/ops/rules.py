@@ -13,6 +13,8 @@ from ..ir import REGISTRY, OpDef, Range
 from ..operators import Tensor, TensorLike, apply, frontends
 from ..types import TensorType, bool_, broadcast_shapes, promote, to_float
 
+Rule = Callable[..., Any]
+
 # promotion -------------------------------------------------------------------------------------------------------
 
 

@@ -28,7 +28,7 @@ from ..types import (
     shape_text,
 )
 from . import attributes as at
-from .reductions import ndim_of
+from .operands import ndim_of
 from .rules import unbroadcast
 
 # reshape ---------------------------------------------------------------------------------------------------------

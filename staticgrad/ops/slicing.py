@@ -153,3 +153,8 @@ unslice_op: OpDef = define(
         doc="Zeros of the shape of `like` with x in the place that `slices` names.",
     )
 )
+
+
+def cut(x: Any, axis: int, start: int | None, stop: int | None, step: int = 1) -> Any:
+    """x from start to stop along an axis."""
+    return apply(slice_op, x, slices=(*[(None, None, 1)] * axis, (start, stop, step)))

@@ -11,7 +11,8 @@ from ..ir import Expand, Node, OpDef, define
 from ..operators import F, Tensor, TensorLike, apply, public, spelled
 from ..types import Axis, DTypeLike, normalize_axes
 from . import attributes as at
-from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, ndim_of, reduced, reducer, spread, sum_op
+from .operands import ndim_of
+from .reductions import ADD, MAXIMUM, OVER, Axes, max_op, reduced, reducer, spread, sum_op
 from .rules import floating
 
 

@@ -1,0 +1,97 @@
+"""`broadcast_like` and `sum_to`: each is the cotangent of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Expand, Node, OpDef, define
+from ..operators import Array, F, Operators, Tensor, apply, public
+from ..types import TensorType, shape_text
+from .reductions import ADD, Axes, sum_op
+
+
+def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:
+    """The axes over which `like` was broadcast to `shape`."""
+    lead = len(shape) - len(like)
+    return (*range(lead), *[lead + i for i, d in enumerate(like) if d == 1 and shape[lead + i] != 1])
+
+
+def repeats(shape: Sequence[Any], to: Sequence[Any]) -> bool:
+    """Whether a tensor of this shape can be broadcast to another one, as far as extents are known."""
+    lead = len(to) - len(shape)
+    return lead >= 0 and all(a == b or a in (1, None) or b is None for a, b in zip(shape, to[lead:], strict=True))
+
+
+def _sum_to_infer(x: TensorType, like: TensorType) -> TensorType:
+    if not repeats(like.shape, x.shape):
+        raise ShapeError(f"{shape_text(like.shape)} can't have been broadcast to {shape_text(x.shape)}")
+    return x.with_shape(like.shape)
+
+
+def _broadcast_like_infer(x: TensorType, like: TensorType) -> TensorType:
+    if not repeats(x.shape, like.shape):
+        raise ShapeError(f"can't broadcast {shape_text(x.shape)} to {shape_text(like.shape)}")
+    return x.with_shape(like.shape)
+
+
+def _sum_to_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    if x.shape == like.shape:
+        return x
+    result: np.ndarray = ADD.reduce(x, _sum_to_axes(x.shape, like.shape), None, None, True).reshape(like.shape)
+    return result
+
+
+def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
+    if x.shape == like.shape:
+        return x
+    total = apply(sum_op, x, axis=_sum_to_axes(x.shape, like.shape), keepdims=True)
+    return F.reshape(total, like.shape)
+
+
+sum_to = define(
+    OpDef(
+        name="sum_to",
+        infer=_sum_to_infer,
+        eval=_sum_to_eval,
+        vjp=(lambda g, node, out, x, like: F.broadcast_like(g, x), None),
+        emit=Expand(_sum_to_expand),
+        shape_only=(1,),
+        doc="x summed over the axes over which `like` was broadcast to x's shape.",
+    )
+)
+SMALL = 4096
+
+
+def _broadcast_like_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """np.broadcast_to takes longer (2.5 us) than to fill a small array."""
+    if like.size > SMALL:
+        return np.broadcast_to(x, like.shape)
+    out = np.empty(like.shape, x.dtype)
+    out[...] = x
+    return out
+
+
+broadcast_like_op = define(
+    OpDef(
+        name="broadcast_like",
+        range=lambda types, attrs, x, like: x,
+        infer=_broadcast_like_infer,
+        eval=_broadcast_like_eval,
+        vjp=(lambda g, node, out, x, like: apply(sum_to, g, x), None),
+        emit=Expand(lambda node, x, like: F.broadcast_to(x, like.shape)),
+        shape_only=(1,),
+        doc="x broadcast to the shape of `like`, whose value is not read.",
+    )
+)
+
+
+@public
+def broadcast_like(x: Array, like: Array) -> Tensor:
+    """x broadcast to the shape of `like`, known or not."""
+    if x.shape == like.shape and None not in x.shape and isinstance(x, Operators) is isinstance(like, Operators):
+        return x  # type: ignore[return-value]  # an array of that shape comes back itself
+    return apply(broadcast_like_op, x, like)

@@ -1,0 +1,234 @@
+"""Running sums, products and extrema along an axis; the product, whose gradient is made of running products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Call, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
+from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, public, spelled, torch_function
+from ..types import DTYPES, SHORT, DTypeLike, bool_, float64, get_default_dtype, int64, normalize_axes, normalize_axis, to_float
+from . import attributes as at
+from . import return_types
+from .operands import dtype_of, ndim_of
+from .ordering import along, with_axis, without_axis
+from .reductions import ADD, axis_of_scalar, widened
+
+# sums -----------------------------------------------------------------------------------------------------------------
+
+
+def _cumsum_eval(x: np.ndarray, axis: int) -> np.ndarray:
+    """Rounding errors of a float32 total accumulate along the axis, so totals are carried in float64."""
+    result: np.ndarray = ADD.accumulate(x, axis=axis, dtype=CARRIED.get(x.dtype, x.dtype)).astype(x.dtype, copy=False)
+    return result
+
+
+CARRIED = {dtype: float64 for dtype in DTYPES if dtype.kind == "f" and dtype != float64}
+
+
+def _cumsum_fused(node: Node) -> Reduction | None:
+    """Kernels carry the total along the columns. It begins with -0.0, as a sum of zeros of that sign is one."""
+    return Reduction(lambda dtype: -0.0, "add", ADD.accumulate) if node.attrs["axis"] == node.type.ndim - 1 else None
+
+
+def _cumsum_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    axis = node.attrs["axis"]
+    return F.flip(apply(cumsum_op, F.flip(g, axis), axis=axis), axis)
+
+
+def _cumsum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+    axis, shape, dtype, work = node.attrs["axis"], node.type.shape, node.type.dtype, node.type.size
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    carried = CARRIED.get(dtype)
+    scratch = () if carried is None else (Scratch(outer * inner, carried),)
+    kernel, span = f"{'running' if carried is None else 'carried'}_{SHORT[dtype]}", outer if work else 0
+    return [Routine("running_sums", kernel, span, (shape[axis], inner), work, scratch, name="cumsum", chunked=False)]
+
+
+cumsum_op = define(
+    OpDef(
+        name="cumsum",
+        attrs={"axis": at.axis_of(0)},
+        infer=lambda x, axis: x,
+        eval=_cumsum_eval,
+        vjp=(_cumsum_vjp,),
+        emit=Native(_cumsum_plan, fused=_cumsum_fused),
+        promote=widened,
+    )
+)
+
+
+@public
+@numpy_twin(np.cumsum)
+@spelled
+def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Running sums along `axis` (of the flattened array for None)."""
+    if dtype is not None:
+        x = F.astype(x, dtype)
+    if axis_of_scalar(x, axis):
+        return F.reshape(cumsum(x), ())
+    if axis is None:
+        x, axis = F.reshape(x, (-1,)), 0
+    return apply(cumsum_op, x, axis=normalize_axis(axis, ndim_of(x)))
+
+
+# running extrema --------------------------------------------------------------------------------------------------------
+
+
+def _running(worse: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    def evaluate(x: np.ndarray, axis: int) -> np.ndarray:
+        """The position of the last element that is no worse than those before; NaN is the best."""
+        rows = np.moveaxis(x, axis, 0)
+        out = np.zeros(rows.shape, np.int64)
+        if len(rows):
+            best = rows[0].copy()
+            for i in range(1, len(rows)):
+                better = ~worse(rows[i], best)
+                if x.dtype.kind == "f":
+                    better &= ~(np.isnan(best) & ~np.isnan(rows[i]))
+                out[i] = np.where(better, i, out[i - 1])
+                best = np.where(better, rows[i], best)
+        return np.ascontiguousarray(np.moveaxis(out, 0, axis))
+
+    return evaluate
+
+
+for _name, _worse in (("cummax", np.less), ("cummin", np.greater)):
+    _op = define(
+        OpDef(
+            name=f"{_name}_index",
+            attrs={"axis": at.axis_of(0)},
+            infer=lambda x, axis: x.with_dtype(int64),
+            eval=_running(_worse),
+            promote=None,
+            doc="The position of the extremum so far, along an axis.",
+        )
+    )
+
+    def _scan(input: Any, dim: int, *, _op: OpDef = _op, _name: str = _name) -> return_types.Pair:
+        """The named tuple (values, indices) of the extremum so far, along `dim`."""
+        x, axis, scalar = with_axis(input, dim)
+        index = apply(_op, x, axis=axis)
+        values = without_axis(along(x, index, axis), scalar)
+        result: return_types.Pair = getattr(return_types, _name)(values, without_axis(index, scalar))
+        return result
+
+    _scan.__name__ = _scan.__qualname__ = _name
+    enter_as(_name, spelled(_scan))
+
+
+# products ---------------------------------------------------------------------------------------------------------------
+
+
+def _cumprod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """sum over j >= i of g[j] out[j] / x[i]; where x is 0, by products in which the zero is left out."""
+    axis = node.attrs["axis"]
+    n = x.shape[axis]
+    if n is None:
+        raise ShapeError("cumprod: the extent of the axis has to be known for its gradient")
+    lead = (slice(None),) * axis
+    rows = []
+    for i in range(n):
+        before = F.getitem(out, (*lead, slice(i - 1, i))) if i else F.ones_like(F.getitem(x, (*lead, slice(0, 1))))
+        after = F.getitem(x, (*lead, slice(i + 1, None)))
+        run = F.concatenate([F.ones_like(before), apply(cumprod_op, after, axis=axis)], axis)
+        rows.append(F.sum(F.getitem(g, (*lead, slice(i, None))) * before * run, axis, keepdims=True))
+    return F.concatenate(rows, axis) if rows else F.zeros_like(x)
+
+
+cumprod_op: OpDef = define(
+    OpDef(
+        name="cumprod",
+        attrs={"axis": at.axis_of(0)},
+        infer=lambda x, axis: x,
+        eval=lambda x, axis: np.multiply.accumulate(x, axis, x.dtype),
+        vjp=(_cumprod_vjp,),
+        promote=widened,
+        doc="Running products along an axis.",
+    )
+)
+
+
+@torch_function(np.cumprod, inplace=True)
+def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running products along `dim`; integers in int64."""
+    x, axis, scalar = with_axis(input if dtype is None else F.astype(input, dtype), dim)
+    result: Tensor = without_axis(apply(cumprod_op, x, axis=axis), scalar)
+    return result
+
+
+def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """The product of the others: of those before, and of those after."""
+    axis = node.attrs["axis"]
+    lead = (slice(None),) * axis
+    ones = F.ones_like(F.getitem(x, (*lead, slice(0, 1))))
+    before = apply(cumprod_op, F.concatenate([ones, F.getitem(x, (*lead, slice(0, -1)))], axis), axis=axis)
+    later = F.flip(F.concatenate([F.getitem(x, (*lead, slice(1, None))), ones], axis), axis)
+    after = F.flip(apply(cumprod_op, later, axis=axis), axis)
+    return F.expand_dims(g, axis) * before * after if x.shape[axis] != 0 else F.zeros_like(x)
+
+
+prod_op = define(
+    OpDef(
+        name="prod",
+        attrs={"axis": at.axis_of(0)},
+        infer=lambda x, axis: x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :])),
+        eval=lambda x, axis: np.asarray(np.multiply.reduce(x, axis, x.dtype)),
+        vjp=(_prod_vjp,),
+        promote=widened,
+        doc="The product along an axis.",
+    )
+)
+
+
+@torch_function(np.prod)
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product along `dim`, of all elements for None; integers in int64."""
+    x = input if dtype is None else F.astype(input, dtype)
+    n = ndim_of(x)
+    if dtype is not None and dtype_of(x) == bool_:
+        return F.all(x, dim, keepdim)
+    if dim is None or not n:
+        return apply(prod_op, F.reshape(x, (-1,)), axis=0)
+    for axis in reversed(normalize_axes(dim, n)):
+        x = apply(prod_op, x, axis=axis)
+        x = F.expand_dims(x, axis) if keepdim else x
+    return x
+
+
+def _logcumsumexp_eval(x: np.ndarray, axis: int) -> np.ndarray:
+    return np.logaddexp.accumulate(x, axis, x.dtype)
+
+
+def _logcumsumexp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """exp(x[i]) times the sum over j >= i of g[j] exp(-out[j])."""
+    axis = node.attrs["axis"]
+    top = F.stop_gradient(F.amax(out, axis, keepdims=True))
+    top = F.where(F.isfinite(top), top, 0.0)
+    weighted = g * F.exp(top - out)
+    return F.exp(x - top) * F.flip(F.cumsum(F.flip(weighted, axis), axis), axis)
+
+
+logcumsumexp_op = define(
+    OpDef(
+        name="logcumsumexp",
+        attrs={"axis": at.axis_of(0)},
+        infer=lambda x, axis: x,
+        eval=_logcumsumexp_eval,
+        vjp=(_logcumsumexp_vjp,),
+        promote=lambda operands: [to_float(operands[0].dtype) if hasattr(operands[0], "dtype") else get_default_dtype()],
+        doc="log of the running sum of exp(x) along an axis.",
+    )
+)
+
+
+@torch_function()
+def logcumsumexp(input: Any, dim: int) -> Tensor:
+    """log(cumsum(exp(x))) along `dim`, without overflow."""
+    x, axis, scalar = with_axis(input, dim)
+    result: Tensor = without_axis(apply(logcumsumexp_op, x, axis=axis), scalar)
+    return result

@@ -1,0 +1,131 @@
+"""Diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..operators import F, Tensor, apply, enter_as, frontends, numpy_twin, spelled, torch_function
+from ..types import normalize_axis
+from .gathering import bounded, gather_op
+from .operands import dtype_of, extent, ndim_of
+from .rearranging import movedim
+
+
+def _diagonal_places(rows: int, columns: int, offset: int) -> tuple[np.ndarray, np.ndarray]:
+    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    return np.arange(count) - min(offset, 0), np.arange(count) + max(offset, 0)
+
+
+@torch_function(names=("diagonal_copy",))
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last axis."""
+    n = ndim_of(input)
+    a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
+    if a == b:
+        raise ArgumentError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    x = movedim(input, (a, b), (-2, -1))
+    rows, columns = _diagonal_places(extent("diagonal", x, n - 2), extent("diagonal", x, n - 1), offset)
+    indices = [bounded(p, x, n - 2 + i, negative=False) for i, p in enumerate((rows, columns))]
+    return apply(gather_op, x, *indices, axis=n - 2)
+
+
+@numpy_twin(np.diagonal)
+def _numpy_diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return diagonal(a, offset, axis1, axis2)
+
+
+@torch_function()
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
+    n = ndim_of(input) + 1
+    a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
+    if a == b:
+        raise ArgumentError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    count = extent("diag_embed", input, n - 2)
+    size = count + abs(offset)
+    mask = np.eye(size, size, offset, dtype=bool)
+    place = np.zeros((size, size), np.int64)
+    place[mask] = np.arange(count)
+    spread = (
+        F.take(input, place, n - 2)
+        if count
+        else F.zeros_like(F.take(F.concatenate([input, np.zeros((*input.shape[:-1], 1), input.dtype)], n - 2), place, n - 2))
+    )
+    return movedim(F.where(mask, spread, F.zeros_like(spread)), (-2, -1), (a, b))
+
+
+@torch_function(np.diag)
+def diag(input: Any, diagonal: int = 0) -> Tensor:
+    """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+    n = ndim_of(input)
+    if n == 1:
+        return diag_embed(input, diagonal)
+    if n != 2:
+        raise ShapeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
+    return _diagonal(input, diagonal)
+
+
+_diagonal = diagonal
+
+
+@torch_function(np.diagflat)
+def diagflat(input: Any, offset: int = 0) -> Tensor:
+    """The matrix with all elements of `input` on its diagonal."""
+    return diag_embed(F.reshape(input, (-1,)), offset)
+
+
+def _triangle(name: str, twin: Any) -> None:
+    def function(input: Any, diagonal: int = 0) -> Tensor:
+        n = ndim_of(input)
+        if n < 2:
+            raise ShapeError(f"{name}: input tensor must have at least 2 dimensions")
+        mask = getattr(np, name)(np.ones((extent(name, input, n - 2), extent(name, input, n - 1)), bool), int(diagonal))
+        return F.where(mask, input, np.zeros((), dtype_of(input)))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."
+    enter_as(name, spelled(function), inplace=True)
+    numpy_twin(twin)(getattr(F, name))
+
+
+_triangle("tril", np.tril)
+_triangle("triu", np.triu)
+
+
+def _triangle_indices(name: str) -> None:
+    def function(
+        row: int, col: int, offset: int = 0, *, dtype: Any = np.int64, device: Any = None, layout: Any = None
+    ) -> Tensor:
+        rows, columns = getattr(np, f"{name[:4]}_indices")(row, offset, col)
+        return F.astype(frontends.tensor_class(np.stack([rows, columns]).astype(np.int64)), dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "The positions (2, number) of the elements of one triangle of a row x col matrix."
+    enter_as(name, function, method=False)
+
+
+_triangle_indices("tril_indices")
+_triangle_indices("triu_indices")
+
+
+@torch_function(np.vander, method=False)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Powers of a vector as columns, the highest first unless `increasing`."""
+    count = extent("vander", x, ndim_of(x) - 1) if N is None else N
+    exponents = np.arange(count) if increasing else np.arange(count)[::-1].copy()
+    return F.pow(F.expand_dims(x, 1), exponents.astype(dtype_of(x)))
+
+
+@torch_function(np.kron)
+def kron(input: Any, other: Any) -> Tensor:
+    """The Kronecker product: the blocks input[i] * other."""
+    n = max(ndim_of(input), ndim_of(other))
+    x, y = (F.expand_dims(v, tuple(range(n - ndim_of(v)))) if ndim_of(v) < n else v for v in (input, other))
+    if n == 0:
+        result: Tensor = input * other
+        return result
+    wide = F.expand_dims(x, tuple(range(1, 2 * n, 2))) * F.expand_dims(y, tuple(range(0, 2 * n, 2)))
+    return F.reshape(wide, tuple(a * b for a, b in zip(x.shape, y.shape, strict=True)))

@@ -1,0 +1,79 @@
+"""Determinants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import OpDef
+from ...operators import F, Tensor, apply, torch_function
+from ...types import TensorType
+from .. import return_types
+from ..operands import ndim_of
+from .records import check_square, host_record, linalg, same_type
+from .solving import inv
+
+
+def _scalar_infer(x: TensorType) -> TensorType:
+    return x.with_shape(x.shape[:-2])
+
+
+def _wide(g: Any) -> Any:
+    return F.expand_dims(g, (ndim_of(g), ndim_of(g) + 1))
+
+
+def _cofactor_eval(x: np.ndarray) -> np.ndarray:
+    """det(x) inv(x).T, where x is singular too: U diag(products of the other singular values) V.T det(U) det(V)."""
+    if not x.size:
+        return x.copy()
+    u, s, vh = np.linalg.svd(x)
+    n = s.shape[-1]
+    others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    result: np.ndarray = ((u * (others * sign[..., None])[..., None, :]) @ vh).astype(x.dtype)
+    return result
+
+
+def _cofactor_vjp(h: Any, node: Any, out: Any, x: Any) -> Any:
+    inverse = inv(x).mT
+    det_ = apply(det_op, x)
+    return _wide(F.sum(h * inverse, (-2, -1))) * out - _wide(det_) * F.matmul(inverse, F.matmul(h.mT, inverse))
+
+
+cofactor_op: OpDef = host_record(
+    "cofactor", same_type, _cofactor_eval, (_cofactor_vjp,), doc="The derivative of the determinant."
+)
+det_op: OpDef = host_record(
+    "det", _scalar_infer, lambda x: np.asarray(np.linalg.det(x), x.dtype),
+    (lambda g, node, out, x: _wide(g) * apply(cofactor_op, x),), doc="The determinant.",
+)  # fmt: skip
+logabsdet_op = host_record(
+    "logabsdet", _scalar_infer, lambda x: np.asarray(np.linalg.slogdet(x)[1], x.dtype),
+    (lambda g, node, out, x: _wide(g) * inv(x).mT,), doc="log|det|.",
+)  # fmt: skip
+signdet_op = host_record(
+    "signdet", _scalar_infer, lambda x: np.asarray(np.linalg.slogdet(x)[0], x.dtype),
+    (lambda g, node, out, x: F.zeros_like(x),), doc="The sign of the determinant.",
+)  # fmt: skip
+
+
+@linalg(public=True, twin=np.linalg.det)
+def det(A: Any) -> Tensor:
+    """The determinant of square matrices."""
+    check_square("det", A)
+    return apply(det_op, A)
+
+
+@linalg(public=True, twin=np.linalg.slogdet)
+def slogdet(A: Any) -> return_types.slogdet:
+    """The named tuple (sign, logabsdet) of square matrices."""
+    check_square("slogdet", A)
+    return return_types.slogdet(apply(signdet_op, A), apply(logabsdet_op, A))
+
+
+@torch_function()
+def logdet(input: Any) -> Tensor:
+    """log(det), NaN for a negative determinant."""
+    sign, value = slogdet(input)
+    return F.where(F.lt(sign, 0), float("nan"), value)

@@ -1,0 +1,227 @@
+"""Functions of whole matrices: exponential, pseudoinverse, rank, least squares, condition number."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...ir import OpDef
+from ...operators import F, Operators, Tensor, apply, torch_function
+from ...signals import module
+from ...types import TensorType, broadcast_shapes, normalize_axis, shape_text, to_float
+from .. import attributes as at
+from .. import return_types
+from ..operands import dtype_of, extent, ndim_of
+from ..rearranging import movedim
+from ..rules import Rule
+from ..slicing import cut
+from .decompositions import eigvalsh, svdvals
+from .norms import matrix_norm
+from .records import LINALG, as_floats, check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, same_type
+from .solving import inv, solve
+
+
+def _exp_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """The upper right block of exp([[x.T, g], [0, x.T]])."""
+    n, axis = x.shape[-1], ndim_of(x) - 1
+    t = x.mT
+    upper = F.concatenate([t, g], axis)
+    lower = F.concatenate([F.zeros_like(t), t], axis)
+    whole = apply(exp_op, F.concatenate([upper, lower], axis - 1))
+    return cut(cut(whole, axis - 1, 0, n), axis, n, None)
+
+
+exp_op: OpDef = host_record(
+    "matrix_exp", same_type, lambda x: each_matrix(lambda m: module("scipy.linalg").expm(m))(x), (_exp_vjp,), doc="exp(A)."
+)
+
+
+@linalg(public=True)
+def matrix_exp(A: Any) -> Tensor:
+    """The exponential of square matrices."""
+    check_square("matrix_exp", A)
+    return apply(exp_op, A)
+
+
+def _pinv_infer(x: TensorType, tolerances: TensorType, hermitian: bool) -> TensorType:
+    return x.with_shape((*x.shape[:-2], x.shape[-1], x.shape[-2]))
+
+
+def _pinv_eval(x: np.ndarray, tolerances: np.ndarray, hermitian: bool) -> np.ndarray:
+    if not x.size:
+        return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    if hermitian:
+        w, v = np.linalg.eigh(x)
+        u, s, vh = v * np.sign(w)[..., None, :], np.abs(w), np.swapaxes(v, -1, -2)
+    else:
+        u, s, vh = np.linalg.svd(x, full_matrices=False)
+    small = np.maximum(tolerances[..., 0], tolerances[..., 1] * s.max(-1))[..., None]
+    with np.errstate(divide="ignore"):
+        inverse = np.where(s > small, 1 / s, 0)
+    result: np.ndarray = (np.swapaxes(vh, -1, -2) * inverse[..., None, :] @ np.swapaxes(u, -1, -2)).astype(x.dtype)
+    return result
+
+
+def _pinv_vjp(g: Any, node: Any, out: Any, x: Any, tolerances: Any) -> Any:
+    """Source: Golub and Pereyra, "The differentiation of pseudo-inverses", 1973."""
+    m, n = x.shape[-2:]
+    left = np.eye(m, dtype=dtype_of(x)) - F.matmul(x, out)
+    right = np.eye(n, dtype=dtype_of(x)) - F.matmul(out, x)
+    first = -F.matmul(out.mT, F.matmul(g, out.mT))
+    second = F.matmul(left, F.matmul(g.mT, F.matmul(out, out.mT)))
+    third = F.matmul(F.matmul(out.mT, out), F.matmul(g.mT, right))
+    return first + second + third
+
+
+pinv_op = host_record("pinv", _pinv_infer, _pinv_eval, (_pinv_vjp, None), {"hermitian": at.flag}, "The pseudoinverse.")
+
+
+def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:
+    """(absolute, relative) tolerance of singular values, in the last axis."""
+    rtol = rcond if rtol is None else rtol
+    if rtol is None:
+        eps = float(np.finfo(to_float(dtype_of(A))).eps) * max(A.shape[-2:])
+        rtol = (
+            eps
+            if atol is None
+            else F.where(F.gt(atol, 0), 0.0, eps)
+            if isinstance(atol, Operators)
+            else (0.0 if atol > 0 else eps)
+        )
+    atol = 0.0 if atol is None else atol
+    kind = to_float(dtype_of(A))
+    if not isinstance(atol, Operators) and not isinstance(rtol, Operators):
+        given = np.broadcast_arrays(np.asarray(atol, kind), np.asarray(rtol, kind))
+        return np.broadcast_to(np.stack(given, -1), (*broadcast_shapes(given[0].shape, tuple(A.shape[:-2])), 2))
+    both = [F.astype(v, kind) if isinstance(v, Operators) else np.asarray(v, kind) for v in (atol, rtol)]
+    shape = broadcast_shapes(*(tuple(v.shape) for v in both), tuple(A.shape[:-2]))
+    return F.stack([F.broadcast_to(v, shape) for v in both], -1)
+
+
+@linalg(twin=np.linalg.pinv)
+def pinv(A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """The pseudoinverse; singular values up to max(atol, rtol * the largest one) count as 0."""
+    check_matrices("pinv", A)
+    x = as_floats(A)
+    limits = _tolerances(x, atol, rtol, rcond)
+    if tuple(limits.shape[:-1]) != tuple(x.shape[:-2]):
+        raise ShapeError(f"linalg.pinv: tolerances {shape_text(limits.shape[:-1])} don't fit matrices {shape_text(x.shape)}")
+    return apply(pinv_op, x, limits, hermitian=bool(hermitian))
+
+
+@torch_function()
+def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
+    """`linalg.pinv` by an older name."""
+    result: Tensor = pinv(input, rcond)
+    return result
+
+
+@linalg(twin=np.linalg.matrix_rank)
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """How many singular values are above max(atol, rtol * the largest one); int64."""
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    x = F.stop_gradient(as_floats(A))
+    if 0 in x.shape[-2:]:
+        return in_mode_of(np.zeros(tuple(x.shape[:-2]), np.int64), x)
+    values = F.abs(eigvalsh(x)) if hermitian else svdvals(x)
+    limits = _tolerances(x, atol, rtol)
+    absolute, relative = F.select(limits, -1, 0), F.select(limits, -1, 1)
+    small = F.maximum(absolute, relative * F.amax(values, -1))
+    return F.sum(F.gt(values, F.expand_dims(small, ndim_of(small))), -1)
+
+
+@linalg(twin=np.linalg.lstsq)
+def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """The named tuple (solution, residuals, rank, singular_values) that minimizes |A X - B|.
+
+    As with PyTorch's default driver, the last two are empty, and residuals are given where A has more rows than columns.
+    """
+    m, n = A.shape[-2:]
+    vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
+    b = F.expand_dims(B, ndim_of(B)) if vector else B
+    x = F.matmul(pinv(A, rcond), b)
+    if m > n and driver != "gelsy":
+        residuals = F.sum(F.square(F.matmul(A, x) - b), -2)
+    else:
+        residuals = in_mode_of(np.zeros((0,), dtype_of(x)), x)
+    empty = in_mode_of(np.zeros((0,), dtype_of(x)), x)
+    rank = in_mode_of(np.zeros((0,), np.int64), x) if driver in (None, "gels") else matrix_rank(A)
+    if driver is None:
+        rank = matrix_rank(A)
+    values = svdvals(A) if driver in ("gelss", "gelsd") else empty
+    return return_types.lstsq(F.squeeze(x, -1) if vector else x, residuals, rank, values)
+
+
+@linalg()
+def cond(A: Any, p: Any = None) -> Any:
+    """The condition number: |A| |inv(A)| in the norm p; for None and 2 the quotient of singular values."""
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        if 0 in A.shape[-2:]:
+            return F.sum(values, -1)
+        top, low = F.select(values, -1, 0), F.select(values, -1, values.shape[-1] - 1)
+        return low / top if p == -2 else top / low
+    check_square("cond", A)
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+
+
+@linalg(twin=np.linalg.tensorinv)
+def tensorinv(A: Any, ind: int = 2) -> Any:
+    """The inverse for `tensordot(..., ind)`. Raises ArgumentError, ShapeError."""
+    if ind <= 0:
+        raise ArgumentError(f"Expected a strictly positive integer for 'ind', got {ind}")
+    head, tail = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if math.prod(head) != math.prod(tail):
+        raise ShapeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), got {A.shape}"
+        )
+    return F.reshape(inv(F.reshape(A, (math.prod(head), -1)) if A.shape and 0 not in A.shape else A), (*tail, *head))
+
+
+@linalg(twin=np.linalg.tensorsolve)
+def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
+    """X with tensordot(A, X, X.ndim) = B."""
+    if dims is not None:
+        axes = [normalize_axis(d, ndim_of(A)) for d in dims]
+        A = movedim(A, axes, list(range(ndim_of(A) - len(axes), ndim_of(A))))
+    shape = tuple(A.shape[ndim_of(B) :])
+    size = math.prod(shape)
+    if size != math.prod(tuple(B.shape)):
+        raise ShapeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim])",
+            f"got {shape_text(A.shape)}",
+        )
+    return F.reshape(solve(F.reshape(A, (size, size)), F.reshape(B, (size,))), shape)
+
+
+def _complex(name: str) -> Rule:
+    def function(A: Any, *args: Any, **named: Any) -> Any:
+        raise DTypeError(
+            f"linalg.{name}: eigenvalues of a general matrix are complex, which tensors here can't be",
+            "use linalg.eigh for symmetric matrices, or numpy.linalg on x.numpy()",
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = "Raises DTypeError: the result is complex."
+    return function
+
+
+LINALG["eig"], LINALG["eigvals"] = _complex("eig"), _complex("eigvals")
+
+
+@linalg()
+def householder_product(A: Any, tau: Any) -> Any:
+    """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
+    m, n = A.shape[-2:]
+    eye = np.eye(m, dtype=dtype_of(A))
+    out = F.broadcast_to(in_mode_of(np.eye(m, n, dtype=dtype_of(A)), A), (*A.shape[:-2], m, n))
+    lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
+    for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
+        v = cut(lower, ndim_of(A) - 1, i, i + 1)
+        weight = F.expand_dims(cut(tau, ndim_of(tau) - 1, i, i + 1), ndim_of(tau))
+        out = F.matmul(eye - weight * F.matmul(v, v.mT), out)
+    return out

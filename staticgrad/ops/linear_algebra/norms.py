@@ -1,0 +1,129 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError, ShapeError
+from ...operators import F, Tensor, numpy_twin, torch_function
+from ...types import normalize_axis
+from ..operands import extent, ndim_of
+from ..rearranging import movedim
+from ..reductions import root
+from .decompositions import svdvals
+from .records import as_floats, linalg
+
+
+@linalg()
+def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """(sum |x|**ord)**(1 / ord) over `dim`, of all elements for None; ord inf, -inf: the largest, the smallest |x|; 0: how many
+    are not 0. Its derivative is 0 where it is 0 for ord 2."""
+    x = as_floats(x, dtype)
+    ord = 2.0 if ord is None else float(ord)
+    if ord == 2:
+        return root(F.sum(F.square(x), dim, keepdim))
+    if ord == 0:
+        return F.sum(F.square(F.sign(x)), dim, keepdim)
+    size = F.abs(x)
+    if ord == 1:
+        return F.sum(size, dim, keepdim)
+    if math.isinf(ord):
+        return (F.amax if ord > 0 else F.amin)(size, dim, keepdim)
+    if ord < 0:
+        return F.pow(F.sum(F.pow(size, ord), dim, keepdim), 1 / ord)
+    zero = F.eq(size, 0)
+    total = F.sum(F.where(zero, 0.0, F.pow(F.where(zero, 1.0, size), ord)), dim, keepdim)
+    nothing = F.eq(total, 0)
+    return F.where(nothing, 0.0, F.pow(F.where(nothing, 1.0, total), 1 / ord))
+
+
+@linalg()
+def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The norm of matrices in two axes: "fro", "nuc", inf, -inf, 1, -1, 2, -2. Raises ArgumentError for another one."""
+    x = as_floats(A, dtype)
+    n = ndim_of(x)
+    a, b = (normalize_axis(d, n) for d in dim)
+    if a == b:
+        raise ArgumentError(f"linalg.matrix_norm: dims must be different. Got {dim}")
+    if ord == "fro":
+        return vector_norm(x, 2, (a, b), keepdim)
+    if ord in (1, -1, math.inf, -math.inf):
+        first, second = (a, b) if abs(ord) == 1 else (b, a)
+        sums = F.sum(F.abs(x), first, True)
+        out = (F.amax if ord > 0 else F.amin)(sums, second, True)
+    elif ord in ("nuc", 2, -2):
+        values = svdvals(movedim(x, (a, b), (-2, -1)))
+        out = F.sum(values, -1) if ord == "nuc" else F.amax(values, -1) if ord == 2 else F.amin(values, -1)
+        return F.expand_dims(out, tuple(sorted((a, b)))) if keepdim else out
+    else:
+        raise ArgumentError(f"linalg.matrix_norm: Order {ord} not supported.")
+    return out if keepdim else F.squeeze(out, (a, b))
+
+
+@linalg(name="norm")
+def _linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """`vector_norm` along one axis, or of all elements; `matrix_norm` along two, or of a matrix where `ord` is given."""
+    if dim is not None:
+        axes = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+        if len(axes) == 2 and ord is not None:
+            return matrix_norm(A, ord, axes, keepdim, dtype=dtype)
+        return vector_norm(A, 2 if ord is None else ord, axes, keepdim, dtype=dtype)
+    if ord is None:
+        x = as_floats(A, dtype)
+        out = vector_norm(F.reshape(x, (-1,)))
+        return F.reshape(out, (1,) * ndim_of(x)) if keepdim else out
+    return (vector_norm if ndim_of(A) == 1 else matrix_norm)(A, ord, keepdim=keepdim, dtype=dtype)
+
+
+@numpy_twin(np.linalg.norm)
+def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    return _linalg_norm(x, ord, axis, keepdims)
+
+
+@torch_function()
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a matrix."""
+    if p == "nuc":
+        if dim is None:
+            result: Tensor = matrix_norm(input, "nuc", (-2, -1), keepdim, dtype=dtype)
+            return result
+        result = matrix_norm(input, "nuc", dim, keepdim, dtype=dtype)
+        return result
+    order = 2 if p in ("fro", None) else p
+    if isinstance(order, str):
+        raise ArgumentError(f"norm: only 'fro' and 'nuc' are names of norms, got {p!r}")
+    if dim is None or dim in ((), []):
+        x = as_floats(input, dtype)
+        out = vector_norm(F.reshape(x, (-1,)), order)
+        return F.reshape(out, (1,) * ndim_of(x)) if keepdim else out
+    result = vector_norm(input, order, dim, keepdim, dtype=dtype)
+    return result
+
+
+@torch_function(inplace=True)
+def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
+    """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
+    axis = normalize_axis(dim, ndim_of(input))
+    others = tuple(i for i in range(ndim_of(input)) if i != axis)
+    size = vector_norm(input, p, others, True)
+    result: Tensor = input * F.where(F.gt(size, maxnorm), maxnorm / (size + 1e-7), F.ones_like(size))
+    return result
+
+
+@torch_function()
+def dist(input: Any, other: Any, p: float = 2) -> Tensor:
+    """The p-norm of input - other."""
+    result: Tensor = vector_norm(F.reshape(input - other, (-1,)), p)
+    return result
+
+
+@torch_function(method=False)
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
+    if extent("cdist", x1, ndim_of(x1) - 1) != extent("cdist", x2, ndim_of(x2) - 1):
+        raise ShapeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    result: Tensor = vector_norm(F.expand_dims(x1, ndim_of(x1) - 1) - F.expand_dims(x2, ndim_of(x2) - 2), p, -1)
+    return result

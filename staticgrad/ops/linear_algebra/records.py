@@ -1,0 +1,101 @@
+"""What the functions of `staticgrad.linalg` share: how they are entered, checks of matrices, records that LAPACK computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import LinAlgError, ShapeError
+from ...ir import REGISTRY, OpDef, define
+from ...operators import F, Operators, Symbol, append, as_array, enter_as, frontends, numpy_twin, spelled
+from ...types import TensorType, shape_text, to_float
+from ..operands import dtype_of, ndim_of
+from ..rules import Rule, floating
+
+LINALG: dict[str, Rule] = {}
+"""The functions of `staticgrad.linalg`."""
+
+
+def linalg(*, name: str = "", public: bool = False, twin: Rule | None = None) -> Callable[[Rule], Rule]:
+    """Enter a function in `staticgrad.linalg`; public: among the functions and methods of tensors, too."""
+
+    def enter(function: Rule) -> Rule:
+        made = spelled(function)
+        LINALG[name or function.__name__] = made
+        if public:
+            enter_as(name or function.__name__, made)
+        if twin is not None:
+            numpy_twin(twin)(made)
+        return made
+
+    return enter
+
+
+def as_floats(x: Any, dtype: Any = None) -> Any:
+    """x in `dtype`, or in the floating dtype of its own."""
+    if dtype is not None:
+        return F.astype(x, dtype)
+    return F.astype(x if isinstance(x, Operators) else as_array(x), to_float(dtype_of(x)))
+
+
+def check_square(name: str, x: Any) -> None:
+    if ndim_of(x) < 2:
+        raise ShapeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+    if x.shape[-1] != x.shape[-2] and None not in x.shape[-2:]:
+        raise ShapeError(
+            f"linalg.{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+        )
+
+
+def check_matrices(name: str, x: Any) -> None:
+    if ndim_of(x) < 2:
+        raise ShapeError(f"linalg.{name}: The input tensor must have at least 2 dimensions.", f"got {shape_text(x.shape)}")
+
+
+def lapack(name: str, function: Rule) -> Rule:
+    """The function, whose failures are ours."""
+
+    def call(*arrays: np.ndarray, **attrs: Any) -> Any:
+        try:
+            return function(*arrays, **attrs)
+        except (np.linalg.LinAlgError, ArithmeticError) as error:
+            raise LinAlgError(f"linalg_{name}: {error}") from None
+        except Exception as error:
+            if type(error).__name__ != "LinAlgError":
+                raise
+            raise LinAlgError(f"linalg_{name}: {error}") from None
+
+    return call
+
+
+def host_record(name: str, infer: Rule, evaluate: Rule, vjp: Any, attrs: Any = None, doc: str = "", shown: str = "") -> OpDef:
+    return define(
+        OpDef(f"linalg_{name}", infer, lapack(shown or name, evaluate), vjp, None, floating, doc=doc, attrs=attrs or {})
+    )
+
+
+def same_type(x: TensorType, *rest: TensorType, **attrs: Any) -> TensorType:
+    return x
+
+
+def each_matrix(f: Rule) -> Rule:
+    """A function of one matrix, over leading axes."""
+
+    def call(x: np.ndarray, *args: Any) -> np.ndarray:
+        rows = [f(m, *args) for m in x.reshape(-1, *x.shape[-2:])] if x.size else []
+        return np.array(rows, x.dtype).reshape(*x.shape[:-2], *np.shape(rows[0])) if rows else x.copy()
+
+    return call
+
+
+def zeros_info(A: Any) -> Any:
+    return np.zeros(tuple(A.shape[:-2]), np.int32)
+
+
+def in_mode_of(array: np.ndarray, like: Any) -> Any:
+    """An array as a tensor of the mode of another one."""
+    if isinstance(like, Symbol):
+        return append(like.graph, REGISTRY["identity"], (array,), {})
+    return frontends.tensor_class(array)

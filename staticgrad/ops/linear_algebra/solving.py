@@ -1,0 +1,93 @@
+"""Inverses and linear systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...ir import OpDef
+from ...operators import F, Tensor, apply, enter_as, torch_function
+from ...types import TensorType, broadcast_shapes, shape_text
+from .. import return_types
+from ..operands import dtype_of, extent, ndim_of
+from ..rules import unbroadcast
+from .records import check_square, host_record, in_mode_of, linalg, same_type, zeros_info
+
+inv_op = host_record(
+    "inv", same_type, np.linalg.inv,
+    (lambda g, node, out, x: -F.matmul(out.mT, F.matmul(g, out.mT)),), doc="The inverse of square matrices.",
+)  # fmt: skip
+
+
+@linalg(twin=np.linalg.inv)
+def inv(A: Any) -> Tensor:
+    """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
+    check_square("inv", A)
+    return apply(inv_op, A)
+
+
+enter_as("inverse", inv)
+
+
+def _solve_infer(a: TensorType, b: TensorType) -> TensorType:
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] != b.shape[-2]:
+        raise ShapeError(f"linalg.solve: A {shape_text(a.shape)} and B {shape_text(b.shape)} don't fit")
+    return b.with_shape((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]))
+
+
+def _solve_da(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
+    return unbroadcast(-F.matmul(apply(solve_op, a.mT, g), out.mT), a)
+
+
+def _solve_db(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
+    return unbroadcast(apply(solve_op, a.mT, g), b)
+
+
+solve_op: OpDef = host_record("solve", _solve_infer, np.linalg.solve, (_solve_da, _solve_db), doc="X with A X = B.")
+
+
+@linalg(twin=np.linalg.solve)
+def solve(A: Any, B: Any, *, left: bool = True) -> Any:
+    """X with A X = B, or X A = B for left=False. B: matrices, or vectors. Raises ShapeError, LinAlgError."""
+    check_square("solve", A)
+    vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
+    b = F.expand_dims(B, ndim_of(B)) if vector else B
+    if left:
+        out = apply(solve_op, A, b)
+    else:
+        out = F.swapaxes(apply(solve_op, F.swapaxes(A, -1, -2), F.swapaxes(b, -1, -2)), -1, -2)
+    return F.squeeze(out, -1) if vector else out
+
+
+@linalg()
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
+    """The named tuple (result, info) of `solve`."""
+    return return_types.solve_ex(solve(A, B, left=left), in_mode_of(zeros_info(A), A))
+
+
+@linalg()
+def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
+    """The named tuple (inverse, info) of `inv`."""
+    return return_types.inv_ex(inv(A), in_mode_of(zeros_info(A), A))
+
+
+@linalg()
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """`solve` with the upper or the lower triangle of A, whose diagonal counts as 1 where it is unitriangular."""
+    check_square("solve_triangular", A)
+    t = F.triu(A, int(unitriangular)) if upper else F.tril(A, -int(unitriangular))
+    if unitriangular:
+        t = t + np.eye(extent("solve_triangular", A, ndim_of(A) - 1), dtype=dtype_of(A))
+    return solve(t, B, left=left)
+
+
+@torch_function()
+def triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> return_types.triangular_solve:
+    """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
+    t = F.swapaxes(A, -1, -2) if transpose else A
+    solution = solve_triangular(t, b, upper=upper != transpose, unitriangular=unitriangular)
+    return return_types.triangular_solve(solution, F.clone(F.broadcast_to(A, (*solution.shape[:-2], *A.shape[-2:]))))

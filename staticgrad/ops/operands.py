@@ -1,0 +1,50 @@
+"""Questions that functions of tensors ask of their operands: dtype, axes, extents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..operators import Operators, as_array
+from ..types import TensorType, is_scalar, promote
+
+
+def dtype_of(x: Any) -> np.dtype:
+    """The dtype that an operand brings."""
+    return x.dtype if hasattr(x, "dtype") else as_array(x).dtype
+
+
+def operand(x: Any) -> Any:
+    """A tensor as it is, anything else as an array."""
+    return x if isinstance(x, Operators) else as_array(x)
+
+
+def promoted(*operands: Any) -> np.dtype:
+    """The dtype that operands take together."""
+    return promote([v if is_scalar(v) else TensorType(tuple(np.shape(v)) if not hasattr(v, "shape") else v.shape, dtype_of(v))
+                    for v in operands])  # fmt: skip
+
+
+def ndim_of(x: Any) -> int:
+    """How many axes an operand has."""
+    try:
+        return len(x.shape)
+    except AttributeError:
+        return np.ndim(x)
+
+
+def extent(name: str, x: Any, axis: int) -> int:
+    """The extent of an axis. Raises ShapeError where it is unknown."""
+    if x.shape[axis] is None:
+        raise ShapeError(f"{name}: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
+    return int(x.shape[axis])
+
+
+def several(name: str, tensors: tuple[Any, ...]) -> list[Any]:
+    """Tensors that are given one by one or in one sequence."""
+    given = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Operators) else tensors
+    if not isinstance(given, (list, tuple)):
+        raise ArgumentError(f"{name}: expected tensors, got {type(given).__name__}")
+    return list(given)

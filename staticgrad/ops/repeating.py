@@ -1,0 +1,107 @@
+"""PyTorch's functions that repeat or combine elements: made of broadcasts and gathers."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, ShapeError
+from ..operators import F, Tensor, frontends, numpy_twin, torch_function
+from ..types import as_shape, normalize_axis
+from .operands import extent, ndim_of, operand, several
+from .slicing import cut
+
+
+@torch_function()
+def repeat(input: Any, *repeats: Any) -> Tensor:
+    """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
+    counts = as_shape(repeats[0] if len(repeats) == 1 else repeats)
+    n = ndim_of(input)
+    if None in input.shape:
+        raise ShapeError("repeat: extents are unknown", "give the placeholder known extents")
+    if len(counts) < n:
+        raise ArgumentError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor", f"got {counts}"
+        )
+    x = F.expand_dims(input, tuple(range(len(counts) - n))) if len(counts) > n else input
+    if not counts:
+        return F.clone(x)
+    shape = tuple(x.shape)
+    wide = F.expand_dims(x, tuple(range(0, 2 * len(counts), 2)))
+    spread = F.broadcast_to(wide, tuple(v for pair in zip(counts, shape, strict=True) for v in pair))
+    return F.reshape(F.clone(spread), tuple(c * d for c, d in zip(counts, shape, strict=True)))
+
+
+@torch_function(np.tile)
+def tile(input: Any, *dims: Any) -> Tensor:
+    """`repeat`, with 1 for the counts that are missing in front."""
+    counts = as_shape(dims[0] if len(dims) == 1 else dims)
+    return repeat(input, (1,) * (ndim_of(input) - len(counts)) + counts)
+
+
+@torch_function()
+def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
+
+    Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+    """
+    if repeats is None:
+        (counts,) = _counts(input)
+        result: Tensor = frontends.tensor_class(np.repeat(np.arange(len(counts)), counts))
+        return result
+    if dim is None:
+        input, dim = F.reshape(input, (-1,)), 0
+    axis = normalize_axis(dim, ndim_of(input))
+    whole = extent("repeat_interleave", input, axis)
+    counts = _counts(repeats)[0] if not isinstance(repeats, int) else np.asarray(repeats)
+    if counts.size not in (1, whole):
+        raise ShapeError(f"repeats must have the same size as input along dim, got {counts.size} for {whole}")
+    places = np.repeat(np.arange(whole), counts if counts.size != 1 else int(counts.reshape(())))
+    return F.take(input, places, axis)
+
+
+def _counts(x: Any) -> list[np.ndarray]:
+    from .data_dependent import known
+
+    return [np.asarray(a).reshape(-1) for a in known("repeat_interleave", x)]
+
+
+@numpy_twin(np.repeat)
+def _numpy_repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    return repeat_interleave(a, repeats if isinstance(repeats, (int, np.integer)) else np.asarray(repeats), axis)
+
+
+@torch_function(method=False)
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Any, ...]:
+    """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
+    which exchanges the first two axes."""
+    given = [F.reshape(operand(x), (-1,)) for x in several("meshgrid", tensors)]
+    if indexing not in ("ij", "xy"):
+        raise ArgumentError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    shape = tuple(x.shape[0] for x in given)
+    grids = [
+        F.broadcast_to(F.reshape(x, tuple(-1 if i == j else 1 for j in range(len(given)))), shape) for i, x in enumerate(given)
+    ]
+    return tuple(F.swapaxes(g, 0, 1) for g in grids) if indexing == "xy" and len(given) > 1 else tuple(grids)
+
+
+@torch_function(method=False)
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
+    grids = meshgrid(*tensors)
+    if len(grids) == 1:
+        result: Tensor = grids[0]
+        return result
+    return F.stack([F.reshape(g, (-1,)) for g in grids], 1)
+
+
+@torch_function(method=False)
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """The combinations of r elements of a 1-D tensor, one per row."""
+    if ndim_of(input) != 1:
+        raise ShapeError("combinations: Expect a 1D vector")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = np.array(list(choose(range(extent("combinations", input, 0)), r)), np.int64).reshape(-1, r)
+    return F.take(input, places, 0) if r else F.reshape(cut(input, 0, 0, 0), (0,))

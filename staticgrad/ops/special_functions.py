@@ -1,0 +1,93 @@
+"""Functions of `staticgrad.special` alone: Bessel functions, orthogonal polynomials, entropies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..operators import F, spelled
+from ..signals import module
+from ..types import to_float
+from .host_functions import SPECIAL, host_record, in_dtype_of_last, scipy_special
+from .operands import dtype_of, operand, promoted
+from .rules import Rule, binary, floating, unary
+
+
+def _special(function: Rule) -> Rule:
+    SPECIAL[function.__name__] = spelled(function)
+    return SPECIAL[function.__name__]
+
+
+@_special
+def xlog1py(input: Any, other: Any) -> Any:
+    """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
+    kind = to_float(promoted(input, other))
+    x, y = (F.astype(operand(v), kind) for v in (input, other))
+    zero = F.logical_and(F.eq(x, 0), F.logical_not(F.isnan(y)))
+    return F.where(zero, 0.0, x * F.log1p(F.where(zero, 0.0, y)))
+
+
+@_special
+def entr(input: Any) -> Any:
+    """-x log(x), 0 at 0, minus infinity below."""
+    x = F.astype(operand(input), to_float(dtype_of(input)))
+    safe = F.where(x > 0, x, 1.0)
+    return F.where(F.isnan(x), x, F.where(x > 0, -safe * F.log(safe), F.where(F.eq(x, 0), 0.0, -math.inf)))
+
+
+FLAT = (
+    ("airy_ai", lambda x: module("scipy.special").airy(x)[0], "Airy's function Ai."),
+    ("bessel_j0", scipy_special("j0"), "Bessel function of the first kind, of order 0."),
+    ("bessel_j1", scipy_special("j1"), "Bessel function of the first kind, of order 1."),
+    ("bessel_y0", scipy_special("y0"), "Bessel function of the second kind, of order 0."),
+    ("bessel_y1", scipy_special("y1"), "Bessel function of the second kind, of order 1."),
+    ("modified_bessel_i0", scipy_special("i0"), "Modified Bessel function of the first kind, of order 0."),
+    ("modified_bessel_i1", scipy_special("i1"), "Modified Bessel function of the first kind, of order 1."),
+    ("modified_bessel_k0", scipy_special("k0"), "Modified Bessel function of the second kind, of order 0."),
+    ("modified_bessel_k1", scipy_special("k1"), "Modified Bessel function of the second kind, of order 1."),
+    ("scaled_modified_bessel_k0", scipy_special("k0e"), "k0(x) exp(x)."),
+    ("scaled_modified_bessel_k1", scipy_special("k1e"), "k1(x) exp(x)."),
+    ("spherical_bessel_j0", lambda x: module("scipy.special").spherical_jn(0, np.abs(x)), "sin(x) / x."),
+)
+"""Functions without a derivative in PyTorch."""
+
+for _name, _numpy, _doc in FLAT:
+    _op = host_record(_name, in_dtype_of_last(_numpy), promote=floating, doc=_doc)
+    SPECIAL[_name] = unary(_op)
+
+
+def _recurrence(first: Rule, step: Rule, edges: Rule | None = None) -> Rule:
+    """A polynomial of degree n by its recurrence: `first(x)` is that of degree 1, `step(k, x, p, q)` that of degree k + 1
+    from those of degrees k and k - 1."""
+
+    def evaluate(x: np.ndarray, n: np.ndarray) -> np.ndarray:
+        x, degree = np.broadcast_arrays(x, np.trunc(n))
+        before, now = np.ones_like(x), np.asarray(first(x))
+        out = np.where(degree == 0, before, np.where(degree == 1, now, 0)).astype(x.dtype)
+        top = degree.max(initial=0)
+        for k in range(1, int(top) if np.isfinite(top) else 0):
+            before, now = now, step(k, x, now, before)
+            out = np.where(degree == k + 1, now, out).astype(x.dtype)
+        return out
+
+    return evaluate
+
+
+POLYNOMIALS: tuple[tuple[str, Rule], ...] = (
+    ("chebyshev_polynomial_t", _recurrence(lambda x: x, lambda k, x, p, q: 2 * x * p - q)),
+    ("chebyshev_polynomial_u", _recurrence(lambda x: 2 * x, lambda k, x, p, q: 2 * x * p - q)),
+    ("chebyshev_polynomial_v", _recurrence(lambda x: 2 * x - 1, lambda k, x, p, q: 2 * x * p - q)),
+    ("chebyshev_polynomial_w", _recurrence(lambda x: 2 * x + 1, lambda k, x, p, q: 2 * x * p - q)),
+    ("hermite_polynomial_h", _recurrence(lambda x: 2 * x, lambda k, x, p, q: 2 * x * p - 2 * k * q)),
+    ("hermite_polynomial_he", _recurrence(lambda x: x, lambda k, x, p, q: x * p - k * q)),
+    ("laguerre_polynomial_l", _recurrence(lambda x: 1 - x, lambda k, x, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1))),
+    ("legendre_polynomial_p", _recurrence(lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1))),
+    *[(f"shifted_chebyshev_polynomial_{c}", _recurrence(f, lambda k, x, p, q: (4 * x - 2) * p - q)) for c, f in (
+        ("t", lambda x: 2 * x - 1), ("u", lambda x: 4 * x - 2), ("v", lambda x: 4 * x - 3), ("w", lambda x: 4 * x - 1))],
+)  # fmt: skip
+
+for _name, _numpy in POLYNOMIALS:
+    _op = host_record(_name, _numpy, arity=2, promote=floating, doc=f"The polynomial of degree n at x: {_name}.")
+    SPECIAL[_name] = binary(_op)

@@ -1,0 +1,147 @@
+"""Moments: variance, deviation, covariance, correlation; sums and means without NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DTypeError
+from ..operators import F, Tensor, TensorLike, apply, numpy_twin, torch_function
+from ..types import Axis, as_dtype, bool_, normalize_axes, to_float
+from .operands import dtype_of, ndim_of, operand
+from .reductions import axes_of, count, root
+
+# variance -------------------------------------------------------------------------------------------------------------
+
+
+@numpy_twin(np.var)
+def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
+    """NumPy's variance: mean squared distance from the mean, over n - ddof; NaN or infinite where that is not positive."""
+    axes = normalize_axes(axis, ndim_of(x))
+    centred = x - F.mean(x, axes, keepdims=True)
+    n = apply(count, x, axis=axes, dtype=to_float(as_dtype(x.dtype)))
+    return F.sum(F.square(centred), axes, keepdims) / (F.maximum(n - ddof, 0) if ddof else n)
+
+
+@numpy_twin(np.std)
+def _deviation(x: TensorLike, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
+    return root(variance(x, axis, keepdims, ddof))
+
+
+def _corrected(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+    """The axes and the correction that the arguments of `var` and its kin mean. Raises ArgumentError for two of them."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        if correction is not None:
+            raise ArgumentError(f"{name}: give either `unbiased` or `correction`")
+        correction = int(bool(unbiased))
+    return dim, 1 if correction is None else correction
+
+
+@torch_function()
+def var(
+    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
+
+    `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
+    """
+    dim, correction = _corrected("var", dim, unbiased, correction)
+    return variance(input, dim, keepdim, correction)
+
+
+@torch_function()
+def std(
+    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """The square root of `var`; its derivative where it is 0 is 0."""
+    dim, correction = _corrected("std", dim, unbiased, correction)
+    return root(variance(input, dim, keepdim, correction))
+
+
+@torch_function(method=False)
+def var_mean(
+    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """`var` and `mean`."""
+    return F.var(input, dim, unbiased, keepdim, correction=correction), F.mean(input, axes_of(dim), keepdim)
+
+
+@torch_function(method=False)
+def std_mean(
+    input: TensorLike, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """`std` and `mean`."""
+    return F.std(input, dim, unbiased, keepdim, correction=correction), F.mean(input, axes_of(dim), keepdim)
+
+
+# sums without NaN, and counts -------------------------------------------------------------------------------------------
+
+
+def _zeroed(input: Any) -> Any:
+    return F.where(F.isnan(input), 0, input) if dtype_of(input).kind == "f" else input
+
+
+@torch_function(np.nansum)
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of what is not NaN."""
+    return F.sum(_zeroed(input if dtype is None else F.astype(input, dtype)), dim, keepdim)
+
+
+@torch_function(np.nanmean)
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of what is not NaN."""
+    x = input if dtype is None else F.astype(input, dtype)
+    if dtype_of(x).kind != "f":
+        raise DTypeError(f"nanmean(): expected input to have floating point dtype but got {dtype_of(x)}")
+    number = F.sum(F.logical_not(F.isnan(x)), dim, keepdim)
+    return nansum(x, dim, keepdim) / F.astype(number, x.dtype)
+
+
+@torch_function(np.count_nonzero)
+def count_nonzero(input: Any, dim: Any = None) -> Tensor:
+    """How many elements along `dim` (of all for None) are not 0, int64."""
+    return F.sum(F.ne(input, 0) if dtype_of(input) != bool_ else input, dim)
+
+
+# covariance -------------------------------------------------------------------------------------------------------------
+
+
+@torch_function(np.cov)
+def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
+    x = F.reshape(input, (1, -1)) if ndim_of(input) < 2 else input
+    x = F.astype(x, to_float(dtype_of(x)))
+    weights = None
+    for w in (fweights, aweights):
+        if w is not None:
+            w = F.astype(operand(w), x.dtype)
+            weights = w if weights is None else weights * w
+    if weights is None:
+        n = x.shape[1]
+        centred = x - F.mean(x, 1, keepdims=True)
+        norm: Any = max_(n - correction, 0)
+        total = F.matmul(centred, centred.mT)
+    else:
+        whole = F.sum(weights)
+        centred = x - F.expand_dims(F.sum(x * weights, 1) / whole, 1)
+        total = F.matmul(centred * weights, centred.mT)
+        lost = whole if aweights is None else F.sum(weights * F.astype(operand(aweights), x.dtype))
+        norm = F.clip(whole - correction * lost / whole if aweights is not None else whole - correction, 0, None)
+    out = total / norm if not isinstance(norm, int) or norm else total / F.zeros_like(F.sum(total))
+    return F.squeeze(F.squeeze(out, 1), 0) if out.shape == (1, 1) else out
+
+
+max_ = max
+
+
+@torch_function(np.corrcoef)
+def corrcoef(input: Any) -> Tensor:
+    """The correlations of variables (rows) over observations (columns)."""
+    c = cov(input)
+    if ndim_of(c) == 0:
+        return c / c
+    deviation = F.sqrt(F.diagonal(c))
+    return F.clip(c / F.expand_dims(deviation, 1) / F.expand_dims(deviation, 0), -1, 1)
