@@ -1,28 +1,8 @@
 """Probability distributions, with PyTorch's names, arguments and formulas; eager, compiled and in graphs."""
 
-from .composed import Independent, kl_divergence, register_kl
-from .continuous import (
-    Beta,
-    Cauchy,
-    Chi2,
-    Dirichlet,
-    Exponential,
-    FisherSnedecor,
-    Gamma,
-    Gumbel,
-    HalfCauchy,
-    HalfNormal,
-    InverseGamma,
-    Kumaraswamy,
-    Laplace,
-    LogNormal,
-    MultivariateNormal,
-    Normal,
-    Pareto,
-    StudentT,
-    Uniform,
-    Weibull,
-)
+from . import constraints, kl, transforms
+from .composed import Independent, LogisticNormal, LogNormal, MixtureSameFamily, TransformedDistribution
+from .constraint_registry import biject_to, transform_to
 from .discrete import (
     Bernoulli,
     Binomial,
@@ -33,11 +13,46 @@ from .discrete import (
     OneHotCategorical,
     Poisson,
 )
-from .distribution import Distribution
+from .distribution import Distribution, ExponentialFamily
+from .gamma_family import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, InverseGamma, StudentT
+from .intervals import ContinuousBernoulli, Exponential, GeneralizedPareto, Kumaraswamy, Pareto, Uniform, Weibull
+from .kl import kl_divergence, register_kl
+from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
+from .multivariate import LowRankMultivariateNormal, MultivariateNormal, VonMises
+from .relaxed import OneHotCategoricalStraightThrough, RelaxedBernoulli, RelaxedOneHotCategorical
+from .transforms import (
+    AbsTransform,
+    AffineTransform,
+    CatTransform,
+    ComposeTransform,
+    CorrCholeskyTransform,
+    CumulativeDistributionTransform,
+    ExpTransform,
+    IndependentTransform,
+    LowerCholeskyTransform,
+    PositiveDefiniteTransform,
+    PowerTransform,
+    ReshapeTransform,
+    SigmoidTransform,
+    SoftmaxTransform,
+    SoftplusTransform,
+    StackTransform,
+    StickBreakingTransform,
+    TanhTransform,
+    Transform,
+    identity_transform,
+)
 
 __all__ = [
-    "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Dirichlet", "Distribution", "Exponential",
-    "FisherSnedecor", "Gamma", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "InverseGamma", "Kumaraswamy",
-    "Laplace", "LogNormal", "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "Pareto",
-    "Poisson", "StudentT", "Uniform", "Weibull", "kl_divergence", "register_kl",
+    "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform", "Categorical", "Cauchy", "Chi2",
+    "ComposeTransform", "ContinuousBernoulli", "CorrCholeskyTransform", "CumulativeDistributionTransform", "Dirichlet",
+    "Distribution", "ExpTransform", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma", "GeneralizedPareto",
+    "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "IndependentTransform", "InverseGamma", "Kumaraswamy",
+    "Laplace", "LogNormal", "LogisticNormal", "LowRankMultivariateNormal", "LowerCholeskyTransform", "MixtureSameFamily",
+    "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
+    "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform", "PowerTransform",
+    "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
+    "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform", "Transform",
+    "TransformedDistribution", "Uniform", "VonMises", "Weibull", "biject_to", "constraints", "identity_transform", "kl",
+    "kl_divergence", "register_kl", "transform_to", "transforms",
 ]  # fmt: skip

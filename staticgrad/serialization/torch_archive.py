@@ -144,9 +144,9 @@ class _Unpickler(pickle.Unpickler):
 OPCODES = frozenset({
     *("MARK", "STOP", "POP", "POP_MARK", "DUP", "NONE", "NEWTRUE", "NEWFALSE", "INT", "BININT", "BININT1", "BININT2", "LONG"),
     *("LONG1", "LONG4", "FLOAT", "BINFLOAT", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "SHORT_BINSTRING"),
-    *("BINSTRING", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "EMPTY_LIST", "APPEND", "APPENDS", "LIST", "EMPTY_TUPLE", "TUPLE"),
-    *("TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_DICT", "DICT", "SETITEM", "SETITEMS", "EMPTY_SET", "ADDITEMS", "FROZENSET", "GET"),
-    *("BINGET", "LONG_BINGET", "PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE", "GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ"),
+    *("BINSTRING", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "EMPTY_LIST", "APPEND", "APPENDS", "LIST", "EMPTY_TUPLE"),
+    *("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_DICT", "DICT", "SETITEM", "SETITEMS", "EMPTY_SET", "ADDITEMS", "FROZENSET"),
+    *("GET", "BINGET", "LONG_BINGET", "PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE", "GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ"),
     *("NEWOBJ_EX", "BUILD", "BINPERSID", "PROTO", "FRAME"),
 })  # fmt: skip
 """Those that files of torch.save's have."""
@@ -239,8 +239,9 @@ class _Reader:
             check_saved_on(record.location, self._map_location)
             stored = np.dtype(DTYPES[record.kind])
             content = self._archive.read(f"{self._folder}data/{record.key}")
-            if len(content) != record.elements * stored.itemsize:
-                raise ValueError(f"storage {record.key} has {len(content)} bytes instead of {record.elements * stored.itemsize}")
+            expected = record.elements * stored.itemsize
+            if len(content) != expected:
+                raise ValueError(f"storage {record.key} has {len(content)} bytes instead of {expected}")
             elements = np.frombuffer(content, stored.newbyteorder("<") if self._order == "little" else stored.newbyteorder(">"))
             self._storages[record] = decoded(elements, record.kind)
         return self._storages[record]

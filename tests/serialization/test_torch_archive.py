@@ -91,7 +91,8 @@ def test_a_crafted_tensor():
 WRONG = [
     tensor(count=3), tensor(count=-1), tensor(count="2"), tensor(offset=1), tensor(offset=-1), tensor(size=(3,)),
     tensor(size=(-1,)), tensor(size=(2, 2), stride=(1, 1)), tensor(size=(2,), stride=(1, 1)),
-    tensor(size=(1 << 62,), stride=(0,)), tensor(size=("2",)), tensor(size=(2,), stride=(1 << 62,)), tensor(size=None), tensor(offset=1 << 70),
+    tensor(size=(1 << 62,), stride=(0,)), tensor(size=("2",)), tensor(size=(2,), stride=(1 << 62,)),
+    tensor(size=None), tensor(offset=1 << 70),
 ]  # fmt: skip
 
 
