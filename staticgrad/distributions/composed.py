@@ -179,8 +179,8 @@ class LogNormal(TransformedDistribution):
     """exp(x) of a normal x."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
-    has_rsample = True  # type: ignore[assignment]
+    support = constraints.positive
+    has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         self.loc, self.scale = tensors(loc, scale)
@@ -207,8 +207,8 @@ class LogisticNormal(TransformedDistribution):
     """Points of the simplex with k + 1 elements: the stick breaking of k normal numbers."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.simplex  # type: ignore[assignment]
-    has_rsample = True  # type: ignore[assignment]
+    support = constraints.simplex
+    has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args)
@@ -216,11 +216,11 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Any:
-        return self.base_dist.base_dist.loc  # type: ignore[attr-defined]
+        return vars(self.base_dist)["base_dist"].loc
 
     @property
     def scale(self) -> Any:
-        return self.base_dist.base_dist.scale  # type: ignore[attr-defined]
+        return vars(self.base_dist)["base_dist"].scale
 
 
 class MixtureSameFamily(Distribution):
@@ -259,7 +259,8 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        return self._mixture_distribution
+        found: Categorical = self._mixture_distribution
+        return found
 
     @property
     def component_distribution(self) -> Distribution:

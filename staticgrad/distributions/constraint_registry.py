@@ -46,34 +46,40 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 """Transforms onto a constraint, for optimizers: not all of them are bijections."""
 
+def _above(constraint: Any) -> Transform:
+    bound = constraint.lower_bound
+    zero = isinstance(bound, (int, float)) and bound == 0
+    return t.ExpTransform() if zero else t.ComposeTransform([t.ExpTransform(), t.AffineTransform(bound, 1)])
+
+
+def _below(constraint: Any) -> Transform:
+    return t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.upper_bound, -1)])
+
+
+def _enter_common(registry: ConstraintRegistry) -> None:
+    def independent(constraint: Any) -> Transform:
+        return t.IndependentTransform(registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims)
+
+    def cat(constraint: Any) -> Transform:
+        return t.CatTransform([registry(part) for part in constraint.cseq], constraint.dim, constraint.lengths)
+
+    def stack(constraint: Any) -> Transform:
+        return t.StackTransform([registry(part) for part in constraint.cseq], constraint.dim)
+
+    registry.register(c.Real, lambda constraint: t.identity_transform)
+    for kind, factory in (
+        (c.GreaterThan, _above), (c.GreaterThanEq, _above), (c.LessThan, _below), (c.Interval, _interval),
+        (c.HalfOpenInterval, _interval), (c.Independent, independent), (c.Cat, cat), (c.Stack, stack),
+    ):  # fmt: skip
+        registry.register(kind, factory)
+    registry.register(c.CorrCholesky, lambda constraint: t.CorrCholeskyTransform())
+    registry.register(c.LowerCholesky, lambda constraint: t.LowerCholeskyTransform())
+    for matrix in (c.PositiveDefinite, c.PositiveSemidefinite):
+        registry.register(matrix, lambda constraint: t.PositiveDefiniteTransform())
+
+
 for _registry in (biject_to, transform_to):
-    _independent = lambda constraint, _registry=_registry: t.IndependentTransform(  # noqa: E731
-        _registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims
-    )
-    _registry.register(c.Real, lambda constraint: t.identity_transform)
-    _registry.register(c.Independent, _independent)
-    for _above in (c.GreaterThan, c.GreaterThanEq):
-        _registry.register(
-            _above,
-            lambda constraint: t.ExpTransform()
-            if isinstance(constraint.lower_bound, (int, float)) and constraint.lower_bound == 0
-            else t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.lower_bound, 1)]),
-        )
-    _registry.register(
-        c.LessThan, lambda constraint: t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.upper_bound, -1)])
-    )
-    _registry.register(c.Interval, _interval)
-    _registry.register(c.HalfOpenInterval, _interval)
-    _registry.register(c.CorrCholesky, lambda constraint: t.CorrCholeskyTransform())
-    _registry.register(c.Cat, lambda constraint, _registry=_registry: t.CatTransform(
-        [_registry(part) for part in constraint.cseq], constraint.dim, constraint.lengths
-    ))  # fmt: skip
-    _registry.register(c.Stack, lambda constraint, _registry=_registry: t.StackTransform(
-        [_registry(part) for part in constraint.cseq], constraint.dim
-    ))  # fmt: skip
-    _registry.register(c.LowerCholesky, lambda constraint: t.LowerCholeskyTransform())
-    _registry.register(c.PositiveDefinite, lambda constraint: t.PositiveDefiniteTransform())
-    _registry.register(c.PositiveSemidefinite, lambda constraint: t.PositiveDefiniteTransform())
+    _enter_common(_registry)
 biject_to.register(c.Simplex, lambda constraint: t.StickBreakingTransform())
 transform_to.register(c.Simplex, lambda constraint: t.SoftmaxTransform())
 

@@ -33,7 +33,7 @@ class Dependent(Constraint):
     """A constraint that depends on other arguments, and is not checked."""
 
     def __init__(self, *, is_discrete: bool = False, event_dim: int = 0):
-        self.is_discrete, self.event_dim = is_discrete, event_dim  # type: ignore[misc]
+        self.is_discrete, self.event_dim = is_discrete, event_dim
 
     def check(self, value: Any) -> Any:
         raise ValueError("Cannot determine validity of dependent constraint")
@@ -113,7 +113,7 @@ class HalfOpenInterval(Interval):
 
 
 def _whole(value: Any) -> Any:
-    return F.eq(value, F.floor(value)) if value.dtype.kind == "f" else F.eq(value, value)
+    return F.eq(F.remainder(value, 1), 0) if value.dtype.kind == "f" else F.eq(value, value)
 
 
 class IntegerInterval(Interval):

@@ -68,7 +68,7 @@ class Probabilities(Distribution):
 class Bernoulli(Probabilities):
     """1 with probability probs, else 0."""
 
-    support = constraints.boolean  # type: ignore[assignment]
+    support = constraints.boolean
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -104,7 +104,7 @@ class Bernoulli(Probabilities):
 class Geometric(Probabilities):
     """The number of failures before the first success."""
 
-    support = constraints.nonnegative_integer  # type: ignore[assignment]
+    support = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._take(probs, logits)
@@ -134,6 +134,8 @@ class Geometric(Probabilities):
 
 class Binomial(Probabilities):
     """The number of successes in total_count trials. Samples need one total_count for all, known now."""
+
+    has_enumerate_support = True
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         (self.total_count,) = self._take(probs, logits, total_count)
@@ -184,7 +186,7 @@ class NegativeBinomial(Probabilities):
     arg_constraints = {
         "total_count": constraints.nonnegative, "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real,
     }  # fmt: skip
-    support = constraints.nonnegative_integer  # type: ignore[assignment]
+    support = constraints.nonnegative_integer
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         (self.total_count,) = self._take(probs, logits, total_count)
@@ -217,7 +219,7 @@ class Poisson(ExponentialFamily):
     """Counts with mean rate."""
 
     arg_constraints = {"rate": constraints.nonnegative}
-    support = constraints.nonnegative_integer  # type: ignore[assignment]
+    support = constraints.nonnegative_integer
 
     def __init__(self, rate: Any, validate_args: bool | None = None):
         (self.rate,) = tensors(rate)
@@ -302,7 +304,7 @@ class Categorical(Probabilities):
 class OneHotCategorical(Probabilities):
     """Categorical, as vectors of 0 and a 1."""
 
-    support = constraints.one_hot  # type: ignore[assignment]
+    support = constraints.one_hot
     has_enumerate_support = True
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 

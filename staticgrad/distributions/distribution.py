@@ -157,7 +157,7 @@ class Distribution:
         for a, b in zip(reversed(shape), reversed(whole), strict=False):
             if a != b and 1 not in (a, b) and None not in (a, b):
                 raise ArgumentError(f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {whole}.")
-        if not _has_value(value) or frontends.tracing and state.tracer is not None:
+        if not _has_value(value) or (frontends.tracing and state.tracer is not None):
             return value
         try:
             support = self.support
@@ -177,13 +177,16 @@ class Distribution:
 
     def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in vars(self)]
-        shown = (vars(self)[n] for n in names)
-        parts = (f"{n}: {v.item() if _has_value(v) and v.size == 1 else tuple(v.shape)}" for n, v in zip(names, shown, strict=True))
+        parts = (f"{name}: {_shown(vars(self)[name])}" for name in names)
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
 class ExponentialFamily(Distribution):
     """Base of distributions whose density is exp(natural parameters * statistics - log normalizer)."""
+
+
+def _shown(value: Any) -> Any:
+    return value.item() if _has_value(value) and value.size == 1 else tuple(value.shape)
 
 
 def _aligned(shape: tuple[int, ...], old: tuple[int, ...]) -> list[tuple[int, int]]:

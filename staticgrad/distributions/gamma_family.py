@@ -15,7 +15,7 @@ class Gamma(ExponentialFamily):
     """Density rate^a x^(a - 1) exp(-rate x) / Gamma(a), a = concentration."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
+    support = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
@@ -65,7 +65,7 @@ class InverseGamma(Distribution):
     """1 / x of a Gamma x."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
     has_rsample = True
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
@@ -106,7 +106,7 @@ class Dirichlet(ExponentialFamily):
     """Density of x on the simplex in proportion to the product of x_i^(a_i - 1), a = concentration (..., k)."""
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
-    support = constraints.simplex  # type: ignore[assignment]
+    support = constraints.simplex
     has_rsample = True
 
     def __init__(self, concentration: Any, validate_args: bool | None = None):
@@ -152,7 +152,7 @@ class Beta(ExponentialFamily):
     """Density in proportion to x^(a - 1) (1 - x)^(b - 1), a = concentration1, b = concentration0."""
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
-    support = constraints.unit_interval  # type: ignore[assignment]
+    support = constraints.unit_interval
     has_rsample = True
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
@@ -188,7 +188,7 @@ class StudentT(Distribution):
     """loc + scale t, with t of df degrees of freedom."""
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real  # type: ignore[assignment]
+    support = constraints.real
     has_rsample = True
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None):
@@ -228,7 +228,7 @@ class FisherSnedecor(Distribution):
     """The ratio of two Chi2 numbers, each divided by its degrees of freedom."""
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
     has_rsample = True
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..operators import F
 from . import constraints
 from .distribution import EULER, Distribution, ExponentialFamily, constant, tensors, uniform
@@ -62,7 +63,7 @@ class Exponential(ExponentialFamily):
     """Density rate exp(-rate x)."""
 
     arg_constraints = {"rate": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
+    support = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, rate: Any, validate_args: bool | None = None):
@@ -184,7 +185,7 @@ class GeneralizedPareto(Distribution):
     def variance(self) -> Any:
         c = F.where(self.concentration < 0.5, self.concentration, 0.0)
         known = F.square(self.scale) / (F.square(1 - c) * (1 - 2 * c))
-        return F.where(self.concentration < 0.5, known, math.inf)
+        return F.where(self.concentration < 0.5, known, math.nan)
 
     def log_prob(self, value: Any) -> Any:
         y = (self._checked(value) - self.loc) / self.scale
@@ -209,7 +210,7 @@ class Weibull(Distribution):
     """scale times the power 1 / concentration of an exponential number."""
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    support = constraints.positive
     has_rsample = True
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
@@ -251,7 +252,7 @@ class Kumaraswamy(Distribution):
     """Density a b x^(a - 1) (1 - x^a)^(b - 1), a = concentration1, b = concentration0."""
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
-    support = constraints.unit_interval  # type: ignore[assignment]
+    support = constraints.unit_interval
     has_rsample = True
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
@@ -306,14 +307,13 @@ class ContinuousBernoulli(ExponentialFamily):
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval  # type: ignore[assignment]
+    support = constraints.unit_interval
     has_rsample = True
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None
-    ):
-        from ..errors import ArgumentError
-
+        self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ):  # fmt: skip
         if (probs is None) == (logits is None):
             raise ArgumentError("Either `probs` or `logits` must be specified, but not both.")
         self._lims = lims

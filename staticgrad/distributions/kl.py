@@ -14,9 +14,9 @@ from ..operators import F
 from . import composed, discrete, multivariate
 from .composed import Independent
 from .distribution import EULER, LOG_2PI, Distribution, constant, summed
-from .gamma_family import Beta, Dirichlet, Gamma
+from .gamma_family import Beta, Dirichlet, Gamma, InverseGamma
 from .intervals import ContinuousBernoulli, Exponential, Pareto, Uniform
-from .location_scale import Cauchy, Gumbel, HalfNormal, Laplace, Normal
+from .location_scale import Cauchy, Gumbel, HalfCauchy, HalfNormal, Laplace, Normal
 
 Divergence = Callable[[Any, Any], Any]
 KL: dict[tuple[type[Distribution], type[Distribution]], Divergence] = {}
@@ -72,10 +72,10 @@ def _gumbel(p: Any, q: Any) -> Any:
 
 def _bernoulli(p: Any, q: Any) -> Any:
     """p log(p / q) + (1 - p) log((1 - p) / (1 - q)), by logits; infinite where q excludes a value of p's."""
-    ones = F.where(p.probs == 0, 0.0, F.where(q.probs == 0, math.inf, p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))))
-    rest = 1 - p.probs
-    zeros = F.where(p.probs == 1, 0.0, F.where(q.probs == 1, math.inf, rest * (F.softplus(q.logits) - F.softplus(p.logits))))
-    return ones + zeros
+    ones = p.probs * (F.softplus(-q.logits) - F.softplus(-p.logits))
+    zeros = (1 - p.probs) * (F.softplus(q.logits) - F.softplus(p.logits))
+    ones = F.where(p.probs == 0, 0.0, F.where(q.probs == 0, math.inf, ones))
+    return ones + F.where(p.probs == 1, 0.0, F.where(q.probs == 1, math.inf, zeros))
 
 
 def _binomial(p: Any, q: Any) -> Any:
@@ -134,10 +134,15 @@ def _independent(p: Any, q: Any) -> Any:
     return summed(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
+def _of_bases(p: Any, q: Any) -> Any:
+    """Of a bijection of two distributions, and of the absolute values of two that are symmetric about 0."""
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
 def _transformed(p: Any, q: Any) -> Any:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError("KL of TransformedDistribution with different transforms or event shapes")
-    return kl_divergence(p.base_dist, q.base_dist)
+    return _of_bases(p, q)
 
 
 for _type, _formula in (
@@ -149,12 +154,12 @@ for _type, _formula in (
     (discrete.OneHotCategorical, _of_probabilities), (discrete.Binomial, _binomial),
     (discrete.Poisson, lambda p, q: p.rate * F.log(p.rate / q.rate) - (p.rate - q.rate)),
     (discrete.Geometric, lambda p, q: -p.entropy() - F.log1p(-q.probs) / p.probs - q.logits),
-    (Independent, _independent), (composed.TransformedDistribution, _transformed),
+    (HalfCauchy, _of_bases), (InverseGamma, _of_bases), (Independent, _independent),
+    (composed.TransformedDistribution, _transformed),
 ):  # fmt: skip
     KL[_type, _type] = _formula
-for _p in (multivariate.MultivariateNormal, multivariate.LowRankMultivariateNormal):
-    for _q in (multivariate.MultivariateNormal, multivariate.LowRankMultivariateNormal):
-        KL[_p, _q] = _multivariate_normal
+VECTORS = (multivariate.MultivariateNormal, multivariate.LowRankMultivariateNormal)
+KL.update(((_first, _second), _multivariate_normal) for _first in VECTORS for _second in VECTORS)
 
 
 # moments of p -----------------------------------------------------------------------------------------------------------
@@ -238,10 +243,11 @@ HIGH: dict[type[Distribution], Callable[[Any], Any]] = {
 def _between_families(p: Any, q: Any) -> Any:
     """Infinite where p has values that q excludes."""
     found = CROSS[_kind(q)](p, q) - p.entropy()
-    for bounds, outside in ((LOW, lambda own, limit: own < limit), (HIGH, lambda own, limit: own > limit)):
-        own, limit = bounds.get(_kind(p)), bounds.get(_kind(q))
-        if own is not None and limit is not None:
-            found = F.where(outside(own(p), limit(q)), math.inf, found)
+    lows, highs = [LOW.get(_kind(d)) for d in (p, q)], [HIGH.get(_kind(d)) for d in (p, q)]
+    if lows[0] is not None and lows[1] is not None:
+        found = F.where(lows[0](p) < lows[1](q), math.inf, found)
+    if highs[0] is not None and highs[1] is not None:
+        found = F.where(highs[0](p) > highs[1](q), math.inf, found)
     return found
 
 

@@ -14,7 +14,7 @@ class _LocScale(Distribution):
     """Arguments loc and scale > 0; a sample is loc + scale z."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real  # type: ignore[assignment]
+    support = constraints.real
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
@@ -160,7 +160,7 @@ class _Folded(Distribution):
     """|x| of a distribution about 0 with a scale."""
 
     arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative  # type: ignore[assignment]
+    support = constraints.nonnegative
     has_rsample = True
     base: type[_LocScale]
 

@@ -28,7 +28,13 @@ def _ratios(k: np.ndarray, terms: int) -> np.ndarray:
         ratio = k / (2 * j + k * ratio)
         if j <= terms:
             found[j] = ratio
-    return found[1:]
+    result: np.ndarray = found[1:]
+    return result
+
+
+def _clipped(z: np.ndarray) -> np.ndarray:
+    result: np.ndarray = np.clip(z, -math.pi, math.pi)
+    return result
 
 
 def _quantile_eval(u: np.ndarray, concentration: np.ndarray) -> np.ndarray:
@@ -37,7 +43,7 @@ def _quantile_eval(u: np.ndarray, concentration: np.ndarray) -> np.ndarray:
     z = scipy_special("ndtri")(u) / np.sqrt(np.maximum(k, 1e-9))
     small = k <= LARGEST
     if not small.any():
-        return np.clip(z, -math.pi, math.pi)
+        return _clipped(z)
     k = np.where(small, k, 1.0)
     terms = int(10 + 8 * math.sqrt(float(k.max())))
     weights = np.cumprod(_ratios(k, terms), 0)
@@ -55,7 +61,8 @@ def _quantile_eval(u: np.ndarray, concentration: np.ndarray) -> np.ndarray:
         if np.allclose(moved, x, rtol=0, atol=1e-14):
             break
         x = moved
-    return np.where(small, x, np.clip(z, -math.pi, math.pi))
+    result: np.ndarray = np.where(small, x, _clipped(z))
+    return result
 
 
 _quantile_op = smooth_record(
