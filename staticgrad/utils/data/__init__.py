@@ -12,6 +12,7 @@ from .datasets import (
     random_split,
 )
 from .loader import DataLoader
+from .prefetcher import Prefetcher
 from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 from .workers import WorkerInfo, get_worker_info
 
@@ -22,6 +23,7 @@ __all__ = [
     "DataLoader",
     "Dataset",
     "IterableDataset",
+    "Prefetcher",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
