@@ -11,7 +11,20 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
 from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, public, spelled, torch_function
-from ..types import DTYPES, SHORT, DTypeLike, TensorType, bool_, float64, get_default_dtype, int64, normalize_axes, normalize_axis, to_float
+from ..types import (
+    DTYPES,
+    SHORT,
+    DTypeLike,
+    TensorType,
+    bool_,
+    float64,
+    get_default_dtype,
+    int64,
+    normalize_axes,
+    normalize_axis,
+    to_float,
+    uint8,
+)
 from . import attributes as at
 from . import return_types
 from .operands import dtype_of, ndim_of
@@ -85,10 +98,8 @@ def _along_axis(kernel: str, name: str) -> Callable[[Node, Sequence[Layout]], Se
     def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
         axis, shape, work = node.attrs["axis"], node.type.shape, node.type.size
         outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-        dtype = SHORT[node.inputs[0].type.dtype]
-        return [
-            Routine("recurrences", f"{kernel}_{dtype}", outer if work else 0, (shape[axis], inner), work, name=name, chunked=False)
-        ]
+        typed, span = f"{kernel}_{SHORT[node.inputs[0].type.dtype]}", outer if work else 0
+        return [Routine("recurrences", typed, span, (shape[axis], inner), work, name=name, chunked=False)]
 
     return plan
 
@@ -96,7 +107,7 @@ def _along_axis(kernel: str, name: str) -> Callable[[Node, Sequence[Layout]], Se
 def _running(extreme: np.ufunc) -> Callable[..., np.ndarray]:
     def evaluate(x: np.ndarray, axis: int) -> np.ndarray:
         """The position of the last element that is no worse than those before; NaN is the best."""
-        best = extreme.accumulate(x, axis)  # type: ignore[attr-defined]
+        best = extreme.accumulate(x, axis)
         reached = (x == best) | (x != x)
         places = np.arange(x.shape[axis]).reshape(-1, *[1] * (x.ndim - axis - 1))
         result: np.ndarray = np.maximum.accumulate(np.where(reached, places, 0), axis)
@@ -121,7 +132,7 @@ for _name, _extreme, _kernel in (("cummax", np.maximum, "most"), ("cummin", np.m
     def _scan(input: Any, dim: int, *, _op: OpDef = _op, _name: str = _name) -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
         x, axis, scalar = with_axis(input, dim)
-        index = apply(_op, x, axis=axis)
+        index = apply(_op, F.astype(x, uint8) if x.dtype == bool_ else x, axis=axis)
         values = without_axis(along(x, index, axis), scalar)
         result: return_types.Pair = getattr(return_types, _name)(values, without_axis(index, scalar))
         return result

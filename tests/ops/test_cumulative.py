@@ -50,7 +50,7 @@ def test_a_gradient_has_as_many_nodes_for_any_extent():
 
 
 @pytest.mark.parametrize("name", ["cummax", "cummin"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
 @pytest.mark.parametrize("shape", [(7,), (1,), (0,), (3, 5, 2), (2, 0)], ids=str)
 def test_running_extrema(name, dtype, shape):
     x = np.random.default_rng(0).integers(0, 4, shape).astype(dtype)

@@ -1,8 +1,8 @@
 """Running products, linear recurrences and positions of running extrema: the range is over outer of [outer, extent, inner].
 
 sizes = extent, inner. product: buffers = values, result. linear: buffers = factors, terms, result; each result is its factor
-times the result before it, plus its term. most, least: buffers = values, positions; the last of equal elements counts, and a NaN
-is before all numbers.
+times the result before it, plus its term. most, least: buffers = values, positions; the last of equal elements counts, and a
+NaN is before all numbers.
 """
 
 from staticgrad.compiler.backend.dialect import *
