@@ -56,14 +56,14 @@ def tensor(
         as_array(data)  # refuses unsupported dtypes; the values are converted to the requested dtype in one step
         kind = as_dtype(dtype)
         try:
-            return _made(np.array(data, dtype=kind), requires_grad)
+            return made(np.array(data, dtype=kind), requires_grad)
         except OverflowError as error:
             raise DTypeError(f"tensor: {error}") from None
     array = data._data if isinstance(data, Tensor) else as_array(data)
-    return _made(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
+    return made(np.array(array, dtype=None if dtype is None else as_dtype(dtype)), requires_grad)
 
 
-def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
+def made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
     """The tensor around a fresh array; while tracing, one that each run makes anew."""
     if frontends.tracing and state.tracer is not None:
         made: AnyTensor = state.tracer.constant(array, requires_grad)
@@ -95,7 +95,7 @@ def zeros(
 ) -> AnyTensor:
     """Zeros; default float unless `dtype` is given."""
     check_options("zeros", device=device, layout=layout, out=out)
-    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
 
 
 def ones(
@@ -110,7 +110,7 @@ def ones(
 ) -> AnyTensor:
     """Ones; default float unless `dtype` is given."""
     check_options("ones", device=device, layout=layout, out=out)
-    return _made(np.ones(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return made(np.ones(_extents(shape, size), _dtype(dtype)), requires_grad)
 
 
 def empty(
@@ -126,7 +126,7 @@ def empty(
 ) -> AnyTensor:
     """A tensor whose values are yet to be written: zeros, so that a program that reads them is the same in every run."""
     check_options("empty", device=device, layout=layout, out=out)
-    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
 
 
 def empty_strided(
@@ -142,7 +142,7 @@ def empty_strided(
     last = sum((d - 1) * s for d, s in zip(extents, steps, strict=True)) if 0 not in extents else -1
     room = np.zeros(last + 1, kind)
     array = np.lib.stride_tricks.as_strided(room, extents, [s * kind.itemsize for s in steps])
-    return _made(array, requires_grad)
+    return made(array, requires_grad)
 
 
 def empty_permuted(size: ShapeLike, physical_layout: Sequence[int], **options: Any) -> AnyTensor:
@@ -176,7 +176,7 @@ def full(
     check_unmasked(fill_value)
     kind = as_array(fill_value).dtype if dtype is None else as_dtype(dtype)
     try:
-        return _made(np.full(as_shape(size), fill_value, kind), requires_grad)
+        return made(np.full(as_shape(size), fill_value, kind), requires_grad)
     except OverflowError as error:
         raise DTypeError(f"full: {error}") from None
 
@@ -187,7 +187,7 @@ def scalar_tensor(
 ) -> AnyTensor:  # fmt: skip
     """A number as a 0-d tensor, of the default float unless `dtype` is given."""
     check_options("scalar_tensor", device=device, layout=layout)
-    return _made(np.array(s, _dtype(dtype)), requires_grad)
+    return made(np.array(s, _dtype(dtype)), requires_grad)
 
 
 def eye(
@@ -204,7 +204,7 @@ def eye(
     """Ones on the diagonal of an n x m matrix (m = n unless given)."""
     check_options("eye", device=device, layout=layout, out=out)
     n, m = as_shape((n, n if m is None else m))
-    return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
+    return made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
 
 
 def arange(
@@ -238,7 +238,7 @@ def arange(
         values = np.arange(first, last, by)
     except ValueError as error:
         raise ArgumentError(f"arange: {error}", f"from {first} to {last} by {by}") from None
-    return _made(values.astype(kind), requires_grad)
+    return made(values.astype(kind), requires_grad)
 
 
 def linspace(
@@ -258,7 +258,7 @@ def linspace(
     """`steps` evenly spaced values from start to end, both included. NumPy's `stop` and `num` are taken, too."""
     check_options("linspace", device=device, layout=layout, out=out)
     values = _spaced("linspace", start, stop if end is None else end, num if steps is None else steps, _dtype(dtype))
-    return _made(values.astype(_dtype(dtype)), requires_grad)
+    return made(values.astype(_dtype(dtype)), requires_grad)
 
 
 def logspace(
@@ -278,7 +278,7 @@ def logspace(
     check_options("logspace", device=device, layout=layout, out=out)
     with np.errstate(all="ignore"):
         values = np.power(float(base), _spaced("logspace", start, end, steps, np.dtype(np.float64)))
-        return _made(values.astype(_dtype(dtype)), requires_grad)
+        return made(values.astype(_dtype(dtype)), requires_grad)
 
 
 def _plain(value: Any) -> Any:
@@ -343,7 +343,7 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
     """What PyTorch's constructors of tensors make: an empty tensor of sizes, a copy of data, a tensor itself."""
     check_options(name, device=device)
     if not args:
-        return _made(np.zeros((0,), dtype), requires_grad)
+        return made(np.zeros((0,), dtype), requires_grad)
     if len(args) == 1 and not (isinstance(args[0], (int, np.integer)) and not isinstance(args[0], bool)):
         data = args[0]
         if is_tensor(data):
@@ -353,8 +353,8 @@ def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requ
         if is_scalar(data) or isinstance(data, str):
             raise DTypeError(f"{name}: data must be a sequence (got {type(data).__name__})", f"write tensor({data!r})")
         array = as_array(data) if hasattr(data, "dtype") or len(data) else np.zeros((0,), dtype)
-        return _made(array.astype(dtype), requires_grad)
-    return _made(np.zeros(_extents(args), dtype), requires_grad)
+        return made(array.astype(dtype), requires_grad)
+    return made(np.zeros(_extents(args), dtype), requires_grad)
 
 
 def _public_tensor(*data: Any, device: Any = None, requires_grad: bool = False) -> Any:

@@ -116,6 +116,12 @@ class Tensor(Operators):
     def numel(self) -> int:
         return self._data.size
 
+    def data_ptr(self) -> int:
+        """The address of the first element. Raises TraceError inside a compiled function."""
+        if frontends.tracing and state.tracer is not None:
+            state.tracer.no_value(self, "the address")
+        return self._data.ctypes.data
+
     @property
     def data(self) -> AnyTensor:
         """The same memory without the tape."""

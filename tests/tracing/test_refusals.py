@@ -232,10 +232,6 @@ def seed(x, loss):
     sg.manual_seed(3)  # the line
 
 
-def permute(x, loss):
-    sg.randperm(3)  # the line
-
-
 def change_view(x, loss):
     (x * 1)[0].add_(1)  # the line
 
@@ -339,7 +335,6 @@ REFUSED = {
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
     step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),
     seed: ("sg.manual_seed can't be traced", "call it outside the compiled function"),
-    permute: ("sg.randperm can't be traced", "call it outside the compiled function"),
     change_view: ("which shares memory with another tensor, can't be traced", "or change a clone()"),
     use_old_view: ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
     **dict.fromkeys(
