@@ -49,7 +49,8 @@ OTHER_ARGUMENTS = {
     "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce", "index_reduce_",
     "inverse", "logdet", "lu_solve", "masked_select", "matrix_exp", "matrix_power", "narrow", "narrow_copy", "put", "put_",
     "renorm", "renorm_", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_",
-    "select_scatter", "slogdet", "triangular_solve", "unflatten", "unfold",
+    "select_scatter", "slogdet", "triangular_solve", "unflatten", "unfold", "as_strided_", "nonzero_static", "resize_",
+    "resize_as_", "set_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_",
 }  # fmt: skip
 """Take none of the arguments below, or refuse all: tests/ops has rows of them."""
 PLAIN = {"matrix", "vector", "number", "long"}

@@ -117,10 +117,8 @@ class Tensor(Operators):
         return self._data.size
 
     def data_ptr(self) -> int:
-        """The address of the first element. Raises TraceError inside a compiled function."""
-        if frontends.tracing and state.tracer is not None:
-            state.tracer.no_value(self, "the address")
-        return self._data.ctypes.data
+        """The address of the first element; only a tensor with a value has one."""
+        return self.detach().numpy().ctypes.data
 
     @property
     def data(self) -> AnyTensor:
