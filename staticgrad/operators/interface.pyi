@@ -628,7 +628,7 @@ class Tensor:
     def data(self, value: TensorLike) -> None: ...
 
     def data_ptr(self) -> builtins.int:
-        """The address of the first element. Raises TraceError inside a compiled function."""
+        """The address of the first element; only a tensor with a value has one."""
 
     def deg2rad(self) -> Tensor:
         """Degrees as radians."""
@@ -866,7 +866,7 @@ class Tensor:
     def gather(self, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = False) -> Tensor: ...
     @overload
     def gather(self, *, axis: builtins.int, index: Any, sparse_grad: builtins.bool = False) -> Tensor:
-        """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+        """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -1922,7 +1922,8 @@ class Tensor:
         reduce: str | None = None,
         value: Any = None,
     ) -> Tensor:
-        """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+        """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
+        last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
 
@@ -2301,7 +2302,7 @@ class Tensor:
         """This tensor in another dtype; without one, PyTorch's name of its kind: "torch.FloatTensor"."""
 
     def type_as(self, other: Any) -> Tensor:
-        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+        """This tensor in the dtype of another. Raises DTypeError for an object that is no tensor."""
 
     def unbind(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
         """The slices along `dim`, without that axis."""
@@ -2688,10 +2689,11 @@ class Functions:
         periodic: bool = True,
         *,
         dtype: DTypeLike | None = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: bool = False,
         requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
     ) -> Tensor:
         """A triangle, (window_length,)."""
 
@@ -2741,10 +2743,11 @@ class Functions:
         periodic: bool = True,
         *,
         dtype: DTypeLike | None = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: bool = False,
         requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
     ) -> Tensor:
         """0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t), (window_length,)."""
 
@@ -3177,7 +3180,7 @@ class Functions:
     @overload
     @staticmethod
     def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
-        """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+        """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -3236,10 +3239,11 @@ class Functions:
         beta: float = 0.46,
         *,
         dtype: DTypeLike | None = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: bool = False,
         requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
     ) -> Tensor:
         """alpha - beta cos(2 pi t), (window_length,)."""
 
@@ -3249,10 +3253,11 @@ class Functions:
         periodic: bool = True,
         *,
         dtype: DTypeLike | None = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: bool = False,
         requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
     ) -> Tensor:
         """(1 - cos(2 pi t)) / 2, (window_length,)."""
 
@@ -3428,10 +3433,11 @@ class Functions:
         beta: float = 12.0,
         *,
         dtype: DTypeLike | None = None,
-        layout: Any = None,
-        device: Any = None,
-        pin_memory: bool = False,
         requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
     ) -> Tensor:
         """i0(beta sqrt(1 - (2 t - 1)^2)) / i0(beta), (window_length,)."""
 
@@ -3866,11 +3872,12 @@ class Functions:
         std: float | Tensor = 1.0,
         size: ShapeLike | None = None,
         *,
-        dtype: DTypeLike | None = None,
         generator: Generator | None = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool = False,
         device: Any = None,
         layout: Any = None,
+        out: Any = None,
         pin_memory: bool = False,
     ) -> Tensor:
         """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
@@ -4151,7 +4158,8 @@ class Functions:
         reduce: str | None = None,
         value: Any = None,
     ) -> Tensor:
-        """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+        """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
+        last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
 

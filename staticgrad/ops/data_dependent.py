@@ -9,9 +9,10 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Operators, Symbol, Tensor, apply, frontends, is_tensor, torch_function
-from ..types import TensorType, bool_, int64, shape_text
+from ..types import TensorType, bool_, int64, normalize_axis, shape_text
 from . import attributes as at
 from . import return_types
+from .operands import integer
 from .rules import keep
 
 REMEDIES = {
@@ -86,10 +87,10 @@ nonzero_static_op = define(
 @torch_function()
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
     """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
-    for name, value, low in (("size", size, 0), ("fill_value", fill_value, -(2**63))):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
-            raise ArgumentError(f"nonzero_static: {name} has to be an integer >= {low}, got {value!r}")
-    return apply(nonzero_static_op, input, size=int(size), fill=int(fill_value))
+    size, fill = integer("nonzero_static", "size", size), integer("nonzero_static", "fill_value", fill_value)
+    if size < 0:
+        raise ArgumentError(f"nonzero_static: size has to be at least 0, got {size}")
+    return apply(nonzero_static_op, input, size=size, fill=fill)
 
 
 @torch_function()
@@ -148,6 +149,7 @@ def unique_consecutive(
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
     (x,) = known("unique_consecutive", input)
+    dim = None if dim is None else normalize_axis(dim, x.ndim)
     rows = x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0)
     flat = rows.reshape(len(rows), -1)
     new = np.ones(len(flat), bool)
