@@ -14,7 +14,7 @@ ROOMS = {
     "functions": ("Functions of tensors", ("functions", "ops", "operators")),
     "graphs": ("Graphs and sessions", ("static",)),
     "compile": ("Compile", ("tracing", "compiler")),
-    "inspect": ("Inspect and exchange", ("ir", "interchange", "viz")),
+    "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz")),
     "errors": ("Errors", ("errors",)),
 }
 """Page -> its title, and the rooms of the package whose exports in `sg.__all__` it lists."""

@@ -69,6 +69,14 @@ SHORT_NAMES: dict[str, np.dtype] = {
 PYTORCH = "torch."
 
 
+COMPLEX = (
+    "complex numbers are not supported",
+    "keep real and imaginary parts as two tensors; the Fourier transform of a real x is two products, x @ cos(a) and "
+    "-x @ sin(a) with a = 2 pi j k / n, or numpy.fft on x.numpy() where no gradient is needed",
+)
+"""What errors say about them, and what to write instead."""
+
+
 def as_dtype(dtype: Any) -> np.dtype:
     """Normalize what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
 
@@ -81,6 +89,8 @@ def as_dtype(dtype: Any) -> np.dtype:
         result: np.dtype = np.dtype(dtype)
     except TypeError:
         raise DTypeError(f"{dtype!r} is not a dtype", f"use one of {', '.join(map(str, DTYPES))}") from None
+    if result.kind == "c":
+        raise DTypeError(f"dtype {result} is not supported", "; ".join(COMPLEX))
     result = result if result.isnative else result.newbyteorder("=")
     if result not in SUPPORTED:
         raise DTypeError(f"dtype {result} is not supported", f"use one of {', '.join(map(str, DTYPES))}")
@@ -131,7 +141,7 @@ def scalar_dtype(value: Any) -> np.dtype:
     if isinstance(value, (int, np.integer)):
         return int64
     if isinstance(value, (complex, np.complexfloating)):
-        raise DTypeError(f"complex numbers are not supported, got {value!r}")
+        raise DTypeError(f"{COMPLEX[0]}, got {value!r}", COMPLEX[1])
     return _default_float
 
 

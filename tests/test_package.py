@@ -20,7 +20,7 @@ from staticgrad.operators import F
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "staticgrad"
-HEAVY = ("numba", "llvmlite", "networkx", "scipy", "matplotlib")
+HEAVY = ("numba", "llvmlite", "networkx", "scipy", "matplotlib", "safetensors")
 
 
 def run(program: str) -> str:
@@ -105,8 +105,8 @@ def test_no_function_has_the_name_of_a_module():
     """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert modules.intersection(sg.__all__) == {
-        *("accelerator", "amp", "autograd", "backends", "cuda", "distributions", "functional", "linalg", "nn", "optim", "random"),
-        *("special", "utils"),
+        *("accelerator", "amp", "autograd", "backends", "cuda", "distributions", "fft", "functional", "linalg", "nn", "optim"),
+        *("random", "special", "utils"),
     }
 
 
@@ -137,6 +137,7 @@ ORDER = [
     "printing",
     "eager",
     "safetensors",
+    "serialization",
     "functions",
     "torch_names",
     "linalg",
@@ -148,6 +149,7 @@ ORDER = [
     "module_paths",
     "backends",
     "missing",
+    "fft",
     "autograd",
     "normalization",
     "attention",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import struct
 import warnings
@@ -63,14 +64,14 @@ def test_a_model_goes_out_and_comes_back(tmp_path):
 
 
 DAMAGED = [
-    (b"", "Error while deserializing header: header too small"),
-    (struct.pack("<Q", 1 << 40), "Error while deserializing header: header too large"),
-    (struct.pack("<Q", 2) + b"{]", "Error while deserializing header: invalid header"),
-    (struct.pack("<Q", 100_000) + b"[" * 100_000, "Error while deserializing header: invalid header"),
-    (struct.pack("<Q", 16) + b'{"a": 1, "a": 2}', "Error while deserializing header: invalid header"),
-    (struct.pack("<Q", 10) + b'{"a": NaN}', "Error while deserializing header: invalid header"),
-    (struct.pack("<Q", 8) + b'{"\xff": 1}', "Error while deserializing header: invalid header"),
-    (struct.pack("<Q", 5002) + b"[" + b"9" * 5000 + b"]", "Error while deserializing header: invalid header"),
+    (b"", "header too small"),
+    (struct.pack("<Q", 1 << 40), "header too large"),
+    (struct.pack("<Q", 2) + b"{]", "invalid JSON in header"),
+    (struct.pack("<Q", 100_000) + b"[" * 100_000, "invalid JSON in header"),
+    (struct.pack("<Q", 16) + b'{"a": 1, "a": 2}', "invalid JSON in header"),
+    (struct.pack("<Q", 10) + b'{"a": NaN}', "invalid JSON in header"),
+    (struct.pack("<Q", 8) + b'{"\xff": 1}', "invalid UTF-8 in header"),
+    (struct.pack("<Q", 5002) + b"[" + b"9" * 5000 + b"]", "invalid JSON in header"),
 ]
 
 
@@ -78,27 +79,40 @@ DAMAGED = [
 def test_damaged_files(tmp_path, data, text):
     file = tmp_path / "x.safetensors"
     file.write_bytes(data)
-    with pytest.raises(SafetensorsError, match=text):
+    with pytest.raises(SafetensorsError, match=text) as caught:
         load_file(file)
+    assert str(file) in str(caught.value)
+
+
+def test_every_truncation_is_found(tmp_path):
+    file = tmp_path / "x.safetensors"
+    save_file({"a": np.arange(3.0), "b": np.array([True])}, file, {"made by": "a test"})
+    whole = file.read_bytes()
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        with pytest.raises(SafetensorsError):
+            load_file(file)
 
 
 WRONG = [
-    ({"a": entry("F32", [2], 0, 4)}, 4, "invalid offset for tensor `a`"),
-    ({"a": entry("F32", [2], 0, 8)}, 4, "invalid offset for tensor `a`"),
+    ({"a": entry("F32", [2], 0, 4)}, 4, "invalid shape, data type, or offset for tensor"),
+    ({"a": entry("F32", [2], 0, 8)}, 4, "incomplete metadata, file not fully covered"),
     ({"a": entry("F32", [1], 4, 8)}, 8, "invalid offset for tensor `a`"),
-    ({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)}, 4, "invalid offset for tensor `b`"),
+    ({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)}, 4, "invalid offset for tensor"),
     ({"a": entry("F32", [1], 0, 4)}, 8, "incomplete metadata, file not fully covered"),
     ({"a": entry("C64", [1], 0, 8)}, 8, "a: dtype C64 is not supported"),
-    ([], 0, "invalid header"),
-    ({"a": []}, 0, "invalid entry for tensor `a`"),
-    ({"a": {}}, 0, "invalid entry for tensor `a`"),
-    ({"a": entry("F32", [-1, -1], 0, 4)}, 4, "invalid entry for tensor `a`"),
-    ({"a": {**entry("F32", [1], 0, 4), "shape": [1.0]}}, 4, "invalid entry for tensor `a`"),
-    ({"a": {**entry("F32", [1], 0, 4), "dtype": []}}, 4, "invalid entry for tensor `a`"),
-    ({"a": {**entry("F32", [1], 0, 4), "data_offsets": [0, 4, 8]}}, 4, "invalid entry for tensor `a`"),
-    ({"a": entry("F32", [1], 0, 4), "b": {**entry("F32", [1], 0, 4), "data_offsets": "48"}}, 8, "invalid entry for tensor `b`"),
-    ({"a": entry("F32", [1 << 62, 0], 0, 0)}, 0, "invalid entry for tensor `a`"),
-    ({"a": entry("F32", [0] * 65, 0, 0)}, 0, "invalid entry for tensor `a`"),
+    ([], 0, "invalid type: sequence"),
+    ({"a": []}, 0, "invalid JSON in header"),
+    ({"a": {}}, 0, "missing field `dtype`"),
+    ({"a": entry("F32", [-1, -1], 0, 4)}, 4, "invalid value: integer `-1`"),
+    ({"a": {**entry("F32", [1], 0, 4), "shape": [1.0]}}, 4, "invalid type: floating point `1.0`"),
+    ({"a": {**entry("F32", [1], 0, 4), "dtype": []}}, 4, "invalid JSON in header"),
+    ({"a": {**entry("F32", [1], 0, 4), "data_offsets": [0, 4, 8]}}, 4, "invalid JSON in header"),
+    ({"a": entry("F32", [1], 0, 4), "b": {**entry("F32", [1], 0, 4), "data_offsets": "48"}}, 8, "invalid JSON in header"),
+    ({"a": entry("F32", [1 << 62, 0], 0, 0)}, 0, "invalid shape for tensor `a`"),
+    ({"a": entry("F32", [0] * 65, 0, 0)}, 0, "invalid shape for tensor `a`"),
+    (b'{"a": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0], "x": ' + b"9" * 5000 + b"}}", 0, "invalid JSON in header"),
+    ({"__metadata__": {"epoch": 1}}, 0, "expected a string"),
 ]
 
 
@@ -157,12 +171,7 @@ def test_weights_saved_by_pytorch_give_the_same_outputs(tmp_path):
     x = np.random.default_rng(0).normal(size=(3, 1, 4, 4)).astype(np.float32)
     theirs(torch.tensor(x))
     file = tmp_path / "model.safetensors"
-    try:
-        from safetensors.torch import save_file as save
-    except ImportError:  # the same bytes, written here
-        save_file({name: value.numpy() for name, value in theirs.state_dict().items()}, file)
-    else:
-        save(theirs.state_dict(), file)
+    importlib.import_module("safetensors.torch").save_file(theirs.state_dict(), file)
     ours.load_state_dict(load_file(file))
     expected = theirs.eval()(torch.tensor(x)).detach().numpy()
     np.testing.assert_allclose(ours.eval()(sg.tensor(x)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)

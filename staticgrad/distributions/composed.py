@@ -1,16 +1,20 @@
-"""Distributions made of others, and divergences."""
+"""Distributions made of others: independent axes, transformed samples, mixtures."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ..eager import no_grad
 from ..errors import ArgumentError
 from ..operators import F
-from . import continuous as c
-from . import discrete as d
-from .distribution import EULER, Distribution, summed
+from . import constraints
+from .discrete import Categorical
+from .distribution import Distribution, summed, tensors
+from .location_scale import Normal
+from .transforms import ComposeTransform, ExpTransform, StickBreakingTransform, Transform
 
 
 class Independent(Distribution):
@@ -25,12 +29,28 @@ class Independent(Distribution):
             )
         shape, split = (*base.batch_shape, *base.event_shape), len(base.batch_shape) - n
         self.base_dist, self.reinterpreted_batch_ndims = base, n
-        self.has_rsample = base.has_rsample
         super().__init__(shape[:split], shape[split:], validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_rsample
+
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        found, n = self.base_dist.support, self.reinterpreted_batch_ndims
+        return constraints.independent(found, n) if n else found
 
     @property
     def mean(self) -> Any:
         return self.base_dist.mean
+
+    @property
+    def mode(self) -> Any:
+        return self.base_dist.mode
 
     @property
     def variance(self) -> Any:
@@ -48,110 +68,248 @@ class Independent(Distribution):
     def entropy(self) -> Any:
         return summed(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
+    def enumerate_support(self, expand: bool = True) -> Any:
+        if self.reinterpreted_batch_ndims:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand)
 
-Divergence = Callable[[Any, Any], Any]
-KL: dict[tuple[type[Distribution], type[Distribution]], Divergence] = {}
-"""E_p[log p - log q] by the types of p and q."""
-
-
-def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[Divergence], Divergence]:
-    """Enter a function (p, q) for `kl_divergence` of these types and those derived from them."""
-
-    def enter(fn: Divergence) -> Divergence:
-        KL[type_p, type_q] = fn
-        return fn
-
-    return enter
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
 
 
-def kl_divergence(p: Distribution, q: Distribution) -> Any:
-    """KL(p || q), of the batch shape. Raises NotImplementedError for types without a formula."""
-    for a in type(p).__mro__:
-        for b in type(q).__mro__:
-            if (a, b) in KL:
-                return KL[a, b](p, q)
-    raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
+class TransformedDistribution(Distribution):
+    """y = transforms(x) of samples x of a base distribution. Raises ArgumentError for transforms that don't fit its shape."""
+
+    def __init__(
+        self, base_distribution: Distribution, transforms: Transform | Sequence[Transform], validate_args: bool | None = None
+    ):
+        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        if not all(isinstance(t, Transform) for t in self.transforms):
+            raise ArgumentError(f"transforms must be a Transform or list, but was {transforms}")
+        whole, base = ComposeTransform(self.transforms), base_distribution
+        shape, events = (*base.batch_shape, *base.event_shape), len(base.event_shape)
+        wanted = int(whole.domain.event_dim)
+        if len(shape) < wanted:
+            raise ArgumentError(
+                f"base_distribution needs to have shape with size at least {wanted}, but got {shape}."
+            )
+        made = whole.forward_shape(shape)
+        source = whole.inverse_shape(made)
+        if source != shape:  # arguments of the transforms have more batch axes
+            base = base.expand(source[: len(source) - events])
+        if wanted > events:
+            base = Independent(base, wanted - events)
+        self.base_dist = base
+        event_dim = max(int(whole.codomain.event_dim), events + int(whole.codomain.event_dim) - wanted)
+        cut = len(made) - event_dim
+        super().__init__(made[:cut], made[cut:], validate_args)
+
+    def _widened(self, batch_shape: tuple[int, ...]) -> Any:
+        shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self._event_shape))
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), _batch_shape=batch_shape)
+        made.base_dist = self.base_dist._widened(shape[: len(shape) - len(self.base_dist.event_shape)])
+        for name in self.arg_constraints:
+            if name in vars(self):
+                value = vars(self)[name]
+                vars(made)[name] = F.broadcast_to(value, (*batch_shape, *value.shape[len(self._batch_shape) :]))
+        return made
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_rsample
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        if not self.transforms:
+            return self.base_dist.support
+        found = self.transforms[-1].codomain
+        missing = len(self.event_shape) - found.event_dim
+        return constraints.independent(found, missing) if missing > 0 else found
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            x = self.base_dist.sample(sample_shape)
+            for transform in self.transforms:
+                x = transform(x)
+            return F.stop_gradient(x)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        x = self.base_dist.rsample(sample_shape)
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def log_prob(self, value: Any) -> Any:
+        y = self._checked(value)
+        event_dim, total = len(self.event_shape), 0
+        for transform in reversed(self.transforms):
+            x = transform._inv_call(y)
+            event_dim += transform.domain.event_dim - transform.codomain.event_dim
+            total = total - summed(transform.log_abs_det_jacobian(x, y), event_dim - transform.domain.event_dim)
+            y = x
+        return total + summed(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
+
+    def _monotone(self, value: Any) -> Any:
+        """A probability of the base distribution as one of this: the complement where transforms fall."""
+        sign: Any = 1
+        for transform in self.transforms:
+            sign = sign * transform.sign
+        return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
+
+    def cdf(self, value: Any) -> Any:
+        y = self._checked(value)
+        for transform in reversed(self.transforms):
+            y = transform._inv_call(y)
+        return self._monotone(self.base_dist.cdf(y))
+
+    def icdf(self, value: Any) -> Any:
+        x = self.base_dist.icdf(self._monotone(value))
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def __repr__(self) -> str:
+        if self.arg_constraints:
+            return super().__repr__()
+        return f"{type(self).__name__}({self.base_dist!r}, {self.transforms!r})"
 
 
-def _of_probabilities(p: Any, q: Any) -> Any:
-    return F.sum(p.probs * F.where(p.probs == 0, 0 * p.probs, p.logits - q.logits), -1)
+class LogNormal(TransformedDistribution):
+    """exp(x) of a normal x."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        self.loc, self.scale = tensors(loc, scale)
+        super().__init__(Normal(self.loc, self.scale, False), ExpTransform(), validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return F.exp(self.loc + F.square(self.scale) / 2)
+
+    @property
+    def mode(self) -> Any:
+        return F.exp(self.loc - F.square(self.scale))
+
+    @property
+    def variance(self) -> Any:
+        square = F.square(self.scale)
+        return F.expm1(square) * F.exp(2 * self.loc + square)
+
+    def entropy(self) -> Any:
+        return self.base_dist.entropy() + self.loc
 
 
-def _gamma(p: Any, q: Any) -> Any:
-    a, b = p.concentration, q.concentration
-    return (
-        b * F.log(p.rate / q.rate) + F.lgamma(b) - F.lgamma(a) + (a - b) * F.digamma(a) + (q.rate - p.rate) * a / p.rate
-    )
+class LogisticNormal(TransformedDistribution):
+    """Points of the simplex with k + 1 elements: the stick breaking of k normal numbers."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        base = Normal(loc, scale, validate_args)
+        super().__init__(base if base.batch_shape else base.expand((1,)), StickBreakingTransform(), validate_args)
+
+    @property
+    def loc(self) -> Any:
+        return vars(self.base_dist)["base_dist"].loc
+
+    @property
+    def scale(self) -> Any:
+        return vars(self.base_dist)["base_dist"].scale
 
 
-def _dirichlet(p: Any, q: Any) -> Any:
-    a, b = p.concentration, q.concentration
-    total = F.sum(a, -1)
-    first = F.lgamma(total) - F.sum(F.lgamma(a), -1) - F.lgamma(F.sum(b, -1)) + F.sum(F.lgamma(b), -1)
-    return first + F.sum((a - b) * (F.digamma(a) - F.expand_dims(F.digamma(total), -1)), -1)
+class MixtureSameFamily(Distribution):
+    """Components along the last batch axis of one distribution, chosen with the probabilities of a `Categorical`.
+
+    Raises ArgumentError for shapes that don't fit.
+    """
+
+    def __init__(
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
+    ):
+        mixture, components = mixture_distribution, component_distribution
+        if not isinstance(mixture, Categorical):
+            raise ArgumentError(
+                " The Mixture distribution needs to be an instance of torch.distributions.Categorical".strip()
+            )
+        if not components.batch_shape:
+            raise ArgumentError("the components need a batch axis, along which they lie")
+        try:
+            batch = np.broadcast_shapes(mixture.batch_shape, components.batch_shape[:-1])
+        except ValueError:
+            batch = None
+        if batch != components.batch_shape[:-1]:
+            raise ArgumentError(
+                f"`mixture_distribution.batch_shape` ({mixture.batch_shape}) is not compatible with "
+                f"`component_distribution.batch_shape`({components.batch_shape})"
+            )
+        if mixture.event_size != components.batch_shape[-1]:
+            raise ArgumentError(
+                f"`mixture_distribution` component ({mixture.event_size}) does not equal "
+                f"`component_distribution.batch_shape[-1]` ({components.batch_shape[-1]})"
+            )
+        self._mixture_distribution = mixture.expand(batch)
+        self._component_distribution = components
+        super().__init__(components.batch_shape[:-1], components.event_shape, validate_args)
+
+    @property
+    def mixture_distribution(self) -> Categorical:
+        found: Categorical = self._mixture_distribution
+        return found
+
+    @property
+    def component_distribution(self) -> Distribution:
+        return self._component_distribution
+
+    @constraints.dependent_property
+    def support(self) -> Any:
+        return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
+
+    def _spread(self, value: Any) -> Any:
+        """A value with an axis of extent 1 for the components."""
+        return F.expand_dims(value, -1 - len(self.event_shape))
+
+    def _weights(self) -> Any:
+        probs = self.mixture_distribution.probs
+        return F.reshape(probs, (*probs.shape, *[1] * len(self.event_shape)))
+
+    def _mixed(self, x: Any) -> Any:
+        return F.sum(self._weights() * x, -1 - len(self.event_shape))
+
+    @property
+    def mean(self) -> Any:
+        return self._mixed(self.component_distribution.mean)
+
+    @property
+    def variance(self) -> Any:
+        """Of the components, and between them."""
+        between = F.square(self.component_distribution.mean - self._spread(self.mean))
+        return self._mixed(self.component_distribution.variance) + self._mixed(between)
+
+    def cdf(self, value: Any) -> Any:
+        found = self.component_distribution.cdf(self._spread(self._checked(value)))
+        return F.sum(found * self.mixture_distribution.probs, -1)
+
+    def log_prob(self, value: Any) -> Any:
+        found = self.component_distribution.log_prob(self._spread(self._checked(value)))
+        return F.logsumexp(found + F.log_softmax(self.mixture_distribution.logits, -1), -1)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            chosen = self.mixture_distribution.sample(sample_shape)
+            x = self.component_distribution.sample(sample_shape)
+            events = len(self.event_shape)
+            index = F.reshape(chosen, (*chosen.shape, *[1] * (events + 1)))
+            index = F.broadcast_to(index, (*chosen.shape, 1, *self.event_shape))
+            return F.stop_gradient(F.squeeze(F.take_along_axis(x, index, -1 - events), -1 - events))
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamily(\n  {self.mixture_distribution!r},\n  {self.component_distribution!r})"
 
 
-def _gumbel(p: Any, q: Any) -> Any:
-    ratio = p.scale / q.scale
-    at = (q.loc - p.loc) / q.scale
-    return F.log(q.scale / p.scale) - at + ratio * EULER + F.exp(at + F.lgamma(1 + ratio)) - (1 + EULER)
-
-
-def _bernoulli(p: Any, q: Any) -> Any:
-    """By logits: p log(p / q) + (1 - p) log((1 - p) / (1 - q))."""
-    return p.probs * (p.logits - q.logits) - F.softplus(p.logits) + F.softplus(q.logits)
-
-
-def _laplace(p: Any, q: Any) -> Any:
-    ratio, distance = p.scale / q.scale, F.abs(p.loc - q.loc)
-    return -F.log(ratio) + distance / q.scale + ratio * F.exp(-distance / p.scale) - 1
-
-
-def _normal(p: Any, q: Any) -> Any:
-    ratio = F.square(p.scale / q.scale)
-    return 0.5 * (ratio + F.square((p.loc - q.loc) / q.scale) - 1 - F.log(ratio))
-
-
-def _half_normal(p: Any, q: Any) -> Any:
-    ratio = F.square(p.scale / q.scale)
-    return 0.5 * (ratio - 1 - F.log(ratio))
-
-
-def _uniform(p: Any, q: Any) -> Any:
-    inside = F.logical_and(q.low <= p.low, q.high >= p.high)
-    return F.where(inside, F.log((q.high - q.low) / (p.high - p.low)), math.inf)
-
-
-def _cauchy(p: Any, q: Any) -> Any:
-    return F.log((F.square(p.scale + q.scale) + F.square(p.loc - q.loc)) / (4 * p.scale * q.scale))
-
-
-def _multivariate_normal(p: Any, q: Any) -> Any:
-    from ..ops.linear_algebra import solve_triangular
-
-    k = p.event_shape[0]
-    half = q._half_log_det() - p._half_log_det()
-    spread = F.sum(F.square(solve_triangular(q.scale_tril, p.scale_tril, upper=False)), (-2, -1))
-    return half + 0.5 * (spread + F.sum(F.square(q.whitened(q.loc - p.loc)), -1) - k)
-
-
-def _independent(p: Any, q: Any) -> Any:
-    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("KL of Independent distributions with different reinterpreted_batch_ndims")
-    return summed(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
-
-
-for _type, _formula in (
-    (c.Normal, _normal), (c.LogNormal, _normal), (c.Laplace, _laplace), (c.Cauchy, _cauchy), (c.Gumbel, _gumbel),
-    (c.HalfNormal, _half_normal), (c.Uniform, _uniform), (c.Gamma, _gamma), (c.Dirichlet, _dirichlet),
-    (c.Beta, lambda p, q: _dirichlet(p._pair, q._pair)), (c.MultivariateNormal, _multivariate_normal),
-    (c.Exponential, lambda p, q: q.rate / p.rate - F.log(q.rate / p.rate) - 1),
-    (d.Bernoulli, _bernoulli), (d.Categorical, _of_probabilities), (d.OneHotCategorical, _of_probabilities),
-    (d.Binomial, lambda p, q: p.total_count * _bernoulli(p, q)),
-    (d.Poisson, lambda p, q: p.rate * F.log(p.rate / q.rate) - (p.rate - q.rate)),
-    (d.Geometric, lambda p, q: -p.entropy() - F.log1p(-q.probs) / p.probs - q.logits),
-    (Independent, _independent),
-):  # fmt: skip
-    KL[_type, _type] = _formula
-
-__all__ = ["Independent", "kl_divergence", "register_kl"]
+__all__ = ["Independent", "LogNormal", "LogisticNormal", "MixtureSameFamily", "TransformedDistribution"]

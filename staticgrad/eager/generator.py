@@ -21,7 +21,7 @@ from ..ir import OpDef
 from ..locks import lock
 from ..operators import F, Operators, Symbol, apply, default_graph, frontends, public, state, torch_function
 from ..operators import Tensor as AnyTensor
-from ..ops.host_functions import poisson_op
+from ..ops.host_functions import binomial_op, poisson_op
 from ..ops.operands import extent, extents, integer
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
 from ..ops.random import generator as generator
@@ -184,14 +184,10 @@ def randperm(
     requires_grad: bool = False,
     **options: Unpack[Placement],
 ) -> AnyTensor:
-    """A random order of 0 ... n-1, int64; drawn now in graphs, too, which refuse to take it for a constant."""
+    """A random order of 0 ... n-1, int64; drawn when `rand` is."""
     check_options("randperm", options, Placement)
-    _refuse_tracing("randperm")
-    (n,) = as_shape((n,))
-    place = Place(Tensor((generator or current()).take()), None, 0)
-    keys = place.draw(uniform_op, shape=(n,), dtype=np.dtype(np.float64))
-    order: AnyTensor = marks.mark(Tensor(np.argsort(keys._data, kind="stable").astype(as_dtype(dtype))))
-    return order
+    keys = _draw(uniform_op, (as_shape((n,)),), np.float64, generator)
+    return _with_grad(F.astype(F.argsort(keys, stable=True), np.int64 if dtype is None else dtype), requires_grad)
 
 
 # like another tensor, and from distributions ----------------------------------------------------------------------------
@@ -312,6 +308,24 @@ def poisson(input: AnyTensor, generator: Generator | None = None) -> AnyTensor:
     rate = F.stop_gradient(input)
     u = _draw_like(uniform_op, rate, np.float64, generator)
     return F.astype(apply(poisson_op, u, F.astype(rate, np.float64)), input.dtype)
+
+
+@torch_function(method=False)
+def binomial(count: AnyTensor, prob: AnyTensor, generator: Generator | None = None) -> AnyTensor:
+    """The numbers of successes in `count` trials with probability `prob` (broadcast), in their dtype.
+
+    Raises ArgumentError for negative counts and for probabilities outside [0, 1].
+    """
+    count, prob = F.stop_gradient(count), F.stop_gradient(prob)
+    if isinstance(prob, Tensor) and prob._data.size and not (prob._data.min() >= 0 and prob._data.max() <= 1):
+        raise ArgumentError("binomial: probabilities have to be in [0, 1]")
+    if isinstance(count, Tensor) and count._data.size and not count._data.min() >= 0:
+        raise ArgumentError("binomial: counts have to be >= 0")
+    if count.dtype.kind != "f" or count.dtype != prob.dtype:
+        raise DTypeError(f"binomial: count and prob have to be of one floating dtype, got {count.dtype} and {prob.dtype}")
+    n, p = F.astype(count, np.float64), F.astype(prob, np.float64)
+    u = _draw_like(uniform_op, n * p, np.float64, generator)
+    return F.astype(apply(binomial_op, u, n, p), count.dtype)
 
 
 @public

@@ -227,15 +227,45 @@ for _name in (
     "add", "sub", "mul", "div", "pow", "neg", "abs", "exp", "log", "sqrt", "square", "relu", "sigmoid", "tanh", "clip",
     "clamp", "floor", "ceil", "round", "sign", "reciprocal", "masked_fill", "floor_divide", "remainder",
     "cos", "sin", "log1p", "expm1", "erf", "rsqrt", "logical_and", "logical_or", "logical_xor", "logical_not", "eq", "ne", "lt",
-    "le", "gt", "ge", "divide", "multiply", "subtract", "negative", "absolute", "true_divide", "cumsum", *INPLACE,
+    "le", "gt", "ge", "divide", "multiply", "subtract", "negative", "absolute", "true_divide", "cumsum", "atan",
+    "arctan", "cosh", "exp2", "log2", "sinh", "greater", "greater_equal", "less", "less_equal", "not_equal", "float_power",
+    "conj_physical", *INPLACE,
 ):  # fmt: skip
     setattr(Tensor, _name + "_", _inplace(_name))
 
 for _dunder, _name in (
     ("__iadd__", "add"), ("__isub__", "sub"), ("__imul__", "mul"), ("__itruediv__", "div"), ("__ipow__", "pow"),
-    ("__ifloordiv__", "floor_divide"), ("__imod__", "remainder"),
+    ("__ifloordiv__", "floor_divide"), ("__imod__", "remainder"), ("__iand__", "bitwise_and"), ("__ior__", "bitwise_or"),
+    ("__ixor__", "bitwise_xor"), ("__ilshift__", "bitwise_left_shift"), ("__irshift__", "bitwise_right_shift"),
 ):  # fmt: skip
     setattr(Tensor, _dunder, getattr(Tensor, _name + "_"))
+
+
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of `digamma`, in place."""
+    check_change(self)
+    return replace(self, F.polygamma(n, self), "polygamma_")
+
+
+def _shape_kept(name: str, instead: str) -> Callable[..., Tensor]:
+    def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
+        raise ArgumentError(
+            f"{name}: a tensor keeps its shape and its memory, which records, views and compiled functions depend on",
+            f"write {instead}",
+        )
+
+    method.__name__ = name
+    method.__doc__ = f"Refused: write `{instead}`. Raises ArgumentError."
+    return method
+
+
+for _name, _call in (
+    ("squeeze_", "x.squeeze(dim)"), ("unsqueeze_", "x.unsqueeze(dim)"), ("transpose_", "x.transpose(dim0, dim1)"),
+    ("swapaxes_", "x.swapaxes(axis0, axis1)"), ("swapdims_", "x.swapdims(dim0, dim1)"), ("t_", "x.t()"),
+    ("resize_", "x.reshape(shape), or sg.empty(shape)"), ("resize_as_", "x.reshape(other.shape), or sg.empty_like(other)"),
+    ("as_strided_", "x.as_strided(size, stride)"), ("set_", "source.clone()"),
+):  # fmt: skip
+    setattr(Tensor, _name, _shape_kept(_name, f"x = {_call}"))
 
 
 def copy_(self: Tensor, value: TensorLike) -> Tensor:
@@ -426,7 +456,7 @@ def _misfit(value: Any, places: Any) -> ShapeError:
     return ShapeError(f"setitem: can't write a value of shape {shape_text(value)} to places of shape {shape_text(places)}")
 
 
-for _function in (copy_, fill_, zero_, bernoulli_, fill_diagonal_, __setitem__):
+for _function in (copy_, polygamma_, fill_, zero_, bernoulli_, fill_diagonal_, __setitem__):
     setattr(Tensor, _function.__name__, _function)
 for _name, _defaults, _values in (
     ("normal_", {"mean": 0.0, "std": 1.0}, _normal),

@@ -118,6 +118,10 @@ class Tensor(Operators):
     def numel(self) -> int:
         return self._data.size
 
+    def data_ptr(self) -> int:
+        """The address of the first element; only a tensor with a value has one."""
+        return self.detach().numpy().ctypes.data
+
     @property
     def data(self) -> AnyTensor:
         """The same memory without the tape."""

@@ -252,7 +252,7 @@ class Tensor:
         """The named tuple (min, max) along one axis, or of all elements."""
 
     def angle(self) -> Tensor:
-        """0, or pi for negative numbers; NaN stays NaN."""
+        """0, or pi for negative numbers; NaN stays NaN. The gradient is 0."""
 
     def any(
         self,
@@ -297,6 +297,9 @@ class Tensor:
     def arctan2_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`arctan2` in place. Raises GradientError for a leaf that requires grad while recording."""
 
+    def arctan_(self, *, out: None = None) -> Tensor:
+        """`arctan` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def arctanh(self, *, out: None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
 
@@ -339,6 +342,9 @@ class Tensor:
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
 
+    def as_strided_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.as_strided(size, stride)`. Raises ArgumentError."""
+
     def as_strided_copy(self, size: Any, stride: Any, storage_offset: builtins.int | None = None) -> Tensor:
         """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
 
@@ -368,6 +374,9 @@ class Tensor:
 
     def atan2_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`atan2` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def atan_(self, *, out: None = None) -> Tensor:
+        """`atan` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def atanh(self, *, out: None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
@@ -534,6 +543,9 @@ class Tensor:
     def conj_physical(self) -> Tensor:
         """`input`: numbers are real."""
 
+    def conj_physical_(self) -> Tensor:
+        """`conj_physical` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def contiguous(self) -> Tensor:
         """This tensor when its elements lie in row-major order, else a copy in that order."""
 
@@ -557,6 +569,9 @@ class Tensor:
 
     def cosh(self, *, out: None = None) -> Tensor:
         """Hyperbolic cosine."""
+
+    def cosh_(self, *, out: None = None) -> Tensor:
+        """`cosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def count_nonzero(self, dim: Any = None, *, axis: Any = None) -> Tensor:
         """How many elements along `dim` (of all for None) are not 0, int64."""
@@ -611,6 +626,9 @@ class Tensor:
         """The same memory without the tape."""
     @data.setter
     def data(self, value: TensorLike) -> None: ...
+
+    def data_ptr(self) -> builtins.int:
+        """The address of the first element; only a tensor with a value has one."""
 
     def deg2rad(self) -> Tensor:
         """Degrees as radians."""
@@ -752,6 +770,9 @@ class Tensor:
     def exp2(self, *, out: None = None) -> Tensor:
         """2**x."""
 
+    def exp2_(self, *, out: None = None) -> Tensor:
+        """`exp2` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def exp_(self, *, out: None = None) -> Tensor:
         """`exp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
@@ -804,6 +825,9 @@ class Tensor:
 
     def float_power(self, exponent: Any) -> Tensor:
         """input ** exponent in float64."""
+
+    def float_power_(self, exponent: Any) -> Tensor:
+        """`float_power` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def floor(self, *, out: None = None) -> Tensor:
         """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
@@ -881,8 +905,14 @@ class Tensor:
     def greater(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x > y elementwise, bool."""
 
+    def greater_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`greater` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def greater_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x >= y elementwise, bool."""
+
+    def greater_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`greater_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def gt(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x > y elementwise, bool."""
@@ -900,7 +930,10 @@ class Tensor:
         """`heaviside` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
-        """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
+        """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are equal): (bins,),
+        in
+        the dtype of the input. Raises ArgumentError for a range that is not finite or not ascending.
+        """
 
     def histogram(
         self,
@@ -1202,8 +1235,14 @@ class Tensor:
     def less(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x < y elementwise, bool."""
 
+    def less_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`less` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def less_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x <= y elementwise, bool."""
+
+    def less_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`less_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def lgamma(self, *, out: None = None) -> Tensor:
         """log|gamma(x)|."""
@@ -1228,6 +1267,9 @@ class Tensor:
 
     def log2(self, *, out: None = None) -> Tensor:
         """Logarithm to base 2."""
+
+    def log2_(self, *, out: None = None) -> Tensor:
+        """`log2` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def log_(self, *, out: None = None) -> Tensor:
         """`log` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1643,6 +1685,9 @@ class Tensor:
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
         """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
 
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
+        """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
+
     def norm(
         self,
         p: Any = 'fro',
@@ -1660,6 +1705,9 @@ class Tensor:
 
     def not_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x != y elementwise, bool."""
+
+    def not_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`not_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def numel(self) -> builtins.int: ...
 
@@ -1681,6 +1729,9 @@ class Tensor:
 
     def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
         """`linalg.pinv` by an older name."""
+
+    def polygamma_(self, n: builtins.int) -> Tensor:
+        """The n-th derivative of `digamma`, in place."""
 
     def positive(self) -> Tensor:
         """`input` itself. Raises DTypeError for booleans."""
@@ -1812,6 +1863,12 @@ class Tensor:
     def reshape_as(self, other: Any) -> Tensor:
         """`input` in the shape of `other`."""
 
+    def resize_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.reshape(shape), or sg.empty(shape)`. Raises ArgumentError."""
+
+    def resize_as_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.reshape(other.shape), or sg.empty_like(other)`. Raises ArgumentError."""
+
     def resolve_conj(self) -> Tensor:
         """`input`: numbers are real."""
 
@@ -1938,6 +1995,9 @@ class Tensor:
     def select_scatter(self, *, src: Any, axis: builtins.int, index: builtins.int) -> Tensor:
         """`input` with `src` as the slice at one position along `dim`."""
 
+    def set_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = source.clone()`. Raises ArgumentError."""
+
     def sgn(self) -> Tensor:
         """`sign`."""
 
@@ -1980,6 +2040,9 @@ class Tensor:
     def sinh(self, *, out: None = None) -> Tensor:
         """Hyperbolic sine."""
 
+    def sinh_(self, *, out: None = None) -> Tensor:
+        """`sinh` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     @property
     def size(self) -> Size:
         """The number of elements, as in NumPy; `x.size()` and `x.size(axis)` are extents, as in PyTorch."""
@@ -2018,6 +2081,12 @@ class Tensor:
         Raises ArgumentError for sizes that don't add up to the extent.
         """
 
+    def split_copy(self, split_size: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
+        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
+
+        Raises ArgumentError for sizes that don't add up to the extent.
+        """
+
     def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
         """Parts of these sizes along `dim`."""
 
@@ -2038,6 +2107,9 @@ class Tensor:
 
     def squeeze(self, axis: Axis = None, *, dim: Axis = None) -> Tensor:
         """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
+
+    def squeeze_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.squeeze(dim)`. Raises ArgumentError."""
 
     def std(
         self,
@@ -2091,11 +2163,20 @@ class Tensor:
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """x with two axes exchanged."""
 
+    def swapaxes_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.swapaxes(axis0, axis1)`. Raises ArgumentError."""
+
     def swapdims(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """x with two axes exchanged."""
 
+    def swapdims_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.swapdims(dim0, dim1)`. Raises ArgumentError."""
+
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
+
+    def t_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.t()`. Raises ArgumentError."""
 
     def take(self, index: TensorLike, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """x[index] along `axis`: the index's shape replaces that axis. Of the flattened x when no axis is given, as in PyTorch
@@ -2175,6 +2256,9 @@ class Tensor:
 
     def transpose(self, *axes: ShapeLike) -> Tensor:
         """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+
+    def transpose_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.transpose(dim0, dim1)`. Raises ArgumentError."""
 
     def triangular_solve(
         self,
@@ -2288,11 +2372,23 @@ class Tensor:
         Raises ArgumentError for sizes that don't add up to the extent.
         """
 
+    def unsafe_split_with_sizes(
+        self,
+        split_sizes: Any,
+        dim: builtins.int = 0,
+        *,
+        axis: builtins.int = 0,
+    ) -> tuple[Any, ...]:
+        """Parts of these sizes along `dim`."""
+
     @overload
     def unsqueeze(self, axis: builtins.int) -> Tensor: ...
     @overload
     def unsqueeze(self, *, dim: builtins.int) -> Tensor:
         """PyTorch's name of `expand_dims`."""
+
+    def unsqueeze_(self, *args: Any, **named: Any) -> Tensor:
+        """Refused: write `x = x.unsqueeze(dim)`. Raises ArgumentError."""
 
     def var(
         self,
@@ -2452,7 +2548,7 @@ class Functions:
 
     @staticmethod
     def angle(input: Any) -> Tensor:
-        """0, or pi for negative numbers; NaN stays NaN."""
+        """0, or pi for negative numbers; NaN stays NaN. The gradient is 0."""
 
     @staticmethod
     def any(
@@ -2480,6 +2576,10 @@ class Functions:
     @staticmethod
     def arcsinh(input: TensorLike, *, out: None = None) -> Tensor:
         """Inverse hyperbolic sine."""
+
+    @staticmethod
+    def arctan(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse tangent, in radians."""
 
     @staticmethod
     def arctan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -2584,6 +2684,20 @@ class Functions:
         """beta * input + alpha * (batch1 @ batch2)."""
 
     @staticmethod
+    def bartlett_window(
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """A triangle, (window_length,)."""
+
+    @staticmethod
     def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
         """1 with the probabilities in `input` (or p, in its shape), else 0, in its dtype. Raises ArgumentError outside [0,
         1]."""
@@ -2591,6 +2705,13 @@ class Functions:
     @staticmethod
     def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
+
+    @staticmethod
+    def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+        """The numbers of successes in `count` trials with probability `prob` (broadcast), in their dtype.
+
+        Raises ArgumentError for negative counts and for probabilities outside [0, 1].
+        """
 
     @staticmethod
     def bitwise_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -2615,6 +2736,20 @@ class Functions:
     @staticmethod
     def bitwise_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x ^ y, of integers or booleans."""
+
+    @staticmethod
+    def blackman_window(
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t), (window_length,)."""
 
     @staticmethod
     def block_diag(*tensors: Any) -> Tensor:
@@ -3069,6 +3204,22 @@ class Functions:
         """
 
     @staticmethod
+    def gradient(
+        input: Any,
+        *,
+        spacing: Any = None,
+        dim: Any = None,
+        edge_order: int = 1,
+        axis: Any = None,
+    ) -> tuple[Tensor, ...]:
+        """Estimates of the derivatives of samples along axes (all unless `dim` names some), one tensor for each.
+
+        Central differences inside, one-sided ones of `edge_order` 1 or 2 at the ends. spacing: the distance of samples (1),
+        one for
+        each axis, or a 1-D tensor of places for each. Raises ArgumentError, and ShapeError for axes that are too short.
+        """
+
+    @staticmethod
     def greater(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """x > y elementwise, bool."""
 
@@ -3081,12 +3232,45 @@ class Functions:
         """x > y elementwise, bool."""
 
     @staticmethod
+    def hamming_window(
+        window_length: int,
+        periodic: bool = True,
+        alpha: float = 0.54,
+        beta: float = 0.46,
+        *,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """alpha - beta cos(2 pi t), (window_length,)."""
+
+    @staticmethod
+    def hann_window(
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """(1 - cos(2 pi t)) / 2, (window_length,)."""
+
+    @staticmethod
     def heaviside(input: Any, values: Any) -> Tensor:
         """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
 
     @staticmethod
     def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-        """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
+        """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are equal): (bins,),
+        in
+        the dtype of the input. Raises ArgumentError for a range that is not finite or not ascending.
+        """
 
     @staticmethod
     def histogram(
@@ -3098,6 +3282,22 @@ class Functions:
         density: bool = False,
     ) -> return_types.histogram:
         """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
+
+    @staticmethod
+    def histogramdd(
+        input: Any,
+        bins: Any,
+        *,
+        range: Any = None,
+        weight: Any = None,
+        density: bool = False,
+    ) -> return_types.histogramdd:
+        """Counts of points (number, d) in a grid, and the edges of the grid along each of the d axes.
+
+        bins: the intervals of each axis, one number for all of them, or a sequence of edges. range: low and high of each axis,
+        one
+        after the other. Eager only. Raises ArgumentError for bins or a range that don't fit, and for fewer than two axes.
+        """
 
     @staticmethod
     def hsplit(
@@ -3225,6 +3425,21 @@ class Functions:
     @staticmethod
     def isreal(input: Any) -> Tensor:
         """True everywhere: numbers are real."""
+
+    @staticmethod
+    def kaiser_window(
+        window_length: int,
+        periodic: bool = True,
+        beta: float = 12.0,
+        *,
+        dtype: DTypeLike | None = None,
+        requires_grad: bool = False,
+        device: Any = None,
+        layout: Any = None,
+        out: Any = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        """i0(beta sqrt(1 - (2 t - 1)^2)) / i0(beta), (window_length,)."""
 
     @staticmethod
     def kron(input: Any, other: Any) -> Tensor:
@@ -3635,7 +3850,7 @@ class Functions:
 
     @staticmethod
     def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
-        """`nonzero` with `size` rows: cut off, or filled up."""
+        """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
 
     @staticmethod
     def norm(
@@ -4069,6 +4284,13 @@ class Functions:
         """
 
     @staticmethod
+    def split_copy(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
+
+        Raises ArgumentError for sizes that don't add up to the extent.
+        """
+
+    @staticmethod
     def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
         """Parts of these sizes along `dim`."""
 
@@ -4393,6 +4615,10 @@ class Functions:
 
         Raises ArgumentError for sizes that don't add up to the extent.
         """
+
+    @staticmethod
+    def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+        """Parts of these sizes along `dim`."""
 
     @overload
     @staticmethod

@@ -85,6 +85,7 @@ floating_dtype = Attribute(
 positive = Attribute(
     "a finite number above 0", lambda value, types: value.__class__ is float and math.isfinite(value) and value > 0
 )
+number = Attribute("a number", lambda value, types: value.__class__ is float)
 literal = Attribute(
     "a constant array",
     lambda value, types: isinstance(value, Literal) and value.array.dtype in SUPPORTED,

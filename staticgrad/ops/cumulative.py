@@ -11,7 +11,20 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
 from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, public, spelled, torch_function
-from ..types import DTYPES, SHORT, DTypeLike, bool_, float64, get_default_dtype, int64, normalize_axes, normalize_axis, to_float
+from ..types import (
+    DTYPES,
+    SHORT,
+    DTypeLike,
+    TensorType,
+    bool_,
+    float64,
+    get_default_dtype,
+    int64,
+    normalize_axes,
+    normalize_axis,
+    to_float,
+    uint8,
+)
 from . import attributes as at
 from . import return_types
 from .operands import dtype_of, ndim_of
@@ -79,31 +92,38 @@ def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = 
 # running extrema --------------------------------------------------------------------------------------------------------
 
 
-def _running(worse: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+def _along_axis(kernel: str, name: str) -> Callable[[Node, Sequence[Layout]], Sequence[Call]]:
+    """Calls of a kernel of recurrences, for [outer, extent, inner] around the axis; none where its dtype has none."""
+
+    def plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
+        axis, shape, work = node.attrs["axis"], node.type.shape, node.type.size
+        outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+        typed, span = f"{kernel}_{SHORT[node.inputs[0].type.dtype]}", outer if work else 0
+        return [Routine("recurrences", typed, span, (shape[axis], inner), work, name=name, chunked=False)]
+
+    return plan
+
+
+def _running(extreme: np.ufunc) -> Callable[..., np.ndarray]:
     def evaluate(x: np.ndarray, axis: int) -> np.ndarray:
         """The position of the last element that is no worse than those before; NaN is the best."""
-        rows = np.moveaxis(x, axis, 0)
-        out = np.zeros(rows.shape, np.int64)
-        if len(rows):
-            best = rows[0].copy()
-            for i in range(1, len(rows)):
-                better = ~worse(rows[i], best)
-                if x.dtype.kind == "f":
-                    better &= ~(np.isnan(best) & ~np.isnan(rows[i]))
-                out[i] = np.where(better, i, out[i - 1])
-                best = np.where(better, rows[i], best)
-        return np.ascontiguousarray(np.moveaxis(out, 0, axis))
+        best = extreme.accumulate(x, axis)
+        reached = (x == best) | (x != x)
+        places = np.arange(x.shape[axis]).reshape(-1, *[1] * (x.ndim - axis - 1))
+        result: np.ndarray = np.maximum.accumulate(np.where(reached, places, 0), axis)
+        return result
 
     return evaluate
 
 
-for _name, _worse in (("cummax", np.less), ("cummin", np.greater)):
+for _name, _extreme, _kernel in (("cummax", np.maximum, "most"), ("cummin", np.minimum, "least")):
     _op = define(
         OpDef(
             name=f"{_name}_index",
             attrs={"axis": at.axis_of(0)},
             infer=lambda x, axis: x.with_dtype(int64),
-            eval=_running(_worse),
+            eval=_running(_extreme),
+            emit=Native(_along_axis(_kernel, _name)),
             promote=None,
             doc="The position of the extremum so far, along an axis.",
         )
@@ -112,7 +132,7 @@ for _name, _worse in (("cummax", np.less), ("cummin", np.greater)):
     def _scan(input: Any, dim: int, *, _op: OpDef = _op, _name: str = _name) -> return_types.Pair:
         """The named tuple (values, indices) of the extremum so far, along `dim`."""
         x, axis, scalar = with_axis(input, dim)
-        index = apply(_op, x, axis=axis)
+        index = apply(_op, F.astype(x, uint8) if x.dtype == bool_ else x, axis=axis)
         values = without_axis(along(x, index, axis), scalar)
         result: return_types.Pair = getattr(return_types, _name)(values, without_axis(index, scalar))
         return result
@@ -124,20 +144,68 @@ for _name, _worse in (("cummax", np.less), ("cummin", np.greater)):
 # products ---------------------------------------------------------------------------------------------------------------
 
 
-def _cumprod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
-    """sum over j >= i of g[j] out[j] / x[i]; where x is 0, by products in which the zero is left out."""
-    axis = node.attrs["axis"]
-    n = x.shape[axis]
-    if n is None:
-        raise ShapeError("cumprod: the extent of the axis has to be known for its gradient")
+def _reversed(x: Any, axis: int) -> Any:
+    return F.flip(x, axis)
+
+
+def _later(x: Any, axis: int, fill: float) -> Any:
+    """Each element's successor along an axis, and `fill` for the last one."""
     lead = (slice(None),) * axis
-    rows = []
-    for i in range(n):
-        before = F.getitem(out, (*lead, slice(i - 1, i))) if i else F.ones_like(F.getitem(x, (*lead, slice(0, 1))))
-        after = F.getitem(x, (*lead, slice(i + 1, None)))
-        run = F.concatenate([F.ones_like(before), apply(cumprod_op, after, axis=axis)], axis)
-        rows.append(F.sum(F.getitem(g, (*lead, slice(i, None))) * before * run, axis, keepdims=True))
-    return F.concatenate(rows, axis) if rows else F.zeros_like(x)
+    return F.concatenate([F.getitem(x, (*lead, slice(1, None))), F.full_like(F.getitem(x, (*lead, slice(0, 1))), fill)], axis)
+
+
+def _earlier(x: Any, axis: int, fill: float) -> Any:
+    """Each element's predecessor, and `fill` for the first one."""
+    lead = (slice(None),) * axis
+    return F.concatenate([F.full_like(F.getitem(x, (*lead, slice(0, 1))), fill), F.getitem(x, (*lead, slice(0, -1)))], axis)
+
+
+def _backwards(factors: Any, terms: Any, axis: int) -> Any:
+    """r[i] = terms[i] + factors[i + 1] r[i + 1]."""
+    successors = _reversed(_later(factors, axis, 0.0), axis)
+    return _reversed(apply(recurrence_op, successors, _reversed(terms, axis), axis=axis), axis)
+
+
+def _recurrence_eval(factors: np.ndarray, terms: np.ndarray, axis: int) -> np.ndarray:
+    result = np.array(terms)
+    out, a = np.moveaxis(result, axis, 0), np.moveaxis(factors, axis, 0)
+    for i in range(1, len(out)):
+        out[i] += a[i] * out[i - 1]
+    return result
+
+
+def _recurrence_vjp_factors(g: Any, node: Any, out: Any, factors: Any, terms: Any) -> Any:
+    axis = node.attrs["axis"]
+    return _backwards(factors, g, axis) * _earlier(out, axis, 0.0)
+
+
+def _recurrence_infer(factors: TensorType, terms: TensorType, axis: int) -> TensorType:
+    """Extents that one of them leaves open are the other's."""
+    fits = len(factors.shape) == len(terms.shape) and all(
+        a == b or None in (a, b) for a, b in zip(factors.shape, terms.shape, strict=True)
+    )
+    if not fits or factors.dtype != terms.dtype:
+        raise ShapeError(f"linear_recurrence: factors and terms are of one type, got {factors} and {terms}")
+    return terms.with_shape(tuple(b if a is None else a for a, b in zip(factors.shape, terms.shape, strict=True)))
+
+
+recurrence_op: OpDef = define(
+    OpDef(
+        name="linear_recurrence",
+        attrs={"axis": at.axis_of(0)},
+        infer=_recurrence_infer,
+        eval=_recurrence_eval,
+        vjp=(_recurrence_vjp_factors, lambda g, node, out, factors, terms: _backwards(factors, g, node.attrs["axis"])),
+        emit=Native(_along_axis("linear", "linear_recurrence")),
+        doc="r[i] = factors[i] r[i - 1] + terms[i] along an axis; the first factor is not read.",
+    )
+)
+
+
+def _cumprod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
+    """The product of the elements before i, times r[i] = g[i] + x[i + 1] r[i + 1], in which no x[i] is divided by."""
+    axis = node.attrs["axis"]
+    return _earlier(out, axis, 1.0) * _backwards(x, g, axis)
 
 
 cumprod_op: OpDef = define(
@@ -147,6 +215,7 @@ cumprod_op: OpDef = define(
         infer=lambda x, axis: x,
         eval=lambda x, axis: np.multiply.accumulate(x, axis, x.dtype),
         vjp=(_cumprod_vjp,),
+        emit=Native(_along_axis("product", "cumprod")),
         promote=widened,
         doc="Running products along an axis.",
     )
@@ -164,12 +233,9 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor:
 def _prod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     """The product of the others: of those before, and of those after."""
     axis = node.attrs["axis"]
-    lead = (slice(None),) * axis
-    ones = F.ones_like(F.getitem(x, (*lead, slice(0, 1))))
-    before = apply(cumprod_op, F.concatenate([ones, F.getitem(x, (*lead, slice(0, -1)))], axis), axis=axis)
-    later = F.flip(F.concatenate([F.getitem(x, (*lead, slice(1, None))), ones], axis), axis)
-    after = F.flip(apply(cumprod_op, later, axis=axis), axis)
-    return F.expand_dims(g, axis) * before * after if x.shape[axis] != 0 else F.zeros_like(x)
+    before = apply(cumprod_op, _earlier(x, axis, 1.0), axis=axis)
+    after = _reversed(apply(cumprod_op, _reversed(_later(x, axis, 1.0), axis), axis=axis), axis)
+    return F.expand_dims(g, axis) * before * after
 
 
 prod_op = define(

@@ -7,10 +7,25 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Operators, Symbol, Tensor, frontends, is_tensor, torch_function
-from ..types import bool_, normalize_axis, shape_text
+from ..ir import OpDef, define
+from ..operators import F, Operators, Symbol, Tensor, apply, frontends, is_tensor, torch_function
+from ..types import TensorType, bool_, int64, normalize_axis, shape_text
+from . import attributes as at
 from . import return_types
 from .operands import integer
+from .rules import keep
+
+REMEDIES = {
+    "nonzero": "nonzero_static(x, size=n) has n rows, cut off or filled up",
+    "masked_select": "sg.where(mask, x, 0) keeps the shape",
+    "unique": "sg.sort(x) keeps the extent",
+    "unique_consecutive": "sg.diff(x) != 0 tells where runs end",
+    "repeat_interleave": "give repeats as integers",
+    "bincount": "sg.zeros(n).index_add(0, x, weights) counts into n places",
+    "histogram": "histc(x, bins, min, max) counts into equal intervals",
+    "histogramdd": "histc(x, bins, min, max) counts into equal intervals",
+}
+"""What a graph can hold instead."""
 
 
 def known(name: str, *operands: Any) -> list[np.ndarray]:
@@ -19,7 +34,7 @@ def known(name: str, *operands: Any) -> list[np.ndarray]:
         if isinstance(x, Symbol):
             raise ArgumentError(
                 f"{name}: the extents of the result depend on values; a graph can't hold it",
-                "compute it outside, and pass the result; or use a mask, sg.where(mask, x, 0)",
+                f"compute it outside, and pass the result; or write it with fixed extents: {REMEDIES[name]}",
             )
     return [np.asarray(x.detach().numpy() if is_tensor(x) else x) for x in operands]
 
@@ -52,15 +67,30 @@ def argwhere(input: Any) -> Tensor:
     return nonzero(input)
 
 
-@torch_function(method=False)
-def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
-    """`nonzero` with `size` rows: cut off, or filled up."""
-    (x,) = known("nonzero_static", input)
-    size = integer("nonzero_static", "size", size)
+def _nonzero_static_eval(x: np.ndarray, size: int, fill: int) -> np.ndarray:
     found = np.argwhere(x)[:size]
-    rest = np.full((size - len(found), x.ndim), fill_value, np.int64)
-    result: Tensor = made(np.concatenate([found, rest]))
-    return result
+    return np.concatenate([found, np.full((size - len(found), x.ndim), fill, np.int64)])
+
+
+nonzero_static_op = define(
+    OpDef(
+        name="nonzero_static",
+        attrs={"size": at.integer(0), "fill": at.integer(-(2**63))},
+        infer=lambda x, size, fill: TensorType((size, x.ndim), int64),
+        eval=_nonzero_static_eval,
+        promote=keep,
+        doc="The first positions of elements that are not 0, filled up to a number of rows.",
+    )
+)
+
+
+@torch_function()
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
+    """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
+    size, fill = integer("nonzero_static", "size", size), integer("nonzero_static", "fill_value", fill_value)
+    if size < 0:
+        raise ArgumentError(f"nonzero_static: size has to be at least 0, got {size}")
+    return apply(nonzero_static_op, input, size=size, fill=fill)
 
 
 @torch_function()
@@ -158,22 +188,39 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     return result
 
 
-@torch_function()
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are 0)."""
-    (x,) = known("histc", input)
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
-        raise ArgumentError(f"histc: bins must be > 0, but got {bins!r}")
-    low, high = float(min), float(max)
+def _histc_eval(x: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
     if low == high:
         low, high = low - 1, high + 1
     if not np.isfinite([low, high]).all() or low > high:
         raise ArgumentError(f"histc: range of [{low}, {high}] is not finite or not ascending")
-    counts, _ = np.histogram(x[(x >= low) & (x <= high)].astype(np.float64), int(bins), (low, high))
-    result: Tensor = made(counts.astype(x.dtype))
-    return result
+    counts, _ = np.histogram(x[(x >= low) & (x <= high)].astype(np.float64), bins, (low, high))
+    return counts.astype(x.dtype)
+
+
+histc_op = define(
+    OpDef(
+        name="histc",
+        attrs={"bins": at.integer(1), "low": at.number, "high": at.number},
+        infer=lambda x, bins, low, high: TensorType((bins,), x.dtype),
+        eval=_histc_eval,
+        promote=keep,
+        doc="How many elements lie in each of the equal intervals from low to high.",
+    )
+)
+
+
+@torch_function()
+def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are equal): (bins,), in
+    the dtype of the input. Raises ArgumentError for a range that is not finite or not ascending."""
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+        raise ArgumentError(f"histc: bins must be > 0, but got {bins!r}")
+    low, high = float(min), float(max)
+    if low != high and not (np.isfinite([low, high]).all() and low < high):
+        raise ArgumentError(f"histc: range of [{low}, {high}] is not finite or not ascending")
+    return apply(histc_op, input, bins=int(bins), low=low, high=high)
 
 
 @torch_function()
@@ -194,3 +241,44 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
         raise ArgumentError("histogram: bins is a number of intervals, or their edges, ascending", f"got {bins!r}")
     counts, edges = np.histogram(flat, edges, weights=given, density=density)
     return return_types.histogram(made(counts.astype(x.dtype)), made(edges.astype(x.dtype)))
+
+
+@torch_function(method=False)
+def histogramdd(
+    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+) -> return_types.histogramdd:
+    """Counts of points (number, d) in a grid, and the edges of the grid along each of the d axes.
+
+    bins: the intervals of each axis, one number for all of them, or a sequence of edges. range: low and high of each axis, one
+    after the other. Eager only. Raises ArgumentError for bins or a range that don't fit, and for fewer than two axes.
+    """
+    (x,) = known("histogramdd", input)
+    if x.ndim < 2:
+        raise ArgumentError("torch.histogramdd: input tensor should have at least 2 dimensions", f"got {shape_text(x.shape)}")
+    points = x.reshape(-1, x.shape[-1])
+    axes = points.shape[1]
+    given = None if weight is None else known("histogramdd", weight)[0].reshape(-1)
+    if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Operators):
+        edges: Any = known("histogramdd", *bins)
+    else:
+        counts = [int(bins)] * axes if isinstance(bins, (int, np.integer)) else [int(n) for n in bins]
+        limits = _limits(points, range)
+        edges = [np.linspace(a, b, n + 1, dtype=x.dtype) for n, (a, b) in zip(counts, limits, strict=False)]
+    if len(edges) != axes:
+        raise ArgumentError(f"histogramdd: expected {axes} numbers of bins or sequences of edges, got {len(edges)}")
+    if any(e.ndim != 1 or len(e) < 2 or not (e[1:] >= e[:-1]).all() for e in edges):
+        raise ArgumentError("histogramdd: bins are numbers of intervals, or their edges, ascending")
+    found, _ = np.histogramdd(points, edges, weights=given, density=density)
+    return return_types.histogramdd(made(found.astype(x.dtype)), tuple(made(e.astype(x.dtype)) for e in edges))
+
+
+def _limits(points: np.ndarray, given: Any) -> list[tuple[float, float]]:
+    """The lowest and highest place of each axis. Raises ArgumentError for a range of another length."""
+    axes = points.shape[1]
+    if given is not None:
+        values = [float(v) for v in given]
+        if len(values) != 2 * axes:
+            raise ArgumentError(f"histogramdd: range has to have {2 * axes} elements, got {len(values)}")
+        return list(zip(values[::2], values[1::2], strict=True))
+    lows, highs = (points.min(0), points.max(0)) if len(points) else (np.zeros(axes), np.ones(axes))
+    return [(float(a) - 0.5 * (a == b), float(b) + 0.5 * (a == b)) for a, b in zip(lows, highs, strict=True)]

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, torch_function
-from ..types import bool_, normalize_axis
-from .operands import dtype_of, integer, ndim_of
+from ..types import bool_, normalize_axes, normalize_axis, to_float
+from .operands import dtype_of, extent, integer, ndim_of
 from .ordering import narrowed
 
 
@@ -60,3 +61,55 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1)
     """The running areas of `trapezoid`."""
     axis = normalize_axis(dim, ndim_of(y))
     return F.cumsum(_steps(y, x, dx, axis), axis)
+
+
+@torch_function(method=False)
+def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Estimates of the derivatives of samples along axes (all unless `dim` names some), one tensor for each.
+
+    Central differences inside, one-sided ones of `edge_order` 1 or 2 at the ends. spacing: the distance of samples (1), one for
+    each axis, or a 1-D tensor of places for each. Raises ArgumentError, and ShapeError for axes that are too short.
+    """
+    if edge_order not in (1, 2):
+        raise ArgumentError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order!r}")
+    axes = normalize_axes(dim, ndim_of(input)) if dim is None or isinstance(dim, int) else [
+        normalize_axis(d, ndim_of(input)) for d in dim
+    ]  # fmt: skip
+    spacing = 1 if spacing is None else spacing
+    given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
+    if len(given) != len(axes):
+        raise ArgumentError(f"torch.gradient expected one spacing or one for each of {len(axes)} axes, got {len(given)}")
+    x = input if dtype_of(input).kind == "f" else F.astype(input, to_float(dtype_of(input)))
+    results = []
+    for axis, distance in zip(axes, given, strict=True):
+        n = extent("gradient", x, axis)
+        if n <= edge_order:
+            raise ShapeError(f"torch.gradient expected each dimension size to be at least edge_order+1, got {n} along {axis}")
+        results.append(_slopes(x, axis, _distances(distance, n, axis, ndim_of(x)), edge_order))
+    return tuple(results)
+
+
+def _distances(spacing: Any, n: int, axis: int, ndim: int) -> Any:
+    """Of neighbors: a number, or a tensor that is broadcast along the axis. Raises ShapeError."""
+    if ndim_of(spacing) == 0:
+        return spacing
+    if tuple(spacing.shape) != (n,):
+        raise ShapeError(f"torch.gradient expected the places along axis {axis} to be {n}, got shape {tuple(spacing.shape)}")
+    return F.reshape(diff(spacing), tuple(-1 if i == axis else 1 for i in range(ndim)))
+
+
+def _slopes(x: Any, axis: int, h: Any, edge_order: int) -> Any:
+    """By parabolas through three neighbors; a number for all distances is the same at each."""
+
+    def part(v: Any, start: int | None, stop: int | None) -> Any:
+        return v if ndim_of(v) == 0 else narrowed(v, axis, start, stop)
+
+    steps = (narrowed(x, axis, 1, None) - narrowed(x, axis, None, -1)) / h
+    before, after = narrowed(steps, axis, None, -1), narrowed(steps, axis, 1, None)
+    left, right = part(h, None, -1), part(h, 1, None)
+    inside = (before * right + after * left) / (left + right)
+    first, last = narrowed(steps, axis, 0, 1), narrowed(steps, axis, -1, None)
+    if edge_order == 2:  # the slope of the parabola at its ends
+        first = first + (first - narrowed(inside, axis, 0, 1))
+        last = last + (last - narrowed(inside, axis, -1, None))
+    return F.concatenate([first, inside, last], axis)

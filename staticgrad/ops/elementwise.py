@@ -234,9 +234,9 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
 
 @torch_function()
 def angle(input: Any) -> Tensor:
-    """0, or pi for negative numbers; NaN stays NaN."""
+    """0, or pi for negative numbers; NaN stays NaN. The gradient is 0."""
     x = input if dtype_of(input).kind == "f" else F.astype(input, to_float(dtype_of(input)))
-    return F.stop_gradient(F.where(F.isnan(x), x, F.where(x < 0, math.pi, F.zeros_like(x))))
+    return F.where(F.isnan(x), F.stop_gradient(x), F.where(x < 0, math.pi, x * 0))
 
 
 @torch_function(names=("conj_physical", "resolve_conj", "resolve_neg"))

@@ -193,6 +193,19 @@ def _poisson_eval(u: np.ndarray, rate: np.ndarray) -> np.ndarray:
 poisson_op = host_record("poisson_quantile", _poisson_eval, arity=2, doc="Poisson numbers of uniform ones and rates.")
 
 
+def _binomial_eval(u: np.ndarray, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
+    """The smallest k whose distribution function reaches u; by the likelier of successes and failures, which keeps digits."""
+    rare = np.minimum(prob, 1 - prob)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        k = np.ceil(module("scipy.special").bdtrik(u, count, rare))
+    k = np.where((rare > 0) & np.isfinite(k), np.clip(k, 0, count), 0.0)
+    return np.where(prob > 0.5, count - k, k).astype(prob.dtype)
+
+
+binomial_op = host_record("binomial_quantile", _binomial_eval, arity=3, doc="Binomial numbers of uniform ones, counts and "
+                          "probabilities.")  # fmt: skip
+
+
 @torch_function(method=False)
 def polygamma(n: int, input: Any) -> Tensor:
     """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""

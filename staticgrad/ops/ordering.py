@@ -12,11 +12,10 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, Tensor, apply, enter_as, numpy_twin, respelled, spelled, torch_function
+from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twin, respelled, spelled, torch_function
 from ..types import TensorType, int64, normalize_axis, shape_text
 from . import attributes as at
 from . import return_types
-from .data_dependent import known
 from .gathering import along_op
 from .operands import dtype_of, integer, ndim_of, operand
 from .reductions import argmax_op, argmin_op
@@ -271,11 +270,18 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
         )
     if dtype_of(input).kind != "f":
         raise DTypeError(f"{name}() input tensor must be either float or double dtype")
-    fractions = np.asarray(known(name, q)[0], np.float64)
-    if fractions.ndim > 1:
+    if ndim_of(q) > 1:
         raise ShapeError(f"{name}() q must be a scalar or 1D tensor")
-    if fractions.size and not (fractions.min() >= 0 and fractions.max() <= 1):
-        raise ArgumentError(f"{name}() q values must be in the range [0, 1]")
+    if not isinstance(q, Symbol):
+        values = np.asarray(F.stop_gradient(q) if isinstance(q, Operators) else q, np.float64)
+        if values.size and not (values.min() >= 0 and values.max() <= 1):
+            raise ArgumentError(f"{name}() q values must be in the range [0, 1]")
+    several = ndim_of(q) == 1
+    if isinstance(q, Operators):
+        q = F.astype(q, dtype_of(input))
+        fractions = F.unbind(q, 0) if several else (q,)
+    else:
+        fractions = tuple(map(float, np.atleast_1d(q)))
     n = ndim_of(input)
     x = input if dim is not None and n else F.reshape(input, (-1,))
     axis = 0 if dim is None or not n else normalize_axis(dim, n)
@@ -291,8 +297,8 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
         count = F.zeros_like(count) + last
     places = F.astype(count, x.dtype)
     results = []
-    for fraction in np.atleast_1d(fractions):
-        rank = F.clip(places * float(fraction), 0, None)
+    for fraction in fractions:
+        rank = F.clip(places * fraction, 0, None)
         low, high = F.floor(rank), F.ceil(rank)
         if interpolation == "lower":
             high = low
@@ -318,7 +324,7 @@ def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolat
         results = [F.reshape(r, (1,) * n) for r in results]
     if not n:
         results = [F.reshape(r, ()) for r in results]
-    return results[0] if fractions.ndim == 0 else F.stack(results, 0)
+    return F.stack(results, 0) if several else results[0]
 
 
 @torch_function(np.quantile)

@@ -163,6 +163,7 @@ exp2 = _unary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2), cost=TRA
 log2 = _unary("log2", np.log2, lambda g, node, out, x: g / (x * LN2), cost=TRANSCENDENTAL, doc="Logarithm to base 2.")
 atan = _unary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1), cost=TRANSCENDENTAL,
               doc="Inverse tangent, in radians.")  # fmt: skip
+public(F.atan, "arctan")
 sinh = _unary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), cost=TRANSCENDENTAL, doc="Hyperbolic sine.")
 cosh = _unary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), cost=TRANSCENDENTAL, doc="Hyperbolic cosine.")
 tanh = _unary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), cost=TRANSCENDENTAL,

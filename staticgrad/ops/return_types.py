@@ -97,6 +97,10 @@ if TYPE_CHECKING:
     class histogram(NamedTuple):
         hist: Tensor
         bin_edges: Tensor
+
+    class histogramdd(NamedTuple):
+        hist: Tensor
+        bin_edges: tuple[Tensor, ...]
 else:
     for _name in PAIRS:
         globals()[_name] = _named(_name, "values indices")
@@ -117,3 +121,4 @@ else:
     triangular_solve = _named("triangular_solve", "solution cloned_coefficient")
     geqrf = _named("geqrf", "a tau")
     histogram = _named("histogram", "hist bin_edges")
+    histogramdd = _named("histogramdd", "hist bin_edges")

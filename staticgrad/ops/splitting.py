@@ -15,7 +15,7 @@ from .operands import extent, integer, ndim_of
 from .slicing import cut
 
 
-@torch_function(method=True, names=("unsafe_split",))
+@torch_function(method=True, names=("unsafe_split", "split_copy"))
 def split(tensor: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
 
@@ -46,7 +46,7 @@ def _parts(x: Any, axis: int, sizes: Sequence[int]) -> tuple[Any, ...]:
     return tuple(cut(x, axis, end - size, end) for size, end in zip(sizes, ends, strict=True))
 
 
-@torch_function(names=("split_with_sizes_copy",))
+@torch_function(names=("split_with_sizes_copy", "unsafe_split_with_sizes"))
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
     """Parts of these sizes along `dim`."""
     return split(input, list(split_sizes), dim)

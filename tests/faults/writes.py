@@ -152,6 +152,18 @@ def _load(folder: Path) -> bool | None:
     return values == {1.0}
 
 
+def _save_state(folder: Path, new: bool) -> None:
+    sg.save({"epoch": int(new), "model": {"a": sg.full((1000,), float(new))}}, folder / "state.pt")
+
+
+def _load_state(folder: Path) -> bool | None:
+    if not (folder / "state.pt").exists():
+        return None
+    state = sg.load(folder / "state.pt")
+    assert set(state["model"]["a"].tolist()) == {float(state["epoch"])}
+    return bool(state["epoch"])
+
+
 def _keep(folder: Path, new: bool) -> None:
     os.environ["STATICGRAD_CACHE_DIR"] = str(folder / "kernels")
     disk._told.clear()
@@ -170,6 +182,7 @@ def _kept(folder: Path) -> bool | None:
 
 KINDS = {
     "tensors": Kind(_save, _load),
+    "state": Kind(_save_state, _load_state),
     "dot": _text("graph.dot", sg.draw),
     "svg": _text("graph.svg", sg.draw),
     "graphml": _text("graph.graphml", sg.to_graphml),

@@ -232,10 +232,6 @@ def seed(x, loss):
     sg.manual_seed(3)  # the line
 
 
-def permute(x, loss):
-    sg.randperm(3)  # the line
-
-
 def change_result_unrecorded(x, loss):
     y = x * TRAINED
     with sg.no_grad():
@@ -321,7 +317,6 @@ REFUSED = {
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
     step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),
     seed: ("sg.manual_seed can't be traced", "call it outside the compiled function"),
-    permute: ("sg.randperm can't be traced", "call it outside the compiled function"),
     **dict.fromkeys(
         (use_old_stopped, use_view_of_detached),
         ("is a view of a tensor that was changed in place after it was taken", "take the view again"),

@@ -14,6 +14,7 @@ from .datasets import (
     random_split,
 )
 from .loader import DataLoader
+from .prefetcher import Prefetcher
 from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 from .workers import WorkerInfo, get_worker_info
 
@@ -24,6 +25,7 @@ __all__ = [
     "DataLoader",
     "Dataset",
     "IterableDataset",
+    "Prefetcher",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",

@@ -1,0 +1,230 @@
+"""Normal distributions of vectors, and the distribution of directions in the plane."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..operators import F
+from . import constraints
+from .distribution import LOG_2PI, Distribution, normal, tensors, uniform
+from .von_mises_quantile import von_mises_quantile
+
+
+def _transposed(x: Any) -> Any:
+    return F.swapaxes(x, -1, -2)
+
+
+def solved(factor: Any, right: Any) -> Any:
+    """factor^-1 right, for a lower triangular factor; both are broadcast."""
+    from ..linalg import solve_triangular
+
+    lead = np.broadcast_shapes(tuple(factor.shape[:-2]), tuple(right.shape[:-2]))
+    factor = F.broadcast_to(factor, (*lead, *factor.shape[-2:]))
+    return solve_triangular(factor, F.broadcast_to(right, (*lead, *right.shape[-2:])), upper=False)
+
+
+def whitened(factor: Any, difference: Any) -> Any:
+    """factor^-1 difference, for vectors."""
+    return F.squeeze(solved(factor, F.expand_dims(difference, -1)), -1)
+
+
+class MultivariateNormal(Distribution):
+    """Mean loc (..., k) and one of covariance_matrix, precision_matrix and scale_tril, its Cholesky factor (..., k, k)."""
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ):  # fmt: skip
+        given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
+        if len(given) != 1:
+            raise ArgumentError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+        if not loc.shape:
+            raise ArgumentError("loc must be at least one-dimensional.")
+        if len(given[0].shape) < 2:
+            raise ArgumentError("a matrix must be at least two-dimensional, with optional leading batch dimensions")
+        if scale_tril is None:
+            covariance_matrix = F.inverse(precision_matrix) if covariance_matrix is None else covariance_matrix
+            scale_tril = F.cholesky(covariance_matrix)
+        batch = np.broadcast_shapes(tuple(loc.shape[:-1]), tuple(scale_tril.shape[:-2]))
+        k = loc.shape[-1]
+        self.loc = F.broadcast_to(loc, (*batch, k))
+        self.scale_tril = F.broadcast_to(scale_tril, (*batch, k, k))
+        super().__init__(batch, (k,), validate_args)
+
+    @property
+    def covariance_matrix(self) -> Any:
+        return F.matmul(self.scale_tril, _transposed(self.scale_tril))
+
+    @property
+    def precision_matrix(self) -> Any:
+        return F.cholesky_inverse(self.scale_tril)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        return F.sum(F.square(self.scale_tril), -1)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        z = normal(self._extended_shape(sample_shape), self.loc.dtype)
+        return self.loc + F.squeeze(F.matmul(self.scale_tril, F.expand_dims(z, -1)), -1)
+
+    def half_log_det(self) -> Any:
+        """Of the covariance matrix."""
+        return F.sum(F.log(F.diagonal(self.scale_tril, 0, -2, -1)), -1)
+
+    def log_prob(self, value: Any) -> Any:
+        m = F.sum(F.square(whitened(self.scale_tril, self._checked(value) - self.loc)), -1)
+        return -0.5 * (self.event_shape[0] * LOG_2PI + m) - self.half_log_det()
+
+    def entropy(self) -> Any:
+        return 0.5 * self.event_shape[0] * (1 + LOG_2PI) + self.half_log_det()
+
+
+class LowRankMultivariateNormal(Distribution):
+    """Mean loc (..., k), covariance W W^T + diag(d): W = cov_factor (..., k, rank), d = cov_diag (..., k).
+
+    Costs grow with k rank^2: the matrix determinant lemma and Woodbury's identity reduce them to the capacitance matrix
+    1 + W^T diag(d)^-1 W of the size of the rank.
+    """
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None):
+        if not loc.shape:
+            raise ArgumentError("loc must be at least one-dimensional.")
+        k = loc.shape[-1]
+        if len(cov_factor.shape) < 2 or cov_factor.shape[-2] != k or not cov_diag.shape or cov_diag.shape[-1] != k:
+            raise ArgumentError(
+                f"cov_factor must be a batch of matrices with shape {k} x m, and cov_diag a batch of vectors with shape {k}",
+                f"got {tuple(cov_factor.shape)} and {tuple(cov_diag.shape)}",
+            )
+        batch = np.broadcast_shapes(tuple(loc.shape[:-1]), tuple(cov_factor.shape[:-2]), tuple(cov_diag.shape[:-1]))
+        self.loc = F.broadcast_to(loc, (*batch, k))
+        self.cov_factor = F.broadcast_to(cov_factor, (*batch, *cov_factor.shape[-2:]))
+        self.cov_diag = F.broadcast_to(cov_diag, (*batch, k))
+        super().__init__(batch, (k,), validate_args)
+
+    @property
+    def _scaled(self) -> Any:
+        """W^T diag(d)^-1."""
+        return _transposed(self.cov_factor / F.expand_dims(self.cov_diag, -1))
+
+    @property
+    def _capacitance_tril(self) -> Any:
+        rank = self.cov_factor.shape[-1]
+        return F.cholesky(F.matmul(self._scaled, self.cov_factor) + np.eye(rank, dtype=self.loc.dtype))
+
+    @property
+    def covariance_matrix(self) -> Any:
+        return F.matmul(self.cov_factor, _transposed(self.cov_factor)) + F.diag_embed(self.cov_diag)
+
+    @property
+    def precision_matrix(self) -> Any:
+        a = solved(self._capacitance_tril, self._scaled)
+        return F.diag_embed(1 / self.cov_diag) - F.matmul(_transposed(a), a)
+
+    @property
+    def scale_tril(self) -> Any:
+        return F.cholesky(self.covariance_matrix)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        return F.sum(F.square(self.cov_factor), -1) + self.cov_diag
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        low = normal((*shape[:-1], self.cov_factor.shape[-1]), self.loc.dtype)
+        rest = normal(shape, self.loc.dtype)
+        return self.loc + F.squeeze(F.matmul(self.cov_factor, F.expand_dims(low, -1)), -1) + F.sqrt(self.cov_diag) * rest
+
+    def half_log_det(self) -> Any:
+        """Of the covariance matrix."""
+        diagonal = F.diagonal(self._capacitance_tril, 0, -2, -1)
+        return F.sum(F.log(diagonal), -1) + 0.5 * F.sum(F.log(self.cov_diag), -1)
+
+    def mahalanobis(self, difference: Any) -> Any:
+        """difference^T covariance^-1 difference."""
+        projected = F.squeeze(F.matmul(self._scaled, F.expand_dims(difference, -1)), -1)
+        inner = F.sum(F.square(whitened(self._capacitance_tril, projected)), -1)
+        return F.sum(F.square(difference) / self.cov_diag, -1) - inner
+
+    def log_prob(self, value: Any) -> Any:
+        m = self.mahalanobis(self._checked(value) - self.loc)
+        return -0.5 * (self.event_shape[0] * LOG_2PI + m) - self.half_log_det()
+
+    def entropy(self) -> Any:
+        return 0.5 * self.event_shape[0] * (1 + LOG_2PI) + self.half_log_det()
+
+
+class VonMises(Distribution):
+    """Angles in [-pi, pi) with density in proportion to exp(concentration cos(x - loc)). mean is the circular mean, variance
+    1 - the length of the mean vector."""
+
+    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None):
+        self.loc, self.concentration = tensors(loc, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        u = uniform(self._extended_shape(sample_shape), self.loc.dtype)
+        angle = self.loc + von_mises_quantile(u, self.concentration) + math.pi
+        return F.stop_gradient(F.remainder(angle, 2 * math.pi) - math.pi)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        from ..special import i0e, i1e
+
+        return 1 - i1e(self.concentration) / i0e(self.concentration)
+
+    def log_prob(self, value: Any) -> Any:
+        from ..special import i0e
+
+        angle = self._checked(value) - self.loc
+        return self.concentration * (F.cos(angle) - 1) - math.log(2 * math.pi) - F.log(i0e(self.concentration))
+
+
+__all__ = ["LowRankMultivariateNormal", "MultivariateNormal", "VonMises"]

@@ -1,0 +1,109 @@
+"""Tensors by the memory that they share: which memory a file holds, and which part of it each tensor is."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..eager import Tensor
+from ..eager.tape import memory_of
+
+
+class Place(NamedTuple):
+    """The elements of an array: `storage` has them from `offset` on, at `strides`; both count elements."""
+
+    storage: int
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class Span(NamedTuple):
+    """The bytes between the first and the last element of an array."""
+
+    low: int
+    high: int
+    position: int
+    """Which array."""
+
+
+def share(arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[Place]]:
+    """The memory to store, and the place of each array in it.
+
+    Arrays of one dtype that overlap in memory are parts of one storage. An array that overlaps no other one, or only
+    equal ones, is stored by itself, contiguous and in its shape.
+    """
+    storages: list[np.ndarray] = []
+    places: dict[int, Place] = {}
+    for group in _overlapping(arrays):
+        members = [arrays[span.position] for span in group]
+        first = members[0]
+        alike = all(_layout(other) == _layout(first) for other in members)
+        stored = np.ascontiguousarray(first).reshape(first.shape) if alike else _memory(group, first.dtype)
+        for span, array in zip(group, members, strict=True):
+            if alike:
+                place = Place(len(storages), 0, array.shape, _steps(stored))
+            else:
+                start = array.__array_interface__["data"][0]
+                place = Place(len(storages), (start - group[0].low) // array.itemsize, array.shape, _steps(array))
+            places[span.position] = place
+        storages.append(stored)
+    return storages, [places[i] for i in range(len(arrays))]
+
+
+def _overlapping(arrays: Sequence[np.ndarray]) -> list[list[Span]]:
+    """Groups of arrays of one dtype whose memory overlaps, in the order of their first arrays."""
+    spans = sorted(Span(*np.lib.array_utils.byte_bounds(a), i) for i, a in enumerate(arrays))
+    groups: list[list[Span]] = []
+    newest: dict[Hashable, list[Span]] = {}
+    for span in spans:
+        array = arrays[span.position]
+        kind = array.dtype, span.low % array.itemsize
+        group = newest.get(kind)
+        if group is None or not array.size or span.low >= max(other.high for other in group):
+            group = []
+            groups.append(group)
+            if array.size:
+                newest[kind] = group
+        group.append(span)
+    return sorted(groups, key=lambda group: min(span.position for span in group))
+
+
+def _layout(array: np.ndarray) -> Any:
+    return array.__array_interface__["data"][0], array.shape, array.strides
+
+
+def _steps(array: np.ndarray) -> tuple[int, ...]:
+    return tuple(step // array.itemsize for step in array.strides)
+
+
+def _memory(group: Sequence[Span], dtype: np.dtype) -> np.ndarray:
+    low, high = group[0].low, max(span.high for span in group)
+    return np.frombuffer(memoryview((ctypes.c_char * (high - low)).from_address(low)), dtype)
+
+
+class Storages:
+    """Tensors made of stored memory: those of one storage share it."""
+
+    def __init__(self) -> None:
+        self._owners: dict[Hashable, Tensor] = {}
+
+    def tensor(self, key: Hashable, storage: np.ndarray, place: Place) -> Tensor:
+        """The tensor at a place. Raises ValueError for one outside of the storage."""
+        tensor = Tensor(part(storage, place))
+        tensor._memory = memory_of(self._owners.setdefault(key, tensor))
+        return tensor
+
+
+def part(storage: np.ndarray, place: Place) -> np.ndarray:
+    """The array at a place, which shares the memory. Raises ValueError for one outside of it, TypeError for no numbers."""
+    size = storage.itemsize
+    if 0 in place.shape:
+        return np.empty(place.shape, storage.dtype)
+    if place.offset < 0:
+        raise ValueError("a negative offset")
+    flat = storage.reshape(-1)
+    return np.ndarray(place.shape, flat.dtype, flat.data, place.offset * size, [step * size for step in place.strides])
