@@ -69,7 +69,12 @@ def test_a_graph_agrees_with_eager_mode_to_the_second_gradient(row: Row):
 
 @pytest.mark.parametrize("row", ROWS, ids=NAMES)
 def test_compiled_and_in_a_session(row: Row):
-    arrays, first = row.arrays(np.float32), program(row._replace(given=tuple(row.arrays(np.float32))), 1)
+    """Every third row with its gradients, whose kernels take most of the time."""
+    check_compiled(row, 1 if ROWS.index(row) % 3 == 0 else 0)
+
+
+def check_compiled(row: Row, order: int) -> None:
+    arrays, first = row.arrays(np.float32), program(row._replace(given=tuple(row.arrays(np.float32))), order)
     expected = eager(first, arrays)
     for found in (compiled(first, arrays, "fast"), session(first, arrays, "fast")):
         for mine, theirs in zip(found, expected, strict=True):
@@ -132,14 +137,14 @@ def torch() -> Any:
 def test_pytorch_agrees(torch: Any, row: Row, dtype: str):
     """Values, first gradients, and second ones where PyTorch has them."""
     arrays = row.arrays(dtype)
-    theirs = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
+    inputs = [i for i, a in enumerate(arrays) if a.dtype.kind == "f" and i not in row.fixed]
+    theirs = [torch.tensor(a, requires_grad=i in inputs) for i, a in enumerate(arrays)]
     wanted = row.call(torch.nn.functional, *theirs)
     wanted = [p for p in wanted if p is not None] if isinstance(wanted, (list, tuple)) else [wanted]
     mine = leaves(arrays)
     found = results(row, mine)
-    rtol = 2e-4 if dtype == "float32" else 1e-9
+    rtol = 2e-4 if dtype == "float32" else 1e-7  # some constants of PyTorch's are of float32
     same(found, wanted, rtol, "value")
-    inputs = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
     if not inputs:
         return
     weights = seeds(row, [r.detach().numpy() for r in found])
@@ -149,8 +154,7 @@ def test_pytorch_agrees(torch: Any, row: Row, dtype: str):
     other = torch.autograd.grad(total, reached, create_graph=row.torch > 1, allow_unused=True)
     other = [torch.zeros_like(x) if g is None else g for g, x in zip(other, reached, strict=True)]
     first = slopes(weighed(found, weights), [mine[i] for i in inputs])
-    for_torch = [i for i, g in enumerate(other) if g is not None]
-    same([first[i] for i in for_torch], [other[i] for i in for_torch], rtol, "first gradient")
+    same(first, other, rtol, "first gradient")
     if row.torch < 2:
         return
     squares = sum((g * g).sum() for g in other)
@@ -167,7 +171,7 @@ def test_pytorch_agrees(torch: Any, row: Row, dtype: str):
 
 def same(found: Any, wanted: Any, rtol: float, what: str) -> None:
     for a, b in zip(found, wanted, strict=True):
-        mine, other = a.detach().numpy(), b.detach().numpy()
+        mine, other = a.detach().numpy(), b.detach().numpy(force=True)
         assert mine.dtype == other.dtype
         scale = max(float(np.abs(other).max(initial=0)), 1.0)
         np.testing.assert_allclose(mine, other, rtol=rtol, atol=rtol * scale, err_msg=what)
