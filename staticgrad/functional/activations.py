@@ -30,13 +30,28 @@ def taken_over(name: str, x: Any, value: Any) -> Tensor:
     return changed
 
 
+KEEP_NO_INPUT = frozenset(
+    ["dropout", "dropout1d", "dropout2d", "dropout3d", "hardsigmoid", "hardtanh", "leaky_relu", "relu", "relu6", "rrelu", "threshold"]
+)
+"""Functions whose gradients don't read the input, which may change; the others in place are functions of a copy."""
+
+
+def _before_change(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, with the input kept from the change to come where its gradient reads it."""
+    if name in KEEP_NO_INPUT:
+        return args, named
+    if args:
+        return (F.clone(args[0]), *args[1:]), named
+    return args, {**named, "input": F.clone(named["input"])}
+
+
 def in_place(function: Activation) -> Activation:
     """The function, which takes `inplace` after its other arguments."""
     name = function.__name__
     signature = inspect.signature(function)
     last = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False, annotation="bool")
-    words = [*signature.parameters.values(), last]
-    place = len(words) - 1
+    parameters = [*signature.parameters.values(), last]
+    place = len(parameters) - 1
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Tensor:
@@ -44,10 +59,12 @@ def in_place(function: Activation) -> Activation:
             change, args = args[place], args[:place]
         else:
             change = named.pop("inplace", False)
-        value = function(*args, **named)
-        return taken_over(name + "_", args[0] if args else named["input"], value) if change else value
+        if not change:
+            return function(*args, **named)
+        given, words = _before_change(name, args, named)
+        return taken_over(name + "_", args[0] if args else named["input"], function(*given, **words))
 
-    call.__signature__ = signature.replace(parameters=words)  # type: ignore[attr-defined]
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return spelled(call)
 
 
@@ -57,7 +74,8 @@ def changing(function: Activation) -> Activation:
 
     @functools.wraps(plain)
     def call(*args: Any, **named: Any) -> Tensor:
-        return taken_over(call.__name__, args[0] if args else named["input"], function(*args, **named))
+        given, words = _before_change(plain.__name__, args, named)
+        return taken_over(call.__name__, args[0] if args else named["input"], function(*given, **words))
 
     call.__name__ = call.__qualname__ = plain.__name__ + "_"
     call.__doc__ = f"`{plain.__name__}` in place. Raises GradientError for a leaf that requires grad while recording."

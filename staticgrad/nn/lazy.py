@@ -40,6 +40,11 @@ class UninitializedTensorMixin:
     if not TYPE_CHECKING:  # to type checkers it is an attribute, as in other tensors
         shape = _no_shape
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        own: Any = self
+        memo[id(self)] = made = type(own)(own._tracked, dtype=own._data.dtype)
+        return made
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
