@@ -391,7 +391,7 @@ def _recorded(
     call.op, call.inputs, call.attrs, call.memory, call.hooks = CALL, operands, {}, None, None
     call.out = np.zeros(())
     call.clock = tick()
-    call.code, call.instruction = user_position(3)
+    call.position = user_position(3)
     call.function = ctx
     call.view = None
     call.parts = tuple(i for i, _ in tensors)
