@@ -40,8 +40,8 @@ def layer_norm(
     check_floating("layer_norm", "input", x)
     check_eps("layer_norm", eps)
     axes = tuple(range(-n, 0))
-    centred = x - F.mean(x, axes, keepdims=True)
-    out = centred * F.rsqrt(F.mean(F.square(centred), axes, keepdims=True) + eps)
+    centered = x - F.mean(x, axes, keepdims=True)
+    out = centered * F.rsqrt(F.mean(F.square(centered), axes, keepdims=True) + eps)
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
 
@@ -71,9 +71,9 @@ def instance_norm(
         raise ArgumentError(f"Expected more than 1 spatial element when training, got input size {size_text(x.shape)}")
     axes = tuple(range(2, len(x.shape)))
     mean = F.mean(x, axes, keepdims=True)
-    centred = x - mean
-    variance = F.mean(F.square(centred), axes, keepdims=True)
-    out = centred * F.rsqrt(variance + eps)
+    centered = x - mean
+    variance = F.mean(F.square(centered), axes, keepdims=True)
+    out = centered * F.rsqrt(variance + eps)
     if running_mean is not None or running_var is not None:
         count = _count(x, axes)
         for running, now in ((running_mean, mean), (running_var, variance * (count / (count - 1)))):

@@ -112,9 +112,6 @@ class MultiheadAttention(Module):
         )  # fmt: skip
         return result
 
-    def extra_repr(self) -> str:
-        return f"{self.embed_dim}, {self.num_heads}, dropout={self.dropout}, batch_first={self.batch_first}"
-
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"relu": functional.relu, "gelu": functional.gelu}
 

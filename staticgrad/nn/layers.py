@@ -241,7 +241,10 @@ class LayerNorm(Module):
         return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class Embedding(Module):

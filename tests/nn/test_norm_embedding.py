@@ -114,7 +114,7 @@ def test_layers():
     assert table(sg.tensor(INDEX)).shape == (2, 3, 5)
     assert nn.GELU()(sg.tensor([0.0])).item() == 0
     assert nn.SiLU()(sg.tensor([0.0])).item() == 0
-    assert repr(norm) == "LayerNorm((6,), eps=1e-05, elementwise_affine=True)"
+    assert repr(norm) == "LayerNorm((6,), eps=1e-05, elementwise_affine=True, bias=True)"
     assert nn.LayerNorm(6, elementwise_affine=False).weight is None
 
 

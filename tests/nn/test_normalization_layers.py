@@ -112,8 +112,8 @@ def test_without_statistics_every_batch_is_its_own():
 @pytest.mark.parametrize(
     ("layer", "text"),
     [
-        (nn.BatchNorm1d(3), "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"),
-        (nn.GroupNorm(2, 4, affine=False), "GroupNorm(2, 4, eps=1e-05, affine=False)"),
+        (nn.BatchNorm1d(3), "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)"),
+        (nn.GroupNorm(2, 4, affine=False), "GroupNorm(2, 4, eps=1e-05, affine=False, bias=False)"),
         (nn.RMSNorm(3), "RMSNorm((3,), eps=None, elementwise_affine=True)"),
     ],
 )

@@ -71,6 +71,20 @@ def encode(**named: Any) -> Callable[..., Any]:
     return lambda module, x: module(x, **{k: like(v, x) for k, v in named.items()})
 
 
+def numbers(n: Any, values: list[float]) -> Any:
+    """A tensor of the library whose `nn` it is."""
+    if n is nn:
+        return sg.tensor(values)
+    import torch
+
+    return torch.tensor(values)
+
+
+def against(target: np.ndarray) -> Callable[..., Any]:
+    """A loss of outputs and a target."""
+    return lambda module, *xs: module(*xs, like(target, xs[0]))
+
+
 def like(value: Any, x: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
@@ -140,6 +154,55 @@ ROWS = [
     Row("gru", lambda n: n.GRU(3, 4, 2), ((5, 2, 3), (2, 2, 4)), unrolled),
     Row("gru both ways", lambda n: n.GRU(3, 4, bidirectional=True, bias=False), ((5, 2, 3),), unrolled),
     Row("flatten", lambda n: n.Flatten(1, 2), ((2, 3, 4, 5),)),
+    Row("conv3d", lambda n: n.Conv3d(2, 4, (2, 3, 2), 2, 1, 1, 2), ((2, 2, 4, 5, 4),)),
+    Row("conv3d around", lambda n: n.Conv3d(2, 3, 3, padding=1, padding_mode="circular"), ((2, 3, 4, 3),)),
+    Row("conv1d of one transposed", lambda n: n.ConvTranspose1d(4, 6, 3, 2, 1, 1, 2), ((4, 5),)),
+    Row("conv3d transposed", lambda n: n.ConvTranspose3d(2, 4, (2, 3, 2), 2, 1, (1, 0, 1), 2), ((2, 2, 3, 2, 3),)),
+    Row("conv transposed to a size", lambda n: n.ConvTranspose2d(2, 3, 3, 2, 1), ((2, 2, 4, 5),), lambda m, x: m(x, (8, 9))),
+    Row("unfold", lambda n: n.Unfold((2, 3), 1, 1, 2), ((2, 2, 5, 6),)),
+    Row("fold", lambda n: n.Fold((4, 5), 2, padding=1), ((2, 8, 30),)),
+    Row("max pool 3d", lambda n: n.MaxPool3d(2, 1, ceil_mode=True), ((2, 2, 3, 4, 3),)),
+    Row("avg pool 3d", lambda n: n.AvgPool3d(2, 2, 1, True, False), ((2, 2, 3, 4, 3),)),
+    Row("avg pool divided", lambda n: n.AvgPool2d(2, divisor_override=3), ((2, 2, 4, 5),)),
+    Row("lp pool", lambda n: n.LPPool2d(2, (3, 2), 2), ((2, 2, 6, 5),)),
+    Row("lp pool 1d", lambda n: n.LPPool1d(2, 3, ceil_mode=True), ((2, 2, 7),)),
+    Row("adaptive pool 1d", lambda n: n.AdaptiveAvgPool1d(4), ((2, 3, 7),)),
+    Row("adaptive pool 3d", lambda n: n.AdaptiveAvgPool3d((2, None, 3)), ((2, 2, 3, 2, 5),)),
+    Row("adaptive max pool", lambda n: n.AdaptiveMaxPool2d((3, 2)), ((2, 2, 7, 5),)),
+    Row("instance norm", lambda n: n.InstanceNorm2d(3, affine=True, track_running_stats=True), ((4, 3, 5, 2),)),
+    Row("instance norm of one", lambda n: n.InstanceNorm1d(3), ((3, 5),)),
+    Row("instance norm evaluated", lambda n: n.InstanceNorm1d(3, 1e-3, 0.2, True, True), ((2, 3, 5),), train=False),
+    Row("batch norm 3d without bias", lambda n: n.BatchNorm3d(2, bias=False), ((2, 2, 2, 3, 2),)),
+    Row("group norm without bias", lambda n: n.GroupNorm(2, 4, bias=False), ((2, 4, 3),)),
+    Row("local response norm", lambda n: n.LocalResponseNorm(3, 0.1, k=2.0), ((2, 4, 3, 2),)),
+    Row("upsample", lambda n: n.Upsample((4, 7), mode="bicubic"), ((2, 2, 3, 5),)),
+    Row("upsample by", lambda n: n.Upsample(scale_factor=2, mode="trilinear"), ((1, 2, 2, 3, 2),)),
+    Row("pixel shuffle", lambda n: n.PixelShuffle(2), ((2, 4, 3, 2),)),
+    Row("distance", lambda n: n.PairwiseDistance(1.5, keepdim=True), ((3, 4), (3, 4))),
+    Row("cosine similarity", lambda n: n.CosineSimilarity(0), ((3, 4), (3, 4))),
+    Row("bilinear", lambda n: n.Bilinear(2, 3, 4), ((5, 2), (5, 3))),
+    Row("dropouts evaluated", lambda n: n.Sequential(n.AlphaDropout(0.3), n.Dropout3d(0.2), n.FeatureAlphaDropout()),
+        ((2, 3, 2, 2, 2),), train=False),
+    Row("activations in place", lambda n: n.Sequential(n.Linear(4, 5), n.ELU(0.5, True), n.Linear(5, 3), n.SiLU(True),
+        n.Linear(3, 3), n.ReLU6(True), n.Hardtanh(-0.5, 0.5, True)), ((3, 4),)),
+    Row("attention with keys", lambda n: n.MultiheadAttention(6, 3, add_bias_kv=True, add_zero_attn=True), ((5, 2, 6),),
+        attend(key_padding_mask=SOME, attn_mask=CAUSAL)),
+    Row("cross entropy", lambda n: n.CrossEntropyLoss(numbers(n, [0.5, 2, 1, 1]), ignore_index=1, label_smoothing=0.1), ((5, 4),),
+        against(np.array([0, 1, 3, 2, 2]))),
+    Row("nll", lambda n: n.NLLLoss(numbers(n, [0.5, 2, 1, 1]), reduction="sum"), ((5, 4),), against(np.array([0, 1, 3, 2, 2]))),
+    Row("bce with logits", lambda n: n.BCEWithLogitsLoss(pos_weight=numbers(n, [0.5, 2])), ((2, 2), (2, 2))),
+    Row("huber", lambda n: n.HuberLoss("sum", 0.5), ((3, 4), (3, 4))),
+    Row("smooth l1", lambda n: n.SmoothL1Loss(reduction="none", beta=0.5), ((3, 4), (3, 4))),
+    Row("kl", lambda n: n.KLDivLoss(reduction="batchmean", log_target=True), ((3, 4), (3, 4))),
+    Row("gaussian", lambda n: n.GaussianNLLLoss(full=True, eps=0.5), ((3, 4), (3, 4), (3, 4)), lambda m, x, t, v: m(x, t, v * v)),
+    Row("poisson", lambda n: n.PoissonNLLLoss(reduction="sum"), ((3, 4), (3, 4))),
+    Row("triplet", lambda n: n.TripletMarginLoss(0.7, swap=True), ((3, 4), (3, 4), (3, 4))),
+    Row("multi margin", lambda n: n.MultiMarginLoss(2, 0.8), ((5, 4),), against(np.array([0, 1, 3, 2, 2]))),
+    Row("margin ranking", lambda n: n.MarginRankingLoss(0.2), ((3,), (3,)), against(np.array([1.0, -1.0, 1.0]))),
+    Row("cosine embedding", lambda n: n.CosineEmbeddingLoss(0.2), ((3, 4), (3, 4)), against(np.array([1, -1, 1]))),
+    Row("linear cross entropy", lambda n: n.LinearCrossEntropyLoss(3, 4, bias=True), ((5, 3),), against(np.array([0, 1, 3, 2, 2]))),
+    Row("softmax of clusters", lambda n: n.AdaptiveLogSoftmaxWithLoss(8, 9, [2, 5], 2.0), ((5, 8),),
+        lambda m, x: list(m(x, like(np.array([0, 8, 2, 4, 5]), x)))),
     Row("lenet", lenet, ((3, 1, 10, 9),)),
 ]  # fmt: skip
 
@@ -196,6 +259,16 @@ def test_modules(torch, row: Row, dtype: str):
             assert value.dtype == after[name].dtype
         if compiled:
             assert function.plan.host_calls == 0, function.explain()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_texts(torch, row: Row):
+    """`repr` is PyTorch's, and so are the names and shapes of parameters and buffers."""
+    ours, theirs = row.make(nn), row.make(torch.nn)
+    assert repr(ours) == repr(theirs).replace("NonDynamicallyQuantizableLinear", "Linear")
+    assert [(k, tuple(v.shape)) for k, v in ours.state_dict().items()] == [
+        (k, tuple(v.shape)) for k, v in theirs.state_dict().items()
+    ]
 
 
 SDPA: list[tuple[str, tuple[tuple[int, ...], ...], dict[str, Any]]] = [

@@ -48,13 +48,15 @@ def public(module: Any) -> list[str]:
 @pytest.mark.parametrize(("name", "ours", "refused"), [("nn", nn, NN_REPLACED), ("functional", F, FUNCTIONAL_REPLACED)])
 def test_every_name_is_here_or_refused(torch: Any, name: str, ours: Any, refused: dict[str, str]):
     theirs = torch.nn if name == "nn" else torch.nn.functional
-    missing = [n for n in public(theirs) if not hasattr(ours, n)]
-    assert missing == sorted(refused)
+    missing = {n for n in public(theirs) if not hasattr(ours, n)}
+    assert missing - refused.keys() == set()
 
 
 @pytest.mark.parametrize(("module", "refused"), [(nn, NN_REPLACED), (F, FUNCTIONAL_REPLACED)])
 def test_a_refused_name_says_what_to_write(module: Any, refused: dict[str, str]):
     for name, text in refused.items():
+        if name in module.__all__:
+            continue
         with pytest.raises(AttributeError, match=re.escape(f"has no attribute {name!r}; {text}")):
             getattr(module, name)
 
