@@ -9,7 +9,7 @@ import numpy as np
 
 from ..devices import CPU, Device, check_device, is_device
 from ..errors import DTypeError, ShapeError
-from ..types import SHORT_NAMES, TENSOR_NAMES, int8, uint8
+from ..types import COMPLEX, SHORT_NAMES, TENSOR_NAMES, int8, uint8
 from .annotations import Tensor
 from .dispatch import F
 from .methods import Operators
@@ -71,7 +71,8 @@ def _cast(name: str, dtype: np.dtype) -> Callable[[Any], Any]:
 
 def _refused(name: str, dtype: str) -> Callable[[Any], Any]:
     def method(self: Any, memory_format: Any = None) -> Tensor:
-        raise DTypeError(f"{name}(): dtype {dtype} is not supported", "use x.float() or x.double()")
+        advice = "; ".join(COMPLEX) if dtype.startswith("complex") else "use x.float() or x.double()"
+        raise DTypeError(f"{name}(): dtype {dtype} is not supported", advice)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Raises DTypeError: there is no {dtype}."

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, Where, user_line
 from ..ir import REGISTRY, Graph, Node, OpDef, literal
-from ..types import TensorType, as_dtype, check_unmasked, is_scalar, scalar_dtype, shape_text, type_of
+from ..types import COMPLEX, TensorType, as_dtype, check_unmasked, is_scalar, scalar_dtype, shape_text, type_of
 from .dispatch import frontends, state
 from .symbols import Symbol
 
@@ -95,7 +95,8 @@ def as_array(value: Any) -> np.ndarray:
         if array.dtype == np.float64 and not hasattr(value, "__array__"):
             array = array.astype(scalar_dtype(0.0))
     if array.dtype == object or array.dtype.kind not in "biuf":
-        raise DTypeError(f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}")
+        advice = ("; ".join(COMPLEX),) if array.dtype.kind == "c" else ()
+        raise DTypeError(f"can't make a tensor of {type(value).__name__} with dtype {array.dtype}: {_clip(value)}", *advice)
     dtype = as_dtype(array.dtype)
     return array if array.dtype == dtype else array.astype(dtype)
 

@@ -119,6 +119,23 @@ def rows(plain: Any) -> list[Any]:
             ((real(5, low=0.1, high=0.9), positive(5)),),
             order=0,
         ),
+        Case(
+            "binomial_quantile",
+            lambda u, p: record("binomial_quantile", u, np.asarray(7.0, u.dtype), p),
+            binomial,
+            ((real(5, low=0.1, high=0.9), real(5, low=0.1, high=0.9)),),
+            order=0,
+        ),
+        Case(
+            "nonzero_static",
+            lambda x: F.nonzero_static(x > 0, size=5),
+            lambda x: np.concatenate([np.argwhere(x > 0)[:5], np.full((max(5 - (x > 0).sum(), 0), x.ndim), -1)]),
+            CUBE,
+            order=0,
+        ),
+        Case(
+            "histc", lambda x: F.histc(x, 4, -1, 1), lambda x: np.histogram(x, 4, (-1, 1))[0].astype(x.dtype), CUBE, order=0
+        ),
     ]
     host += [
         Case(f"bitwise_{name}", getattr(F, f"bitwise_{name}"), getattr(np, f"bitwise_{name}"), NUMBERS, order=0, ulps=0)
@@ -183,6 +200,13 @@ def poisson(u: np.ndarray, rate: np.ndarray) -> np.ndarray:
     import scipy.special
 
     return np.maximum(np.ceil(scipy.special.pdtrik(u, rate)), 0).astype(rate.dtype)
+
+
+def binomial(u: np.ndarray, p: np.ndarray) -> np.ndarray:
+    import scipy.stats
+
+    rare = scipy.stats.binom.ppf(u, 7, np.minimum(p, 1 - p))
+    return np.where(p > 0.5, 7 - rare, rare).astype(p.dtype)
 
 
 def composed(Case: Any) -> list[Any]:

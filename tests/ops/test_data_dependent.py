@@ -1,0 +1,81 @@
+"""Results whose extents depend on values: refused in graphs with what to write instead, or of extents that are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from staticgrad.errors import ArgumentError
+
+X = np.array([[1, 0, 2], [0, 0, 3]])
+
+REFUSED = {
+    "nonzero": (lambda x: sg.nonzero(x), "nonzero_static(x, size=n)"),
+    "argwhere": (lambda x: x.argwhere(), "nonzero_static(x, size=n)"),
+    "masked_select": (lambda x: sg.masked_select(x, x > 0), "sg.where(mask, x, 0)"),
+    "unique": (lambda x: sg.unique(x), "sg.sort(x)"),
+    "unique_consecutive": (lambda x: sg.unique_consecutive(x), "sg.diff(x) != 0"),
+    "bincount": (lambda x: sg.bincount(x.reshape(-1)), "index_add(0, x, weights)"),
+    "histogram": (lambda x: sg.histogram(x * 1.0, 3), "histc(x, bins, min, max)"),
+    "histogramdd": (lambda x: sg.histogramdd(x * 1.0, 3), "histc(x, bins, min, max)"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_trace_and_a_graph_say_what_to_write_instead(name):
+    call, remedy = REFUSED[name]
+    call(sg.tensor(X))
+    with pytest.raises(ArgumentError, match="the extents of the result depend on values; a graph can't hold it") as caught:
+        sg.compile(call)(sg.tensor(X))
+    assert remedy in str(caught.value)
+    assert caught.value.where.file == __file__
+    with sg.Graph().as_default(), pytest.raises(ArgumentError) as caught:
+        call(sg.placeholder(sg.int64, (2, 3)))
+    assert remedy in str(caught.value)
+
+
+FIXED = {
+    "nonzero_static": lambda x: (sg.nonzero_static(x, size=2), x.nonzero_static(size=5, fill_value=-7)),
+    "histc": lambda x: (sg.histc(x * 1.0, 4, 0, 3), (x * 1.0).histc(bins=2), sg.histc(x * 0.0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_extents_that_are_given_are_the_same_in_every_mode(name):
+    call = FIXED[name]
+    eager = call(sg.tensor(X))
+    for mine, other in zip(eager, sg.compile(call)(sg.tensor(X)), strict=True):
+        np.testing.assert_array_equal(other.numpy(), mine.numpy())
+    with sg.Graph().as_default(), sg.Session() as sess:
+        x = sg.placeholder(sg.int64, (None, 3))
+        for mine, other in zip(eager, sess.run(call(x), {x: X}), strict=True):
+            np.testing.assert_array_equal(other, mine.numpy())
+
+
+def test_values():
+    assert sg.nonzero_static(sg.tensor(X), size=2).tolist() == [[0, 0], [0, 2]]
+    assert sg.nonzero_static(sg.tensor(X), size=4).tolist() == [[0, 0], [0, 2], [1, 2], [-1, -1]]
+    assert sg.nonzero_static(sg.tensor(1.0), size=2).shape == (2, 0)
+    assert sg.histc(sg.tensor([0.0, 1.0, 1.0, 3.0, 9.0]), 3, 0, 3).tolist() == [1, 2, 1]
+    counts, edges = sg.histogramdd(sg.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]), [2, 1], weight=sg.tensor([1.0, 2.0, 4.0]))
+    assert counts.tolist() == [[1.0], [6.0]]
+    assert [e.tolist() for e in edges] == [[0.0, 1.0, 2.0], [0.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: sg.nonzero_static(sg.ones(2), size=-1), "size has to be at least 0"),
+        (lambda: sg.histc(sg.ones(2), 0), "bins must be > 0"),
+        (lambda: sg.histc(sg.ones(2), 3, 2, 1), "not finite or not ascending"),
+        (lambda: sg.histc(sg.tensor([float("nan")])), "not finite or not ascending"),
+        (lambda: sg.histogramdd(sg.ones(2), 3), "at least 2 dimensions"),
+        (lambda: sg.histogramdd(sg.ones(2, 2), [3]), "expected 2 numbers of bins"),
+        (lambda: sg.histogramdd(sg.ones(2, 2), 3, range=[0.0]), "range has to have 4 elements"),
+        (lambda: sg.histogramdd(sg.ones(2, 2), [sg.tensor([1.0, 0.0])] * 2), "edges, ascending"),
+    ],
+)
+def test_wrong_arguments(call, text):
+    with pytest.raises(ArgumentError, match=text):
+        call()
