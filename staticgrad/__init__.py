@@ -67,6 +67,7 @@ from .errors import (
     ShapeError,
     StaticgradError,
     TraceError,
+    TransformError,
     UninitializedError,
     VerifyError,
 )
@@ -199,9 +200,10 @@ finfo, iinfo = np.finfo, np.iinfo
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 
 if TYPE_CHECKING:
-    from . import distributions, functional, nn, optim, utils
+    from . import distributions, func, functional, nn, optim, utils
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
+    from .func import vmap
     from .interchange.graph_json import from_json, to_json
     from .ir.text import to_dot, to_graphml, to_networkx, to_text
     from .static import (
@@ -249,11 +251,12 @@ _MODULES = {
     ),
     ".compiler.passes.user_passes": ("graph_pass", "rewrite"),
     ".tracing": ("compile",),
+    ".func": ("vmap",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
-_LAZY_MODULES = frozenset({"distributions", "functional", "nn", "optim", "utils"})
+_LAZY_MODULES = frozenset({"distributions", "func", "functional", "nn", "optim", "utils"})
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
@@ -357,7 +360,7 @@ __all__ = [
     "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError", "DeviceError",
     "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
     "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
-    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "UninitializedError", "Variable",
+    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError", "Variable",
     "VerifyError", "atan", "cosh", "exp2", "log2", "sinh",
     "__version__", "abs", "add", "all", "any", "arange", "are_deterministic_algorithms_enabled", "argmax",
     "argmin", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "astype", "autograd", "backends", "bool",
@@ -365,7 +368,7 @@ __all__ = [
     "concatenate", "cond", "constant", "contiguous_format", "control_dependencies", "cos", "cuda", "cumsum", "detach",
     "detect_anomaly", "device", "distributions", "div", "dot", "double", "draw", "dropout", "dtype", "e", "einsum", "empty",
     "empty_permuted", "empty_strided", "enable_grad", "eq", "erf", "exp", "expand", "expand_dims", "expm1", "eye", "finfo",
-    "flatten", "flip", "float", "float32", "float64", "floor", "floor_divide", "from_json", "from_numpy", "full",
+    "flatten", "flip", "float", "func", "float32", "float64", "floor", "floor_divide", "from_json", "from_numpy", "full",
     "functional", "ge", "get_collection", "get_default_device", "get_default_dtype", "get_default_graph",
     "get_default_session", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "getitem",
     "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "gt",
@@ -381,7 +384,7 @@ __all__ = [
     "sigmoid", "sign", "sin", "softmax", "softplus", "special", "split", "sqrt", "square", "squeeze", "stack", "std",
     "stop_gradient", "strided", "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot",
     "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "transpose", "typename", "uint8", "unsqueeze",
-    "use_deterministic_algorithms", "utils", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
+    "use_deterministic_algorithms", "utils", "var", "variables_initializer", "vmap", "where", "while_loop", "zeros", "zeros_like",
 ]  # fmt: skip
 __all__ += torch_names.__all__
 __all__.sort()

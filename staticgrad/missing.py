@@ -167,7 +167,6 @@ PYTORCH = frozenset(
         "vitals_enabled",
         "view_as_complex",
         "view_as_real",
-        "vmap",
     ]
 )
 """Names that PyTorch has at its top level, beside those that are here."""

@@ -103,7 +103,7 @@ def test_no_function_has_the_name_of_a_module():
     """Importing staticgrad.x sets the attribute x of the package: a function x would be gone."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert modules.intersection(sg.__all__) == {
-        *("autograd", "backends", "cuda", "distributions", "functional", "linalg", "nn", "optim", "random", "special"),
+        *("autograd", "backends", "cuda", "distributions", "func", "functional", "linalg", "nn", "optim", "random", "special"),
         "utils",
     }
 
@@ -150,6 +150,7 @@ ORDER = [
     "static",
     "tracing",
     "nn",
+    "func",
     "optim",
     "utils",
     "distributions",

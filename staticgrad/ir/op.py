@@ -275,6 +275,8 @@ class Attribute:
     what: str
     holds: Callable[[Any, Sequence[TensorType]], bool]
     optional: bool = False
+    shifted: Callable[[Any], Any] | None = None
+    """Of one that names axes: the value where every operand has one more axis in front."""
 
 
 Range = tuple[int, int] | None
@@ -332,6 +334,13 @@ class OpDef:
     `compiler/passes/index_ranges.py`."""
     range: Callable[..., Range] | None = None
     """`range(types, attrs, *ranges of the operands)`: which integers the result can hold."""
+    batch: Callable[..., Any] | None = None
+    """The batching rule: `(samples, node, *operands) -> result`, the op on many samples at once. Operands that
+    `samples.flags` marks have an axis of samples in front of the axes that `node` knows, and so has the result, unless it is
+    the same for all. None: the rule follows from `emit` and `attrs`; see `ops/batching.py`."""
+    jvp: Callable[..., Any] | None = None
+    """The forward-mode rule: `(node, out, primals, tangents) -> tangent`; a tangent that is None is 0. None: the rule
+    follows from `emit` and `vjp`; see `autodiff/forward.py`."""
     leaf: str = field(init=False, repr=False, default="")
     """The kind of a leaf, "" for other ops."""
     effect: str = field(init=False, repr=False, default="")

@@ -12,8 +12,10 @@ from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
 from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import TensorType, broadcast_shapes, shape_text
+from .batched_products import multiplied
 from .operands import ndim_of
 from .rules import numeric, unbroadcast
+from .tangents import multilinear
 
 
 def _infer(x: TensorType, y: TensorType) -> TensorType:
@@ -60,6 +62,8 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
 matmul_op = define(
     OpDef(
         name="matmul",
+        batch=multiplied,
+        jvp=multilinear,
         infer=_infer,
         eval=np.matmul,
         vjp=(_left, _right),

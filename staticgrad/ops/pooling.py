@@ -17,10 +17,12 @@ from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Tensor, TensorLike, apply
 from ..types import SHORT, ShapeLike, TensorType, shape_text
 from . import attributes as at
+from .batching import folded
 from .leaves import fits
 from .pointwise import saved_with
 from .rules import floating, numeric
 from .settings import Pair, operand, whole_numbers
+from .tangents import linear
 
 # the largest ----------------------------------------------------------------------------------------------------------
 
@@ -143,6 +145,7 @@ def _put(g: Any, x: Any, node: Any) -> Any:
 most_op = define(
     OpDef(
         name="max_pool2d",
+        batch=folded,
         attrs=WINDOWS,
         infer=_most_infer,
         eval=_most_eval,
@@ -155,6 +158,8 @@ most_op = define(
 most_put_op: OpDef = define(
     OpDef(
         name="max_pool2d_put",
+        batch=folded,
+        jvp=linear,
         attrs=WINDOWS,
         infer=_put_infer,
         eval=_most_put_eval,
@@ -167,6 +172,8 @@ most_put_op: OpDef = define(
 most_take_op: OpDef = define(
     OpDef(
         name="max_pool2d_take",
+        batch=folded,
+        jvp=linear,
         attrs=WINDOWS,
         infer=_take_infer,
         eval=_most_take_eval,
@@ -261,6 +268,8 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 mean_pool_op = define(
     OpDef(
         name="avg_pool2d",
+        batch=folded,
+        jvp=linear,
         attrs=MEANS,
         infer=_mean_infer,
         eval=_mean_eval,
@@ -273,6 +282,8 @@ mean_pool_op = define(
 mean_put_op: OpDef = define(
     OpDef(
         name="avg_pool2d_put",
+        batch=folded,
+        jvp=linear,
         attrs=MEANS,
         infer=_put_infer,
         eval=_mean_put_eval,
