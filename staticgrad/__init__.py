@@ -360,8 +360,8 @@ __all__ = [
     "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError", "DeviceError",
     "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
     "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
-    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError", "Variable",
-    "VerifyError", "atan", "cosh", "exp2", "log2", "sinh",
+    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError",
+    "Variable", "VerifyError", "atan", "cosh", "exp2", "log2", "sinh",
     "__version__", "abs", "add", "all", "any", "arange", "are_deterministic_algorithms_enabled", "argmax",
     "argmin", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "astype", "autograd", "backends", "bool",
     "bool_", "broadcast_like", "broadcast_to", "ceil", "channels_last", "clamp", "clip", "clone", "compare", "compile",
@@ -384,7 +384,8 @@ __all__ = [
     "sigmoid", "sign", "sin", "softmax", "softplus", "special", "split", "sqrt", "square", "squeeze", "stack", "std",
     "stop_gradient", "strided", "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot",
     "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "transpose", "typename", "uint8", "unsqueeze",
-    "use_deterministic_algorithms", "utils", "var", "variables_initializer", "vmap", "where", "while_loop", "zeros", "zeros_like",
+    "use_deterministic_algorithms", "utils", "var", "variables_initializer", "vmap", "where", "while_loop", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 __all__ += torch_names.__all__
 __all__.sort()

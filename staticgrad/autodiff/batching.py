@@ -48,6 +48,24 @@ class Vmap(Level):
             )
         return Batched(self, out) if lead else out
 
+    loops = differ = True
+
+    def parts(self, x: Any) -> list[Any]:
+        return [self.of(x)]
+
+    def whole(self, parts: Sequence[Any]) -> Any:
+        return Batched(self, parts[0])
+
+    def items(self, x: Any) -> list[Any]:
+        return [F.swapaxes(self.of(x), 0, 1)]
+
+    def stacked(self, parts: Sequence[Any]) -> Any:
+        return Batched(self, F.swapaxes(parts[0], 0, 1))
+
+    def any(self, condition: Any) -> Any:
+        mine = isinstance(condition, Batched) and condition.level is self
+        return F.any(condition.value) if mine else condition
+
     def lift(self, value: Any) -> Batched:
         return Batched(self, value)
 
@@ -55,7 +73,7 @@ class Vmap(Level):
         """The value of a tensor, or of an array or number, with an axis of samples in front."""
         if isinstance(x, Batched) and x.level is self:
             return x.value
-        return Samples(self, [False]).spread([x if hasattr(x, "shape") else as_array(x)])[0]
+        return Samples(self, [False]).each(0, x if hasattr(x, "shape") else as_array(x))
 
 
 class Samples:
@@ -88,7 +106,19 @@ class Samples:
 
     def spread(self, operands: Sequence[Any]) -> list[Any]:
         """The operands, each with an axis of samples."""
-        return [x if flag else self._repeated(x) for x, flag in zip(operands, self.flags, strict=True)]
+        return [self.each(i, x) for i, x in enumerate(operands)]
+
+    def each(self, position: int, x: Any) -> Any:
+        """The operand at a position with an axis of samples."""
+        return x if self.flags[position] else self._repeated(x)
+
+    def joined(self, position: int, x: Any, node: Application) -> Any:
+        """The operand at a position, with the axis of samples and its own first one joined."""
+        first, *rest = node.types[position].shape
+        count = None if self.size is None or first is None else self.size * first
+        if count is None and None in rest:
+            raise ShapeError("vmap: extents are unknown beside that of the mapped axis", "give the placeholder known extents")
+        return F.reshape(self.each(position, x), (-1 if count is None else count, *rest))
 
     def _repeated(self, x: Any) -> Any:
         if self.size is not None and None not in x.shape:
@@ -154,15 +184,6 @@ class Batched(Lifted):
             "yet.",
             "choose values with sg.where(condition, a, b): samples may take different branches",
         )
-
-
-def unbatched(name: str) -> TransformError:
-    """The error for an in-place change that would give a tensor which all samples share a value for each."""
-    return TransformError(
-        f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that "
-        f"has more elements than `self`: {name} of a tensor that is the same for all samples",
-        "write y = f(x, other) for a new tensor, or map over x too: in_dims",
-    )
 
 
 # random numbers -------------------------------------------------------------------------------------------------------

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir import OpDef, Pointwise, View
-from ..operators import Application, F, Level, Lifted, apply, delegated
+from ..operators import Application, F, Level, apply
 from ..ops.rules import compared, elementwise
 from ..ops.tangents import linear, multilinear
-from .recording import Recorded, Recording, Step, check_no_view, note_view, pull
+from .recording import Recorded, Recording, Step, pull
+from .valued import Valued
 
 
 class Forward(Level):
@@ -29,6 +30,18 @@ class Forward(Level):
     def lift(self, value: Any, tangent: Any) -> Dual:
         return Dual(self, value, tangent)
 
+    loops = True
+
+    def parts(self, x: Any) -> list[Any]:
+        mine = isinstance(x, Dual) and x.level is self
+        value = x.value if mine else x
+        if x.dtype.kind != "f":
+            return [value]
+        return [value, x.tangent if mine else F.zeros_like(x)]
+
+    def whole(self, parts: Sequence[Any]) -> Any:
+        return parts[0] if len(parts) == 1 else Dual(self, *parts)
+
     def process(self, node: Application, operands: list[Any]) -> Any:
         mine = [isinstance(x, Dual) and x.level is self for x in operands]
         primals = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
@@ -38,29 +51,24 @@ class Forward(Level):
         if tangent is None:
             return out
         made = Dual(self, out, tangent)
-        note_view(made, node, operands)
+        made.view_of(node, operands)
         return made
 
 
-class Dual(Lifted):
+class Dual(Valued):
     """A value with a tangent."""
 
-    __slots__ = ("tangent", "viewed")
+    __slots__ = ("tangent",)
 
     def __init__(self, level: Forward, value: Any, tangent: Any):
         super().__init__(level, value)
-        self.tangent, self.viewed = tangent, False
+        self.tangent = tangent
 
-    def assign(self, value: Any, name: str) -> None:
-        check_no_view(self, name)
+    def take(self, value: Any) -> None:
         if isinstance(value, Dual) and value.level is self.level:
             self.value, self.tangent = value.value, value.tangent
         else:
             self.value, self.tangent = value, F.zeros_like(value)
-
-
-for _name in ("item", "__bool__", "__float__", "__int__", "__index__", "tolist", "__format__", "__contains__"):
-    setattr(Dual, _name, delegated(_name))
 
 
 def push(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -126,7 +134,8 @@ def _transposed(node: Application, out: Any, primals: Sequence[Any], tangents: S
         else:
             rules = [node.op.vjp_for(i) if needed else None for i, needed in enumerate(wanted)]
             back = [None if rule is None else rule(g, node, out, *primals) for rule in rules]
-    ends = [(h.step, t) for h, t in zip(back, tangents, strict=True) if t is not None and isinstance(h, Recorded) and h.level is level]
+    mine = [(h, t) for h, t in zip(back, tangents, strict=True) if isinstance(h, Recorded) and h.level is level]
+    ends = [(h.step, t) for h, t in mine if t is not None]
     (found,) = pull(ends, [g.step])
     return F.zeros_like(out) if found is None else found
 

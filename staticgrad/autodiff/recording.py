@@ -12,9 +12,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from ..errors import TransformError
-from ..ir import View
-from ..operators import Application, Level, Lifted, apply, delegated, frontends, lines_of
+from ..operators import Application, Level, apply, frontends, lines_of
+from .valued import Valued
 
 _number = count().__next__
 
@@ -59,33 +58,18 @@ class Recording(Level):
         if not any(s is not None for s in sources):
             return out
         made = Recorded(self, out, Step(node, primals, sources, out))
-        note_view(made, node, operands)
+        made.view_of(node, operands)
         return made
 
 
-def note_view(made: Any, node: Application, operands: Sequence[Any]) -> None:
-    """Mark a view and the tensor that it is of: an in-place change of either would have to change both."""
-    if isinstance(node.op.emit, View) and isinstance(operands[0], Lifted):
-        made.viewed = operands[0].viewed = True
-
-
-def check_no_view(x: Any, name: str) -> None:
-    """Raises TransformError for an in-place change that the transform can't follow."""
-    if x.viewed:
-        raise TransformError(
-            f"{name}: {x.describe()} has a view, or is one: an in-place change of both can't be followed",
-            "write y = f(x) for a new tensor, or change a clone()",
-        )
-
-
-class Recorded(Lifted):
+class Recorded(Valued):
     """A tensor whose operations are on the tape. step: where its value was made."""
 
-    __slots__ = ("step", "viewed")
+    __slots__ = ("step",)
 
     def __init__(self, level: Recording, value: Any, step: Step):
         super().__init__(level, value)
-        self.step, self.viewed = step, False
+        self.step = step
 
     @property
     def requires_grad(self) -> bool:
@@ -95,16 +79,11 @@ class Recorded(Lifted):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def assign(self, value: Any, name: str) -> None:
-        check_no_view(self, name)
+    def take(self, value: Any) -> None:
         if isinstance(value, Recorded) and value.level is self.level:
             self.value, self.step = value.value, value.step
         else:
             self.value, self.step = value, Step(None, (), (), value)
-
-
-for _name in ("item", "__bool__", "__float__", "__int__", "__index__", "tolist", "__format__", "__contains__"):
-    setattr(Recorded, _name, delegated(_name))
 
 
 def pull(ends: Sequence[tuple[Step, Any]], leaves: Sequence[Step]) -> list[Any]:

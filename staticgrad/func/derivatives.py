@@ -252,7 +252,8 @@ def _directions(what: str, primals: Any, tangents: Any) -> tuple[list[Any], list
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple):
             raise TransformError(
-                f"{what}: Expected {name} to be a tuple. E.g. it should be valid to call f(*{name}).", f"got {type(given).__name__}"
+                f"{what}: Expected {name} to be a tuple. E.g. it should be valid to call f(*{name}).",
+                f"got {type(given).__name__}",
             )
     (flat, structure), (along, other) = leaves_of(primals), leaves_of(tangents)
     if kinds(structure) != kinds(other):

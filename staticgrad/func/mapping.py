@@ -101,7 +101,8 @@ def _inputs(in_dims: Dims, args: tuple[Any, ...], func: Any) -> tuple[list[Any],
     known = list(dict.fromkeys(s for s in sizes if s is not None))
     if len(known) > 1:
         raise ArgumentError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
+            "dimension"
         )
     if not sizes:
         raise ArgumentError("vmap: Expected at least one Tensor to vmap over", f"{call}: no argument has an axis in in_dims")
@@ -133,19 +134,23 @@ def _out_axes(out_dims: Dims, structure: Structure, func: Any) -> list[Any]:
 
 
 def _result(level: Vmap, x: Any, axis: int | None, func: Any) -> Any:
+    name = name_of(func)
     if axis is None:
         if isinstance(x, Batched) and x.level is level:
-            raise ArgumentError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None")
+            raise ArgumentError(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None",
+                "its value differs between the samples: give out_dims an axis for it",
+            )
         return x
     if not is_tensor(x):
         raise ArgumentError(
-            f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(x)}. Did you mean to set the "
-            "`out_dims=` to None for this output?"
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did you mean to set the `out_dims=` to "
+            "None for this output?"
         )
     rank = len(x.shape) + 1
     if not -rank <= axis < rank:
         raise ArgumentError(
-            f"vmap({name_of(func)}, ...): out_dim={axis} is not an axis of a result of shape {shape_text(x.shape)} with the "
+            f"vmap({name}, ...): out_dim={axis} is not an axis of a result of shape {shape_text(x.shape)} with the "
             "mapped axis"
         )
     return back(level.of(x), axis % rank)

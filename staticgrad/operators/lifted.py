@@ -8,7 +8,8 @@ serve all modes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -51,6 +52,52 @@ class Level:
     def __exit__(self, *error: object) -> None:
         state.levels.remove(self)
         self.depth = -1
+
+    # loops and branches; see `ops/control/under_transforms.py`
+
+    loops = False
+    """Whether a loop under the transform is a loop of what stands for its tensors; otherwise it runs in Python."""
+    differ = False
+    """Whether a condition can hold for some of what a tensor stands for, and not for the rest."""
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Meanwhile the function is not under the transform, which is the innermost one."""
+        assert state.levels[-1] is self
+        state.levels.pop()
+        try:
+            yield
+        finally:
+            state.levels.append(self)
+
+    @contextmanager
+    def resumed(self) -> Iterator[None]:
+        """Meanwhile it is again."""
+        state.levels.append(self)
+        try:
+            yield
+        finally:
+            state.levels.remove(self)
+
+    def parts(self, x: Any) -> list[Any]:
+        """The tensors that stand for x; as many for each tensor of a dtype."""
+        raise NotImplementedError
+
+    def whole(self, parts: Sequence[Any]) -> Any:
+        """The inverse of `parts`."""
+        raise NotImplementedError
+
+    def items(self, x: Any) -> list[Any]:
+        """As `parts`, for a tensor along whose first axis a loop walks."""
+        return self.parts(x)
+
+    def stacked(self, parts: Sequence[Any]) -> Any:
+        """As `whole`, for values that a loop has stacked along the first axis."""
+        return self.whole(parts)
+
+    def any(self, condition: Any) -> Any:
+        """Whether a condition holds for some of what it stands for; itself where it is no tensor of this transform."""
+        return condition
 
     def process(self, node: Application, operands: list[Any]) -> Any:
         """The result of an op, some of whose operands are tensors of this level."""
@@ -208,13 +255,3 @@ class Lifted(Symbol):
 
     def __repr__(self) -> str:
         return f"<{self.level.name} of {self.value!r}>"
-
-
-def delegated(name: str) -> Callable[..., Any]:
-    """A method for kinds whose value is a value of Python's too, where the surroundings have one."""
-
-    def method(self: Lifted, *args: Any) -> Any:
-        return getattr(self.value, name)(*args)
-
-    method.__name__ = name
-    return method

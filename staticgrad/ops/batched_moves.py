@@ -23,9 +23,8 @@ def gathered(samples: Any, node: Any, x: Any, *indices: Any) -> Any:
     if not samples.flags[0]:
         out = apply(REGISTRY["gather"], x, *_alike(samples, node.types[1:], samples.flags[1:], indices, picked), axis=axis)
         return _moved(out, axis, 1, 0)
-    (table,) = samples.spread([x])[:1]
     rows, places = _numbered(samples, node.types[1:], samples.flags[1:], indices, picked)
-    out = apply(REGISTRY["gather"], _moved(table, 1, axis, 1 + len(indices)), rows, *places, axis=0)
+    out = apply(REGISTRY["gather"], _moved(x, 1, axis, 1 + len(indices)), rows, *places, axis=0)
     return _moved(out, 1 + picked, axis, 1)
 
 
@@ -33,7 +32,7 @@ def scattered(samples: Any, node: Any, g: Any, like: Any, *indices: Any) -> Any:
     """As `gathered`, for the sums of values at positions."""
     axis = node.attrs["axis"]
     flags = samples.flags
-    g, like = samples.spread([g, like, *indices])[:2]
+    g, like = samples.each(0, g), samples.each(1, like)
     if not any(flags[2:]):
         return apply(node.op, g, like, *indices, axis=axis + 1)
     picked = node.types[0].ndim - node.types[1].ndim + len(indices)
@@ -66,7 +65,7 @@ def _moved(x: Any, first: int, count: int, to: int) -> Any:
 def added(samples: Any, node: Any, x: Any, values: Any, index: Any) -> Any:
     """Of sums of rows at positions along the first axis."""
     flags = samples.flags
-    like = x if flags[0] else samples.spread([x, values, index])[0]
+    like = samples.each(0, x)
     sums = scattered(
         samples.of(flags[1], True, flags[2]), samples.node("scatter_add", (1, 0, 2), node, axis=0), values, like, index
     )

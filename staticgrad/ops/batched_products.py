@@ -48,14 +48,13 @@ def convolved(samples: Any, node: Any, x: Any, w: Any) -> Any:
     """Samples of the input are more items of the batch. Samples of the weight are more output channels, and of both, more
     groups."""
     if not samples.flags[1]:
-        return F.reshape(apply(node.op, F.reshape(x, (-1, *node.types[0].shape[1:])), w, **node.attrs),
-                         samples.shape(node.type.shape))  # fmt: skip
+        return F.reshape(apply(node.op, samples.joined(0, x, node), w, **node.attrs), samples.shape(node.type.shape))
     count, groups = samples.known(), node.attrs["groups"]
     if samples.flags[0]:
         return _samples(apply(node.op, _channels(x), _rows(w), **_grouped(samples, node)), count)
     per, (n, o, *extents) = w.shape[1] // groups, node.type.shape
     w = F.swapaxes(F.reshape(w, (count, groups, per, *w.shape[2:])), 0, 1)
-    out = apply(node.op, x, F.reshape(w, (-1, *w.shape[3:])), **node.attrs)
+    out = apply(node.op, x, F.reshape(w, (groups * count * per, *w.shape[3:])), **node.attrs)
     out = F.reshape(out, (-1 if n is None else n, groups, count, per, *out.shape[2:]))
     return F.reshape(F.permute(out, (2, 0, 1, 3, 4, 5)), samples.shape((n, o, *extents)))
 
@@ -63,9 +62,9 @@ def convolved(samples: Any, node: Any, x: Any, w: Any) -> Any:
 def input_cotangents(samples: Any, node: Any, g: Any, w: Any, *like: Any) -> Any:
     """As `convolved`, for the cotangents of the input."""
     if not samples.flags[1]:
-        spread = samples.spread([g, w, *like])
-        joined = [F.reshape(v, (-1, *v.shape[2:])) for v in (spread[0], *spread[2:])]
-        return F.reshape(apply(node.op, joined[0], w, *joined[1:], **node.attrs), samples.shape(node.type.shape))
+        joined = [samples.joined(i + 2, x, node) for i, x in enumerate(like)]
+        out = apply(node.op, samples.joined(0, g, node), w, *joined, **node.attrs)
+        return F.reshape(out, samples.shape(node.type.shape))
     g, w, *like = samples.spread([g, w, *like])
     out = apply(node.op, _channels(g), _rows(w), *map(_channels, like), **_grouped(samples, node))
     return _samples(out, samples.known())

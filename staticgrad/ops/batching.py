@@ -51,7 +51,7 @@ def same_for_all(samples: Any, node: Any, x: Any) -> Any:
 
 def reshaped(samples: Any, node: Any, x: Any, *like: Any) -> Any:
     """Of ops that give one operand another shape."""
-    return F.reshape(x if samples.flags[0] else samples.spread([x])[0], samples.shape(node.type.shape))
+    return F.reshape(samples.each(0, x), samples.shape(node.type.shape))
 
 
 def broadcast(samples: Any, node: Any, x: Any, *like: Any) -> Any:
@@ -75,7 +75,7 @@ def summed(samples: Any, node: Any, x: Any, like: Any) -> Any:
 
 def folded(samples: Any, node: Any, *operands: Any) -> Any:
     """Of ops along whose first axis the items don't meet: the axis of the samples joins it."""
-    joined = [F.reshape(x, (-1, *t.shape[1:])) for x, t in zip(samples.spread(operands), node.types, strict=True)]
+    joined = [samples.joined(i, x, node) for i, x in enumerate(operands)]
     return F.reshape(apply(node.op, *joined, **node.attrs), samples.shape(node.type.shape))
 
 
