@@ -64,7 +64,7 @@ class Dual(Valued):
         super().__init__(level, value)
         self.tangent = tangent
 
-    def take(self, value: Any) -> None:
+    def _take(self, value: Any) -> None:
         if isinstance(value, Dual) and value.level is self.level:
             self.value, self.tangent = value.value, value.tangent
         else:

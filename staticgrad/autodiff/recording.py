@@ -79,7 +79,7 @@ class Recorded(Valued):
     def requires_grad(self, value: bool) -> None:
         self.requires_grad_(value)
 
-    def take(self, value: Any) -> None:
+    def _take(self, value: Any) -> None:
         if isinstance(value, Recorded) and value.level is self.level:
             self.value, self.step = value.value, value.step
         else:

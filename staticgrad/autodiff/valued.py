@@ -32,7 +32,7 @@ class Valued(Lifted):
         self.origin = None
         self.views = []
 
-    def take(self, value: Any) -> None:
+    def _take(self, value: Any) -> None:
         """Get another value, and all that belongs to it."""
         raise NotImplementedError
 
@@ -61,7 +61,7 @@ class Valued(Lifted):
         base.assign(F.where(places, rule(value, node, self, base), base), name)
 
     def _change(self, value: Any) -> None:
-        self.take(value)
+        self._take(value)
         for reference in self.views:
             view = reference()
             if view is not None:

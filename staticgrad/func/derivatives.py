@@ -15,6 +15,7 @@ from ..errors import TransformError
 from ..operators import F
 from ..types import shape_text
 from .mapping import vmap
+from .surroundings import surroundings_of
 from .trees import Structure, is_tensor, kinds, leaves_of, name_of, selected, text, unflatten
 
 Function = Callable[..., Any]
@@ -103,23 +104,40 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
                 given[n] = unflatten(structure, [next(rest) for _ in leaves])
             return func(*given, **kwargs)
 
-        tape = _recorded("grad_and_value", func, flat, run, has_aux)
-        out = _scalar(tape)
-        found = iter(tape.pull([F.ones_like(out)]))
+        out, aux, slopes = _scalar_gradients(func, flat, run, has_aux)
+        found = iter(slopes)
         gradients = tuple([unflatten(structure, [next(found) for _ in leaves]) for leaves, structure in parts])
         gradient = gradients if isinstance(argnums, (tuple, list)) else gradients[0]
-        return ((out, tape.aux) if has_aux else out), gradient
+        return ((out, aux) if has_aux else out), gradient
 
     return call
 
 
-def _scalar(tape: Tape) -> Any:
+def _scalar_gradients(
+    func: Function, flat: Sequence[Any], run: Callable[[list[Any]], Any], has_aux: bool
+) -> tuple[Any, Any, list[Any]]:
+    """The value of a scalar function, aux, and the gradients."""
+    around = surroundings_of(flat)
+    if around is None:
+        tape = _recorded("grad_and_value", func, flat, run, has_aux)
+        out = _scalar(unflatten(tape.structure, tape.outputs))
+        return out, tape.aux, tape.pull([F.ones_like(out)])
+    with enable_grad():
+        given = [around.enter(x) for x in flat]
+        value = run(list(given))
+    aux: Any = None
+    if has_aux:
+        value, aux = _with_aux("grad_and_value", func, value)
+    out = _scalar(value)
+    slopes = around.pull(out, given)
+    slopes = [F.zeros_like(x) if g is None else g for g, x in zip(slopes, flat, strict=True)]
+    return around.leave(out, given), around.leave(aux, given), slopes
+
+
+def _scalar(out: Any) -> Any:
     """The only result. Raises TransformError unless it is one floating number."""
-    out = tape.outputs[0] if len(tape.outputs) == 1 else None
-    if tape.structure != "*" or not is_tensor(out):
-        kind = type(unflatten(tape.structure, tape.outputs)).__name__
-        raise TransformError(f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {kind}")
-    assert out is not None
+    if not is_tensor(out):
+        raise TransformError(f"grad_and_value(f)(*args): Expected f(*args) to return a tensor, got {type(out).__name__}")
     if len(out.shape):
         raise TransformError(
             f"grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with {len(out.shape)} dims. "

@@ -37,7 +37,7 @@ class InGraph(BaseException):
 
 def eager_tensors(leaves: Sequence[Any], likes: Sequence[Any] = ()) -> list[Any]:
     """Leaves as eager tensors. Raises InGraph for a symbol."""
-    found = []
+    found: list[Any] = []
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Lifted) or (isinstance(leaf, Symbol) and state.levels):
             found.append(leaf)

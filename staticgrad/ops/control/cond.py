@@ -39,8 +39,8 @@ def cond(
     check_callable("false_fn", false_fn)
     level = under_transforms.innermost()
     if level is not None and level.loops and isinstance(pred, Operators):
-        result = under_transforms.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
-        return result
+        under: Output = under_transforms.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
+        return under
     decided = not hasattr(pred, "dtype") or isinstance(pred, np.generic)
     graph = None if decided else graph_for([pred])
     if graph is None:
