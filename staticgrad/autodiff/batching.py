@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 
 from ..errors import ShapeError, TransformError
 from ..ir import REGISTRY, OpDef, Pointwise, View
-from ..operators import Application, F, Level, Lifted, apply, as_array, frontends, state
+from ..operators import Application, F, Level, Symbol, apply, as_array, frontends, state
 from ..ops.batching import aligned, leading, one_by_one
 from ..ops.random import Place
 from ..ops.rules import compared, elementwise
 from ..types import shape_text
+from .valued import Changeable
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -46,7 +47,11 @@ class Vmap(Level):
                 f"{shape_text(node.type.shape)} {node.type.dtype}",
                 "the rule in the op's record is wrong",
             )
-        return Batched(self, out) if lead else out
+        if not lead:
+            return out
+        made = Batched(self, out)
+        made.view_of(node, operands)
+        return made
 
     loops = differ = True
 
@@ -67,7 +72,7 @@ class Vmap(Level):
         return F.any(condition.value) if mine else condition
 
     def lift(self, value: Any) -> Batched:
-        return Batched(self, value)
+        return Batched(self, value, given=True)
 
     def of(self, x: Any) -> Any:
         """The value of a tensor, or of an array or number, with an axis of samples in front."""
@@ -152,7 +157,7 @@ def rule_of(op: OpDef) -> Rule | None:
     return None
 
 
-class Batched(Lifted):
+class Batched(Changeable):
     """One sample of many. value: all of them, along the first axis."""
 
     __slots__ = ()
@@ -163,11 +168,15 @@ class Batched(Lifted):
         return shape
 
     def assign(self, value: Any, name: str) -> None:
-        inner = self.level.of(value)
-        if getattr(getattr(self.value, "_data", None), "flags", None) is not None and not self.value._data.flags.writeable:
-            self.value = F.clone(inner)
-        else:
-            self.value.copy_(inner)
+        if isinstance(self.value, Symbol):
+            super().assign(value, name)
+        elif self.value._data.flags.writeable:  # views of an eager tensor share its memory
+            self.value.copy_(self.level.of(value))
+        else:  # of repeated samples
+            self._take(value)
+
+    def _take(self, value: Any) -> None:
+        self.value = self.level.of(value)
 
     def item(self) -> NoReturn:
         raise TransformError(
@@ -210,7 +219,7 @@ def draw(place: Place, op: OpDef, like: Sequence[Any], attrs: dict[str, Any]) ->
         )
     made = place.apply(op, **{**attrs, "shape": (*[level.size for level in own], *shape)})
     for level in own:
-        made = level.lift(made)
+        made = Batched(level, made)
     return made
 
 

@@ -28,7 +28,7 @@ class Forward(Level):
     name = "jvp"
 
     def lift(self, value: Any, tangent: Any) -> Dual:
-        return Dual(self, value, tangent)
+        return Dual(self, value, tangent, given=True)
 
     loops = True
 
@@ -60,8 +60,8 @@ class Dual(Valued):
 
     __slots__ = ("tangent",)
 
-    def __init__(self, level: Forward, value: Any, tangent: Any):
-        super().__init__(level, value)
+    def __init__(self, level: Forward, value: Any, tangent: Any, *, given: bool = False):
+        super().__init__(level, value, given=given)
         self.tangent = tangent
 
     def _take(self, value: Any) -> None:

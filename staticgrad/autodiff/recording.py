@@ -44,7 +44,7 @@ class Recording(Level):
         self.name, self.always = name, always
 
     def leaf(self, value: Any) -> Recorded:
-        return Recorded(self, value, Step(None, (), (), value))
+        return Recorded(self, value, Step(None, (), (), value), given=True)
 
     def process(self, node: Application, operands: list[Any]) -> Any:
         mine = [isinstance(x, Recorded) and x.level is self for x in operands]
@@ -67,8 +67,8 @@ class Recorded(Valued):
 
     __slots__ = ("step",)
 
-    def __init__(self, level: Recording, value: Any, step: Step):
-        super().__init__(level, value)
+    def __init__(self, level: Recording, value: Any, step: Step, *, given: bool = False):
+        super().__init__(level, value, given=given)
         self.step = step
 
     @property

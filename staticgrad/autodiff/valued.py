@@ -1,4 +1,4 @@
-"""Tensors under `grad` and `jvp`: each stands for one tensor of the surroundings, and has its value."""
+"""Tensors under transforms whose in-place changes are new values."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from ..errors import TransformError
 from ..ir import View
 from ..operators import Application, F, Level, Lifted, apply
 
-VALUES = ("item", "__bool__", "__float__", "__int__", "__index__", "tolist", "__format__", "__contains__")
-"""Methods by which Python reads a value: they are those of the surroundings' tensor."""
 
+class Changeable(Lifted):
+    """A tensor that an in-place operation gives another value.
 
-class Valued(Lifted):
-    """A tensor with the value of one of the surroundings.
-
-    Values don't change: an in-place operation gives the tensor another one. Views follow as in eager mode: a change of a view
-    changes the tensor that it is of, and all views of a tensor that was changed are read again.
+    Views follow as in eager mode: a change of a view changes the tensor that it is of, and all views of a tensor that was
+    changed are read again. Arguments of the function are not changed, because that would have to change the caller's tensor.
     """
 
-    __slots__ = ("origin", "views")
+    __slots__ = ("given", "origin", "views")
 
-    origin: tuple[Valued, Application] | None
+    given: bool
+    """It is an argument of the function."""
+    origin: tuple[Changeable, Application] | None
     """For a view: the tensor that it is of, and the op that made it."""
-    views: list[weakref.ref[Valued]]
+    views: list[weakref.ref[Changeable]]
 
-    def __init__(self, level: Level, value: Any):
+    def __init__(self, level: Level, value: Any, *, given: bool = False):
         super().__init__(level, value)
-        self.origin = None
-        self.views = []
+        self.given, self.origin, self.views = given, None, []
 
     def _take(self, value: Any) -> None:
         """Get another value, and all that belongs to it."""
@@ -38,13 +36,18 @@ class Valued(Lifted):
 
     def view_of(self, node: Application, operands: Sequence[Any]) -> None:
         """Note, of the result of an op, whether it is a view of an operand."""
-        if isinstance(node.op.emit, View) and isinstance(operands[0], Valued) and operands[0].level is self.level:
-            base = operands[0]
+        base = operands[0]
+        if isinstance(node.op.emit, View) and isinstance(base, Changeable) and base.level is self.level:
             self.origin = base, node
             base.views = [view for view in base.views if view() is not None]
             base.views.append(weakref.ref(self))
 
     def assign(self, value: Any, name: str) -> None:
+        if self.given:
+            raise TransformError(
+                f"{name}: {self.describe()} is an argument of the function: a change would be one of the caller's tensor",
+                f"change a clone(): y = x.clone(); y.{name}(...)",
+            )
         if self.origin is None:
             self._change(value)
             return
@@ -53,11 +56,10 @@ class Valued(Lifted):
         assert rule is not None
         if node.type.size > node.types[0].size:
             raise TransformError(
-                f"{name}: {self.describe()} has elements that share memory: more than one of its elements refers to a single "
-                "memory location",
+                f"{name}: more than one element of the written-to tensor refers to a single memory location: {self.describe()}",
                 "change a clone()",
             )
-        places = F.ne(rule(F.ones_like(self.value), node, self.value, base.value), 0)
+        places = F.ne(rule(F.ones_like(self), node, self, base), 0)
         base.assign(F.where(places, rule(value, node, self, base), base), name)
 
     def _change(self, value: Any) -> None:
@@ -68,6 +70,15 @@ class Valued(Lifted):
                 assert view.origin is not None
                 node = view.origin[1]
                 view._change(apply(node.op, self, **node.attrs))
+
+
+class Valued(Changeable):
+    """A tensor under `grad` or `jvp`: it has the value of one tensor of the surroundings, which Python may read."""
+
+    __slots__ = ()
+
+
+VALUES = ("item", "__bool__", "__float__", "__int__", "__index__", "tolist", "__format__", "__contains__")
 
 
 def _delegated(name: str) -> Callable[..., Any]:
