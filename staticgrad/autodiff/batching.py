@@ -7,6 +7,7 @@ of one sample.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -36,7 +37,15 @@ class Vmap(Level):
         flags = [isinstance(x, Batched) and x.level is self for x in operands]
         values = [x.value if flag else x for x, flag in zip(operands, flags, strict=True)]
         rule = rule_of(node.op)
-        out = (rule if rule is not None else one_by_one)(Samples(self, flags), node, *values)
+        if rule is None:
+            warnings.warn(
+                f"There is a performance drop because we have not yet implemented the batching rule for {node.op.name}: vmap "
+                "computes it sample by sample",
+                UserWarning,
+                stacklevel=2,
+            )
+            rule = one_by_one
+        out = rule(Samples(self, flags), node, *values)
         lead = len(out.shape) - node.type.ndim
         shape = out.shape[lead:]
         if lead not in (0, 1) or out.dtype != node.type.dtype or any(

@@ -177,7 +177,8 @@ class Place(NamedTuple):
     number: int
 
     def draw(self, op: OpDef, *like: Any, **attrs: Any) -> Any:
-        return frontends.draw(self, op, like, attrs) if state.levels else self.apply(op, *like, **attrs)
+        mapped = state.levels and any(level.differ for level in state.levels)
+        return frontends.draw(self, op, like, attrs) if mapped else self.apply(op, *like, **attrs)
 
     def apply(self, op: OpDef, *like: Any, **attrs: Any) -> Any:
         """The numbers, also where functions run under `vmap`."""
