@@ -35,7 +35,9 @@ def enter_dual_level() -> int:
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level. Tensors with tangents can't be computed with afterwards. Raises TransformError without one."""
     if not _levels or level not in (None, len(_levels) - 1):
-        raise TransformError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise TransformError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
     _levels.pop().__exit__()
 
 

@@ -10,6 +10,9 @@ from ..errors import TransformError
 from ..ir import View
 from ..operators import Application, F, Level, Lifted, apply
 
+PRUNE = frozenset(2**n for n in range(4, 40))
+"""Lengths of the list of views at which dead references are dropped."""
+
 
 class Changeable(Lifted):
     """A tensor that an in-place operation gives another value.
@@ -36,10 +39,13 @@ class Changeable(Lifted):
 
     def view_of(self, node: Application, operands: Sequence[Any]) -> None:
         """Note, of the result of an op, whether it is a view of an operand."""
+        if not isinstance(node.op.emit, View):
+            return
         base = operands[0]
-        if isinstance(node.op.emit, View) and isinstance(base, Changeable) and base.level is self.level:
+        if isinstance(base, Changeable) and base.level is self.level:
             self.origin = base, node
-            base.views = [view for view in base.views if view() is not None]
+            if len(base.views) in PRUNE:
+                base.views = [view for view in base.views if view() is not None]
             base.views.append(weakref.ref(self))
 
     def assign(self, value: Any, name: str) -> None:

@@ -33,10 +33,12 @@ class Surroundings:
         raise NotImplementedError
 
     def leave(self, tree: Any, given: Sequence[Any]) -> Any:
+        def cut(x: Any) -> Any:
+            tracked = isinstance(x, (Tensor, Traced)) and x.requires_grad
+            return x.detach() if tracked and not self.outer(x, given) else x
+
         leaves, structure = leaves_of(tree)
-        return unflatten(structure, [
-            x.detach() if isinstance(x, (Tensor, Traced)) and x.requires_grad and not self.outer(x, given) else x for x in leaves
-        ])  # fmt: skip
+        return unflatten(structure, map(cut, leaves))
 
     def pull(self, out: Any, given: Sequence[Any]) -> list[Any]:
         if not out.requires_grad:

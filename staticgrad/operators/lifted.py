@@ -108,19 +108,32 @@ class Level:
         if self.depth < 0:
             raise ended(self)
         operands = [a if isinstance(a, Operators) or is_scalar(a) else as_array(a) for a in args]
-        types: list[Any] = [TensorType(a.shape, a.dtype) if not is_scalar(a) else a for a in operands]
+        types: list[Any] = [a if is_scalar(a) else TensorType(a.shape, a.dtype) for a in operands]
         try:
-            for i, dtype in enumerate(promotion(op, types)):
-                if not isinstance(types[i], TensorType):
-                    operands[i] = np.asarray(operands[i], dtype)
-                    types[i] = TensorType((), operands[i].dtype)
-                elif dtype is not None and types[i].dtype != dtype:
-                    operands[i] = apply(REGISTRY["cast"], operands[i], dtype=dtype)
-                    types[i] = types[i].with_dtype(dtype)
+            if not self._alike(types):
+                self._promote(op, operands, types)
             kind = op.infer(*types, **attrs)
         except StaticgradError as error:
             raise located(error, op, operands, user_line()) from None
         return self.process(Application(op, types, attrs, kind), operands)
+
+    @staticmethod
+    def _alike(types: Sequence[Any]) -> bool:
+        """Whether all are tensors of one floating dtype, which no promotion changes but that to booleans."""
+        first = types[0]
+        if not isinstance(first, TensorType) or first.dtype.kind != "f":
+            return False
+        return all(isinstance(t, TensorType) and t.dtype == first.dtype for t in types)
+
+    @staticmethod
+    def _promote(op: OpDef, operands: list[Any], types: list[Any]) -> None:
+        for i, dtype in enumerate(promotion(op, types)):
+            if not isinstance(types[i], TensorType):
+                operands[i] = np.asarray(operands[i], dtype)
+                types[i] = TensorType((), operands[i].dtype)
+            elif dtype is not None and types[i].dtype != dtype:
+                operands[i] = apply(REGISTRY["cast"], operands[i], dtype=dtype)
+                types[i] = types[i].with_dtype(dtype)
 
 
 def top_level(args: Sequence[Any]) -> Level | None:

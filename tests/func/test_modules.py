@@ -56,7 +56,8 @@ def test_an_ensemble_of_models():
     params, buffers = func.stack_module_state(models)
     assert buffers == {}
     assert params["0.weight"].shape == (4, 3, 2)
-    assert params["0.weight"].requires_grad and params["0.weight"].is_leaf
+    assert params["0.weight"].requires_grad
+    assert params["0.weight"].is_leaf
     x = sg.randn(5, 2)
     out = sg.vmap(lambda p, x: func.functional_call(models[0], p, (x,)), in_dims=(0, None))(params, x)
     assert_close(out, sg.stack([m(x) for m in models]), 1e-6)

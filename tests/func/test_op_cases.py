@@ -65,7 +65,8 @@ def test_jvp_agrees_with_numerical_derivatives(case: Case, sample: Any):
     )
     for i, (value, tangent) in enumerate(zip(values, tangents, strict=True)):
         assert_close(value, of([Tensor(arrays[i]) for i in floating])[i])
-        assert tangent.shape == value.shape and tangent.dtype == value.dtype
+        assert tangent.shape == value.shape
+        assert tangent.dtype == value.dtype
         if value.size:
             slope = directional(lambda *p: of(list(map(Tensor, p)))[i].numpy(), [arrays[i] for i in floating], along)  # noqa: B023
             assert_close(tangent, np.asarray(slope), 2e-6, what=f"result {i}")
