@@ -1,3 +1,5 @@
+"""Gradients, products with Jacobians, Jacobians and Hessians of functions: forms, nesting, misuse, rules."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

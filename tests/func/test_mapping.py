@@ -1,3 +1,5 @@
+"""`vmap`: axes of arguments and results, refusals, random numbers, loops, unknown extents, batching rules."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

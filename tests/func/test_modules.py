@@ -1,3 +1,5 @@
+"""Modules as functions of their parameters: `functional_call`, `stack_module_state`, per-sample gradients."""
+
 from __future__ import annotations
 
 from typing import Any
