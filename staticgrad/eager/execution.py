@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from ..errors import OutOfMemoryError, StaticgradError, user_line
+from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
 from ..ir import OpDef
 from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import type_of
 from .grad_mode import Mode, modes
 from .operands import PLANS, arrays_of, number, tensors_of
-from .tape import Record
+from .tape import Record, tick
 from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
+
+getframe = sys._getframe
 
 
 def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -55,7 +58,17 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
             data = mode.quiet(op.eval, *[t._data for t in args], **attrs)
     except Exception as error:
         data = recover(error, op, args, attrs)
-    return result(op, args, data, mode if tracked else None, attrs)
+    out = result(op, args, data, mode if tracked else None, attrs)
+    if out._record is not None:
+        out._record.code, out._record.instruction = user_position(3)
+    return out
+
+
+def watch(record: Record, mode: Mode) -> None:
+    """Note the exact line for `detect_anomaly`; hand saved values to the hooks of `saved_tensors_hooks`."""
+    record.code, record.instruction = user_position(3)
+    if mode.saver is not None:
+        mode.saver.save(record)
 
 
 def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
@@ -68,9 +81,14 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
     out._views = None
     if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
         out._tracked = True
-        out._record = record = Record(op, inputs, attrs, data)
-        if mode.anomaly:
-            record.where = user_line()
+        out._record = record = new(Record)
+        record.op, record.inputs, record.attrs, record.out = op, inputs, attrs, data
+        record.clock = tick()
+        record.memory = record.hooks = None
+        frame = getframe(2)
+        record.code, record.instruction = frame.f_code, frame.f_lasti
+        if mode.watched:
+            watch(record, mode)
     else:
         out._tracked = False
         out._record = None

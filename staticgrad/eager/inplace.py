@@ -66,6 +66,14 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
     return x
 
 
+def record_change(x: Tensor, value: Tensor, name: str) -> None:
+    """The maker of `value` has changed x in x's own memory: from now on that is x's record. Raises GradientError."""
+    updates = _records(x, _owner(x), value, name)
+    now = touch(x)
+    for tensor, record in updates:
+        _set_record(tensor, record, now)
+
+
 def of_a_graph(name: str, value: Symbol) -> GraphError:
     """The error for an eager tensor that would be given the value of a symbol, which has none yet."""
     return GraphError(
@@ -157,7 +165,7 @@ def _ambiguous(view: Tensor) -> Record:
     def refuse(cotangent: Any) -> None:
         raise unrecorded_view("its base or another view of its base has been modified inplace")
 
-    record.register_hook(refuse)
+    record.add_hook(refuse)
     return record
 
 
@@ -371,13 +379,14 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     if isinstance(self, Lifted):
         _set_lifted(self, key, value)
         return
-    if tracer() is not None:
-        tracer().refuse(
-            "assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x) and assign the result"
-        )
-    for part in (value, *(key if isinstance(key, tuple) else (key,))):
+    parts = (value, *(key if isinstance(key, tuple) else (key,)))
+    for part in parts:
         if isinstance(part, Lifted):
             raise misuse.transformed("setitem", part.level.name)
+    if tracer() is not None:
+        tracer().assign_item(self, key, value)
+        return
+    for part in parts:
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
     check_unmasked(value)
@@ -396,7 +405,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     try:
         places = places[plain]
     except IndexError as error:
-        raise _index_error(error) from None
+        raise index_error(error) from None
     shape = value.shape[max(value.ndim - places.ndim, 0) :]  # NumPy drops leading axes of extent 1
     try:
         spread = F.broadcast_to(F.reshape(F.astype(value, self.dtype), shape), places.shape)
@@ -438,7 +447,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     try:
         data[key] = value
     except IndexError as error:
-        raise _index_error(error) from None
+        raise index_error(error) from None
     except ValueError:
         extents = np.shape(data[key])
         lead = value.ndim - len(extents)
@@ -447,7 +456,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
         _write(data, key, value.reshape(value.shape[lead:]))  # NumPy drops such axes only for some keys
 
 
-def _index_error(error: IndexError) -> Exception:
+def index_error(error: IndexError) -> Exception:
     kind = IndexRangeError if "out of bounds" in str(error) or "too many" in str(error) else ArgumentError
     return kind(f"setitem: {error}")
 

@@ -12,12 +12,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from itertools import count
 from operator import itemgetter
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..autodiff import messages
-from ..errors import ArgumentError, Where
+from ..errors import ArgumentError, Where, line_of, user_position
 from ..ir import OpDef
 
 if TYPE_CHECKING:
@@ -31,14 +32,17 @@ class Record:
     """One operation of the tape; PyTorch's name for it is `grad_fn`.
 
     inputs: the operand tensors (freed tensors after a backward pass); out: the result's array, not its tensor, so that tape
-    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation.
+    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation; code, instruction: the place in the
+    program that made it. `execution.result` makes records without a call of `__init__`.
     """
 
-    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "op", "out", "where")
+    __slots__ = ("__weakref__", "attrs", "clock", "code", "hooks", "inputs", "instruction", "memory", "op", "out")
 
     memory: Memory | None
-    hooks: dict[int, Callable[[Any], Any] | Retain] | None
-    where: Where | None
+    hooks: dict[int, Hook] | None
+    code: CodeType | None
+    output_nr = 0
+    """Which of the results of `node` it stands for."""
 
     def __init__(self, op: OpDef, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: np.ndarray):
         self.op = op
@@ -48,7 +52,17 @@ class Record:
         self.clock = tick()
         self.memory = None
         self.hooks = None
-        self.where = None
+        self.code, self.instruction = user_position(2)
+
+    @property
+    def where(self) -> Where | None:
+        """The user's line that made it; None where that is not known."""
+        return line_of(self.code, self.instruction)
+
+    @property
+    def node(self) -> Any:
+        """What users see as `grad_fn`."""
+        return self
 
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
@@ -65,14 +79,40 @@ class Record:
         result: list[tuple[Any, int]] = []
         for tensor in self.inputs:
             maker, leaf = edge(tensor, self.clock)
-            result.append((maker if leaf is None else AccumulateGrad(leaf), 0))
+            if maker is None:
+                result.append((None if leaf is None else accumulator(leaf), 0))
+            else:
+                result.append((maker.node, maker.output_nr))
         return tuple(result)
 
-    def register_hook(self, hook: Callable[[Any], Any] | Retain) -> Handle:
-        """Call `hook(cotangent of the result)` during backward; a returned tensor replaces it."""
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for the user's notes."""
+        return _notes.setdefault(self, {})
+
+    def add_hook(self, hook: Hook) -> Handle:
+        """A function that gets the cotangent of the result and may replace it, or one of the classes below."""
         if self.hooks is None:
             self.hooks = {}
         return Handle(self.hooks, hook)
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
+        """Call `fn(grad_inputs, grad_outputs)`, two tuples, once the gradients of the operands are computed; a tuple that it
+        returns replaces grad_inputs."""
+        return self.add_hook(AfterNode(fn))
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
+        """Call `fn(grad_outputs)`, a tuple, before the gradients of the operands are computed; a tuple that it returns
+        replaces it."""
+        return self.add_hook(BeforeNode(fn))
+
+    def __getattr__(self, name: str) -> Any:
+        """`_saved_self`, `_saved_other`, ..., `_saved_result`: the values that its gradient needs, and attributes."""
+        if name.startswith("_saved_"):
+            found = saved_values[0](self)
+            if name in found:
+                return found[name]
+        raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
 
     def free(self) -> None:
         """Drop saved values and keep the edges: operations that save nothing can be differentiated again."""
@@ -80,10 +120,11 @@ class Record:
             return
         freed = []
         for tensor in self.inputs:
-            data, record, leaf = tensor._data, None, None
             if tensor._history:
-                record, leaf = edge(tensor, self.clock)
-            elif tensor._tracked:
+                freed.append(FreedTensor(tensor.shape, tensor.dtype, *edge(tensor, self.clock)))
+                continue
+            data, record, leaf = tensor._data, None, None
+            if tensor._tracked:
                 record = tensor._record
                 leaf = tensor if record is None and tensor._since < self.clock else None
             freed.append(FreedTensor(data.shape, data.dtype, record, leaf))
@@ -94,13 +135,68 @@ class Record:
         return f"<{self.name()} object at {hex(id(self))}>"
 
 
+_notes: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+"""`metadata`, by record."""
+
+
+class BeforeNode:
+    """A hook of `grad_fn.register_prehook`."""
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self.function = _checked(function)
+
+
+class AfterNode:
+    """A hook of `grad_fn.register_hook`."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]):
+        self.function = _checked(function)
+
+
+def _checked(hook: Any) -> Any:
+    if not callable(hook):
+        raise ArgumentError(f"a hook is a function, got {type(hook).__name__}")
+    return hook
+
+
+saved_values: list[Callable[[Record], dict[str, Any]]] = []
+"""The saved values of a record by PyTorch's names; `saved.py` enters it."""
+
+
 class AccumulateGrad:
     """The end of the tape at a leaf: adds to `variable.grad`."""
+
+    __slots__ = ("__weakref__", "variable")
 
     def __init__(self, variable: Tensor):
         self.variable = variable
 
     next_functions: tuple[Any, ...] = ()
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for the user's notes."""
+        return _notes.setdefault(self, {})
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
+        """Call `fn((), grad_outputs)` when a gradient was added to the leaf's `.grad`."""
+        hook = _checked(fn)
+        reference = weakref.ref(self.variable)
+
+        def after(leaf: Any) -> None:
+            hook((), (leaf.grad if reference() is leaf else None,))
+
+        return self.variable.register_post_accumulate_grad_hook(after)
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
+        """Call `fn(grad_outputs)` before a gradient is added; a tuple that it returns replaces it."""
+        hook = _checked(fn)
+
+        def before(gradient: Any) -> Any:
+            replaced = hook((gradient,))
+            return None if replaced is None else replaced[0]
+
+        return self.variable.register_hook(before)
 
     def name(self) -> str:
         return "AccumulateGrad"
@@ -115,13 +211,25 @@ class AccumulateGrad:
         return f"<AccumulateGrad object for {tuple(self.variable.shape)} leaf>"
 
 
+_accumulators: weakref.WeakValueDictionary[int, AccumulateGrad] = weakref.WeakValueDictionary()
+"""By id of the leaf, which they keep alive."""
+
+
+def accumulator(leaf: Any) -> AccumulateGrad:
+    """The end of the tape at a leaf: one object as long as somebody holds it."""
+    found = _accumulators.get(id(leaf))
+    if found is None:
+        found = _accumulators[id(leaf)] = AccumulateGrad(leaf)
+    return found
+
+
 class Handle:
     """Removes a hook; also a context manager."""
 
     _next = count(1).__next__
 
     def __init__(self, hooks: dict[int, Any], hook: Any):
-        if not callable(hook) and not isinstance(hook, Retain):
+        if not callable(hook) and not isinstance(hook, (Retain, BeforeNode, AfterNode)):
             raise ArgumentError(f"a hook is a function, got {type(hook).__name__}")
         self.hooks, self.key = hooks, Handle._next()
         hooks[self.key] = hook
@@ -137,13 +245,20 @@ class Handle:
 
 
 class Memory:
-    """The in-place changes of an array that several tensors share: the tick of the last, and their number."""
+    """The in-place changes of an array that several tensors share: the tick and the place of the last, and their number."""
 
-    __slots__ = ("changed", "count")
+    __slots__ = ("changed", "code", "count", "instruction")
 
     def __init__(self) -> None:
         self.changed = 0
         self.count = 0
+        self.code: CodeType | None = None
+        self.instruction = 0
+
+    @property
+    def where(self) -> Where | None:
+        """The user's line of the last change."""
+        return line_of(self.code, self.instruction)
 
 
 class Retain:
@@ -151,6 +266,9 @@ class Retain:
 
     def __init__(self, tensor: Tensor):
         self.tensor = weakref.ref(tensor)
+
+
+Hook = Callable[[Any], Any] | Retain | BeforeNode | AfterNode
 
 
 class FreedTensor:
@@ -203,21 +321,32 @@ class FreedTensor:
 
 
 class Overwritten(FreedTensor):
-    """A saved value that was changed in place since. description: its text in the error."""
+    """A saved value that was changed in place since. description: its text in the error; lines: where it was saved and
+    where it was changed."""
 
-    __slots__ = ("description",)
+    __slots__ = ("description", "lines")
 
-    def __init__(self, description: str, data: Any, record: Record | None = None, leaf: Any = None):
+    def __init__(
+        self,
+        description: str,
+        data: Any,
+        record: Record | None = None,
+        leaf: Any = None,
+        lines: tuple[Where | None, Where | None] = (None, None),
+    ):
         super().__init__(data.shape, data.dtype, record, leaf)
         self.description = description
+        self.lines = lines
 
     def refuse(self) -> NoReturn:
-        raise messages.modified(self.description)
+        raise messages.modified(self.description, *self.lines)
 
 
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
     """The stand-in for an operand of `record` that was changed after it was read."""
-    return Overwritten(messages.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock))
+    memory = tensor._memory if tensor._base is None else tensor._base._memory
+    lines = record.where, None if memory is None else memory.where
+    return Overwritten(messages.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock), lines)
 
 
 def changed(tensor: Any) -> int:
@@ -242,6 +371,7 @@ def touch(tensor: Any) -> int:
     memory = memory_of(tensor)
     memory.changed = tick()
     memory.count += 1
+    memory.code, memory.instruction = user_position(2)
     return memory.changed
 
 

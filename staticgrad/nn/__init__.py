@@ -1,6 +1,6 @@
 """Modules: containers of parameters, and the layers and losses."""
 
-from . import init, utils
+from . import init, modules, utils
 from .activations import (
     CELU,
     ELU,
@@ -187,5 +187,6 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
     "init",
+    "modules",
     "utils",
 ]
