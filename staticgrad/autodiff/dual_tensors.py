@@ -7,11 +7,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError, DTypeError, ShapeError, TransformError
-from ..operators import F, Operators, Tensor
+from ..operators import F, Operators, Tensor, state
 from ..types import shape_text
 from .forward import Dual, Forward
 
-_levels: list[Forward] = []
+class DualLevel(Forward):
+    """A level that the user enters by hand."""
+
+    name = "forward_ad"
+
+
+def _current() -> DualLevel | None:
+    return next((level for level in reversed(state.levels) if isinstance(level, DualLevel)), None)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -23,22 +30,20 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Begin a level, which `exit_dual_level` ends; returns its number. Raises TransformError inside another one."""
-    if _levels:
+    if _current() is not None:
         raise TransformError("Nested forward mode AD is not supported at the moment", "use func.jvp, which nests")
-    level = Forward()
-    level.name = "forward_ad"
-    level.__enter__()
-    _levels.append(level)
+    DualLevel().__enter__()
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level. Tensors with tangents can't be computed with afterwards. Raises TransformError without one."""
-    if not _levels or level not in (None, len(_levels) - 1):
+    current = _current()
+    if current is None or level not in (None, 0):
         raise TransformError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    _levels.pop().__exit__()
+    current.__exit__()
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -51,7 +56,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         ...     fwAD.unpack_dual(x**3).tangent
         tensor(12.)
     """
-    if not _levels:
+    current = _current()
+    if current is None:
         raise TransformError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.",
             "with forward_ad.dual_level(): ...",
@@ -65,13 +71,13 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise ShapeError(
             f"make_dual: a tangent of shape {shape_text(tangent.shape)} for a tensor of {shape_text(tensor.shape)}"
         )
-    made: Any = Dual(_levels[-1], tensor, F.astype(tangent, tensor.dtype))
+    made: Any = Dual(current, tensor, F.astype(tangent, tensor.dtype))
     return made  # type: ignore[no-any-return]
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor and its tangent, which is None for a tensor that has none, and outside of a level."""
-    if _levels and isinstance(tensor, Dual) and tensor.level is _levels[-1]:
+    if isinstance(tensor, Dual) and tensor.level is _current():
         return UnpackedDualTensor(tensor.value, tensor.tangent)
     return UnpackedDualTensor(tensor, None)
 

@@ -13,6 +13,7 @@ from itertools import count
 from typing import Any
 
 from ..operators import Application, Level, apply, frontends, lines_of
+from ..ops.control.vjp import joined
 from .valued import Valued
 
 _number = count().__next__
@@ -94,7 +95,7 @@ def pull(ends: Sequence[tuple[Step, Any]], leaves: Sequence[Step]) -> list[Any]:
 
     def add(step: Step, g: Any) -> None:
         if step in cotangents:
-            cotangents[step] = cotangents[step] + g
+            cotangents[step] = joined(cotangents[step], g)
         elif step in needed:
             cotangents[step] = g
             heappush(heap, step)

@@ -146,6 +146,48 @@ def linearized(t: Any, w: Any, x: Any, v: Any) -> Any:
     return out, push(v)
 
 
+def custom_function(t: Any, x: Any, y: Any) -> Any:
+    """Its gradient is not that of its value, so results show whose rules were used."""
+
+    class Cube(t.autograd.Function):  # type: ignore[misc, name-defined]
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any, y: Any) -> Any:
+            return x**3 * y, x.sum()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return 30 * x**2 * y * g + h, 10 * x**3 * g
+
+        @staticmethod
+        def jvp(ctx: Any, dx: Any, dy: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return 30 * x**2 * y * dx + 10 * x**3 * dy, dx.sum()
+
+    def f(x: Any, y: Any) -> Any:
+        cubes, total = Cube.apply(x, y)
+        return cubes + total
+
+    def total(x: Any, y: Any) -> Any:
+        return f(x, y).sum()
+
+    return (
+        t.func.jacrev(f, argnums=(0, 1))(x[0], y),
+        t.vmap(f, in_dims=(0, None))(x, y),
+        t.vmap(t.func.grad(total), in_dims=(0, None))(x, y),
+        t.func.grad(lambda y: t.vmap(f, in_dims=(0, None))(x, y).sum())(y),
+        t.func.jvp(f, (x[0], y), (y, x[0])),
+        t.func.hessian(lambda x: total(x, y))(x[0]),
+    )
+
+
 PROGRAMS = [
     Program("per-sample gradients", per_sample, ((4, 8), (8, 2), (5, 4), (5, 2))),
     Program("maml", maml, ((3, 6), (6, 1), (4, 5, 3), (4, 5, 1))),
@@ -165,5 +207,6 @@ PROGRAMS = [
     Program("in place", in_place, ((4, 3), (4, 3))),
     Program("linear algebra", linear_algebra, ((4, 3, 3), (4, 3))),
     Program("convolutions", convolutions, ((3, 2, 4, 5, 5), (3, 6, 4, 3, 3))),
+    Program("custom function", custom_function, ((4, 3), (3,))),
     Program("linearize", linearized, ((5, 3), (3,), (3,))),
 ]
