@@ -62,7 +62,7 @@ class Vmap(Level):
         made.view_of(node, operands)
         return made
 
-    loops = differ = True
+    loops = maps = True
 
     def parts(self, x: Any) -> list[Any]:
         return [self.of(x)]

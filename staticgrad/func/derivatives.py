@@ -119,7 +119,7 @@ def _scalar_gradients(
     """The value of a scalar function, aux, and the gradients."""
     around = surroundings_of(flat)
     if around is None:
-        tape = _recorded("grad_and_value", func, flat, run, has_aux)
+        tape = _recorded("grad", func, flat, run, has_aux)
         out = _scalar(unflatten(tape.structure, tape.outputs))
         return out, tape.aux, tape.pull([F.ones_like(out)])
     with enable_grad():

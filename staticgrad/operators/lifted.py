@@ -57,8 +57,8 @@ class Level:
 
     loops = False
     """Whether a loop under the transform is a loop of what stands for its tensors; otherwise it runs in Python."""
-    differ = False
-    """Whether a condition can hold for some of what a tensor stands for, and not for the rest."""
+    maps = False
+    """Whether a tensor stands for many, so that a condition can hold for some of them and not for the rest."""
 
     @contextmanager
     def suspended(self) -> Iterator[None]:

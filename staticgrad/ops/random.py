@@ -177,7 +177,7 @@ class Place(NamedTuple):
     number: int
 
     def draw(self, op: OpDef, *like: Any, **attrs: Any) -> Any:
-        mapped = state.levels and any(level.differ for level in state.levels)
+        mapped = state.levels and any(level.maps for level in state.levels)
         return frontends.draw(self, op, like, attrs) if mapped else self.apply(op, *like, **attrs)
 
     def apply(self, op: OpDef, *like: Any, **attrs: Any) -> Any:

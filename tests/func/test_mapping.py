@@ -179,6 +179,33 @@ def test_a_mapped_loop_stays_one_node_of_a_graph():
     assert sum(node.op.name == "loop" for node in graph.nodes) == 1
 
 
+def halved(x: Any) -> Any:
+    return halvings(x)[0]
+
+
+def test_gradients_of_loops_and_branches_of_many_samples():
+    """`grad` inside another transform runs loops in Python, until no sample goes on."""
+    x = sg.tensor([0.5, 40.0, 3.0], dtype=sg.float64)
+    assert_close(sg.vmap(func.grad(halved))(x), np.array([1.0, 2.0**-6, 0.25]))
+    assert_close(func.grad(lambda x: sg.vmap(halved)(x).sum())(x), np.array([1.0, 2.0**-6, 0.25]))
+    expected = np.array([5.0, 80.0, 6.0])
+
+    def branch(x: Any) -> Any:
+        return sg.cond(x > 1, lambda: x**2, lambda: x * 5)
+
+    for slope in (func.grad(branch), func.jacrev(branch), lambda x: func.vjp(branch, x)[1](sg.ones_like(x))):
+        assert_close(sg.vmap(slope)(x), expected)
+        assert_close(sg.compile(sg.vmap(slope))(x), expected)
+    assert_close(sg.compile(func.grad(halved))(x[1]), np.float64(2.0**-6))
+    assert_close(sg.compile(sg.vmap(lambda t: func.jvp(halved, (t,), (t,))[1]))(x), x.numpy() * [1.0, 2.0**-6, 0.25])
+
+
+def test_a_loop_without_a_known_length_under_vjp_in_a_graph():
+    compiled = sg.compile(lambda x: func.vjp(halved, x)[1](x))
+    with pytest.raises(TransformError, match="known only when the graph runs"):
+        compiled(sg.tensor(40.0))
+
+
 # unknown extents ------------------------------------------------------------------------------------------------------
 
 

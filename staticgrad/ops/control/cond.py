@@ -38,7 +38,7 @@ def cond(
     check_callable("true_fn", true_fn)
     check_callable("false_fn", false_fn)
     level = under_transforms.innermost()
-    if level is not None and level.loops and isinstance(pred, Operators):
+    if level is not None and isinstance(pred, Operators) and (level.loops or isinstance(pred, Symbol)):
         under: Output = under_transforms.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
         return under
     decided = not hasattr(pred, "dtype") or isinstance(pred, np.generic)

@@ -117,6 +117,8 @@ class _Scan:
 
     def eager(self, carry: list[Any], items: list[Any], length: int | None) -> tuple[Any, Any]:
         n = _length(items, length)
+        if n is None:
+            raise under_transforms.no_loop("scan")
         made: list[list[Any]] = []
         for t in reversed(range(n)) if self.reverse else range(n):
             carry, ys = self._step(carry, [x[t] for x in items])

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...operators import F, Level, as_array, state
+from ...errors import TransformError
+from ...operators import F, Level, Lifted, as_array, state
 from ..pytree import flatten, unflatten
 from .carries import check_structure
 
@@ -20,6 +21,22 @@ from .carries import check_structure
 def innermost() -> Level | None:
     """The transform that the loop or branch runs under."""
     return state.levels[-1] if state.levels else None
+
+
+def no_loop(what: str) -> TransformError:
+    """The error for a loop that would have to run in Python, but ends by a value that a graph computes."""
+    name = state.levels[-1].name
+    return TransformError(
+        f"{what} under {name}: its number of iterations is known only when the graph runs",
+        "take the gradient outermost, by func.grad or sg.gradients, which differentiate loops as loops; or give a length",
+    )
+
+
+def some(condition: Any) -> Any:
+    """Whether a condition holds for some of all that it stands for, through all transforms."""
+    while isinstance(condition, Lifted):
+        condition = condition.level.any(condition)
+    return condition
 
 
 def _tensors(leaves: Sequence[Any], likes: Sequence[Any] = ()) -> list[Any]:
@@ -79,7 +96,7 @@ def while_loop(
             following, after_spec = flatten(after)
             check_structure("while_loop", spec, after_spec)
             following = _tensors(following, leaves)
-            verdict = cond(*unflatten(spec, former)) if level.differ else True
+            verdict = cond(*unflatten(spec, former)) if level.maps else True
             if verdict is not True:
                 following = [F.where(verdict, new, old) for new, old in zip(following, former, strict=True)]
             return [level.parts(x) for x in following]
@@ -90,9 +107,10 @@ def while_loop(
 
 
 def cond(level: Level, function: Callable[..., Any], pred: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-    """`cond` under a transform: where samples differ, both branches run, and each sample takes its own result."""
+    """`cond` under a transform: where samples differ, both branches run, and each sample takes its own result. So they do
+    where a transform that runs loops in Python has no value to decide by."""
     forms: list[Any] = []
-    if level.differ and level.any(pred) is not pred:
+    if not level.loops or level.any(pred) is not pred:
         (a, form), (b, other) = flatten(yes()), flatten(no())
         check_structure("cond", form, other)
         return unflatten(form, [F.where(pred, x, y) for x, y in zip(_tensors(a), _tensors(b, _tensors(a)), strict=True)])
