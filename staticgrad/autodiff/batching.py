@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ..errors import ShapeError, TransformError
 from ..ir import REGISTRY, OpDef, Pointwise, View
 from ..operators import Application, F, Level, Symbol, apply, as_array, frontends, state
@@ -137,10 +139,21 @@ class Samples:
     def _repeated(self, x: Any) -> Any:
         if self.size is not None and None not in x.shape:
             return F.broadcast_to(x, (self.size, *x.shape))
-        rank = len(x.shape)
-        rail = F.index_along(self.level.sample, 0)  # of the shape of a column, whatever the extent is
-        rail = F.reshape(rail, (-1, *[1] * rank))
-        return F.where(F.ge(rail, 0), F.expand_dims(x, 0), F.expand_dims(x, 0))
+        first = F.expand_dims(x, 0)
+        return F.where(F.ge(self._numbers(len(x.shape)), 0), first, first)
+
+    def _numbers(self, axes: int) -> Any:
+        """The numbers of the samples, with so many axes of extent 1 after them."""
+        return F.reshape(F.index_along(self.level.sample, 0), (-1, *[1] * axes))
+
+    def broadcast(self, x: Any, shape: Sequence[int | None]) -> Any:
+        """x, which has samples, broadcast to a shape for each."""
+        if self.size is not None and None not in shape:
+            return F.broadcast_to(x, (self.size, *shape))
+        if None in shape:
+            raise ShapeError("vmap: extents are unknown beside that of the mapped axis", "give the placeholder known extents")
+        room = np.broadcast_to(np.zeros((), np.int64), shape)
+        return F.broadcast_like(x, F.add(self._numbers(len(shape)), room))
 
     def one_by_one(self, node: Application, operands: Sequence[Any]) -> Any:
         """The op on one sample after the other; a graph gets one node for each."""

@@ -11,6 +11,7 @@ from ..operators import F, Operators, Tensor, state
 from ..types import shape_text
 from .forward import Dual, Forward
 
+
 class DualLevel(Forward):
     """A level that the user enters by hand."""
 

@@ -65,6 +65,7 @@ def input_cotangents(samples: Any, node: Any, g: Any, w: Any, *like: Any) -> Any
         joined = [samples.joined(i + 2, x, node) for i, x in enumerate(like)]
         out = apply(node.op, samples.joined(0, g, node), w, *joined, **node.attrs)
         return F.reshape(out, samples.shape(node.type.shape))
+    samples.known()
     g, w, *like = samples.spread([g, w, *like])
     out = apply(node.op, _channels(g), _rows(w), *map(_channels, like), **_grouped(samples, node))
     return _samples(out, samples.known())
@@ -72,6 +73,7 @@ def input_cotangents(samples: Any, node: Any, g: Any, w: Any, *like: Any) -> Any
 
 def weight_cotangents(samples: Any, node: Any, g: Any, x: Any, like: Any) -> Any:
     """As `convolved`, for the cotangents of the weight: those of each sample are groups of their own."""
+    samples.known()
     g, x, like = samples.spread([g, x, like])
     out = apply(node.op, _channels(g), _channels(x), _rows(like), **_grouped(samples, node))
     return F.reshape(out, samples.shape(node.type.shape))

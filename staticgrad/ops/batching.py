@@ -58,8 +58,7 @@ def broadcast(samples: Any, node: Any, x: Any, *like: Any) -> Any:
     """Of ops that broadcast one operand to another shape, which is the same for all samples."""
     if not samples.flags[0]:
         return apply(node.op, x, *[F.getitem(y, 0) for y in like], **node.attrs)
-    x = with_axes(x, True, node.types[0].ndim, node.type.ndim)
-    return F.broadcast_to(x, samples.shape(node.type.shape))
+    return samples.broadcast(with_axes(x, True, node.types[0].ndim, node.type.ndim), node.type.shape)
 
 
 def summed(samples: Any, node: Any, x: Any, like: Any) -> Any:
