@@ -148,12 +148,13 @@ class Samples:
 
     def broadcast(self, x: Any, shape: Sequence[int | None]) -> Any:
         """x, which has samples, broadcast to a shape for each."""
-        if self.size is not None and None not in shape:
-            return F.broadcast_to(x, (self.size, *shape))
-        if None in shape:
+        known = [d for d in shape if d is not None]
+        if len(known) < len(shape):
             raise ShapeError("vmap: extents are unknown beside that of the mapped axis", "give the placeholder known extents")
-        room = np.broadcast_to(np.zeros((), np.int64), shape)
-        return F.broadcast_like(x, F.add(self._numbers(len(shape)), room))
+        if self.size is not None:
+            return F.broadcast_to(x, (self.size, *known))
+        room = np.broadcast_to(np.zeros((), np.int64), known)
+        return F.broadcast_like(x, F.add(self._numbers(len(known)), room))
 
     def one_by_one(self, node: Application, operands: Sequence[Any]) -> Any:
         """The op on one sample after the other; a graph gets one node for each."""

@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import GradientError, StaticgradError, TransformError, Where, user_line
+from ..errors import GradientError, GraphError, StaticgradError, TransformError, Where, user_line
 from ..ir import REGISTRY, Node, OpDef
 from ..types import TensorType, is_scalar, shape_text
 from .dispatch import apply, state
 from .methods import Operators
 from .nodes import as_array, located, promotion
 from .sizes import Size, size_of
-from .symbols import Symbol
+from .symbols import AbsentError, Symbol
 
 
 class Application:
@@ -145,6 +145,19 @@ def top_level(args: Sequence[Any]) -> Level | None:
     return found
 
 
+def concrete(x: Any) -> Any:
+    """The tensor of the surroundings that has the value of x, for what depends on values and has no derivative. Raises
+    TransformError for a tensor that stands for many."""
+    while isinstance(x, Lifted):
+        if x.level.maps:
+            raise TransformError(
+                f"vmap: the extents of the result depend on values of {x.describe()}, which differ between the samples",
+                "use a mask: sg.where(mask, x, 0)",
+            )
+        x = x.value
+    return x
+
+
 def ended(level: Level) -> TransformError:
     return TransformError(
         f"a tensor of {level.name} is used after the function has returned",
@@ -255,7 +268,17 @@ class Lifted(Symbol):
         return f"a tensor of shape {shape_text(self.shape)} {self.dtype} under {self.level.name}"
 
     def _no_value(self, what: str, *advice: str) -> NoReturn:
-        raise TransformError(f"{self.describe()}: Python can't have {what}", *advice)
+        raise TransformError(
+            f"{self.describe()}: Python can't have {what}",
+            f"return it from the function that {self.level.name} calls, and ask for it outside"
+            + ("" if self.level.maps else "; x.detach() is the value without the transform"),
+        )
+
+    def _refusal(self, what: str, why: str, *advice: str) -> GraphError:
+        return AbsentError(
+            f"x.{what} of {self.describe()} does not exist: the transform says which tensors are differentiated",
+            "take gradients with func.grad, func.vjp or func.jvp; write y = f(x) for a new tensor",
+        )
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise GradientError(

@@ -7,13 +7,14 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..operators import F, Operators, Symbol, Tensor, frontends, is_tensor, torch_function
+from ..operators import F, Operators, Symbol, Tensor, concrete, frontends, is_tensor, torch_function
 from ..types import bool_, shape_text
 from . import return_types
 
 
 def known(name: str, *operands: Any) -> list[np.ndarray]:
     """The arrays of operands whose values decide extents. Raises ArgumentError for tensors that have none yet."""
+    operands = tuple(map(concrete, operands))
     for x in operands:
         if isinstance(x, Symbol):
             raise ArgumentError(

@@ -87,6 +87,14 @@ def test_python_decides_by_values_in_eager_mode():
     assert_close(func.jacrev(f)(X), np.full(2, 2, np.float32))
 
 
+def test_sizes_that_depend_on_values_in_eager_mode():
+    def f(x: Any) -> Any:
+        return x[x > 1] * sg.nonzero(x).shape[0] + sg.tensor(x)[0] + x.new_zeros(1)
+
+    assert_close(func.jacrev(f)(X), np.array([[0, 2]], np.float32))
+    assert_close(func.jacfwd(lambda x: x * sg.unique(x).sum())(X), np.diag([3.0, 3.0]).astype(np.float32))
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
