@@ -110,8 +110,9 @@ def unused(i: int, shape: Shape) -> GradientError:
     )
 
 
-def wrong_node_hook(wanted: int, given: int) -> StaticgradError:
-    return GradientError(f"hook has returned an incorrect number of values (got {given}, but expected {wanted})")
+def wrong_node_hook(hook: Any, wanted: int, given: int) -> StaticgradError:
+    name = getattr(hook, "__name__", type(hook).__name__)
+    return GradientError(f"hook '{name}' has returned an incorrect number of values (got {given}, but expected {wanted})")
 
 
 def wrong_hook(shape: Shape, replaced: Any) -> StaticgradError:

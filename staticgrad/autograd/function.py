@@ -84,6 +84,8 @@ class FunctionRecord(Record):
     """The records of the results."""
     parts: tuple[int, ...]
     """The places of its operands among the arguments of `forward`."""
+    view: weakref.ref[Any] | None
+    """What users see as `grad_fn`."""
     result_types: tuple[tuple[tuple[int, ...], np.dtype] | None, ...]
     """Shapes and dtypes of the results; None for one that is no tensor."""
 
@@ -233,8 +235,8 @@ class BackwardNode:
 class Function:
     """An operation with a gradient of the user's own.
 
-    A subclass defines the static methods `forward(ctx, *args)`, or `forward(*args)` and `setup_context(ctx, inputs, output)`, and
-    `backward(ctx, *grad_outputs)`, which returns one gradient, or None, for each argument. It is called by `apply`.
+    A subclass defines the static methods `forward(ctx, *args)`, or `forward(*args)` and `setup_context(ctx, inputs, output)`,
+    and `backward(ctx, *grad_outputs)`, which returns one gradient, or None, for each argument. It is called by `apply`.
 
     Examples:
         >>> class Cube(sg.autograd.Function):
@@ -268,8 +270,8 @@ class Function:
 
     def __init__(self, *args: Any, **kwargs: Any):
         warnings.warn(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on "
-            f"the class itself: {type(self).__name__}.apply(...)",
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them "
+            f"on the class itself: {type(self).__name__}.apply(...)",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -277,8 +279,8 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises GradientError: functions are called by `apply`."""
         raise GradientError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
-            "static forward method.",
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+            "with static forward method.",
             f"call {type(self).__name__}.apply(...)",
         )
 
@@ -305,7 +307,9 @@ class Function:
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the results, from those of the arguments."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -391,7 +395,7 @@ def _recorded(
     call.op, call.inputs, call.attrs, call.memory, call.hooks = CALL, operands, {}, None, None
     call.out = np.zeros(())
     call.clock = tick()
-    call.code, call.instruction = user_position(3)
+    call.position = user_position(3)
     call.function = ctx
     call.view = None
     call.parts = tuple(i for i, _ in tensors)
@@ -504,8 +508,8 @@ def _fitted(ctx: Any, place: int, value: Any, like: Any) -> Any:
         fits = lead >= 0 and all(b in (1, a) for a, b in zip(value.shape[lead:], like.shape, strict=True))
         if not fits:
             raise ShapeError(
-                f"Function {ctx._name}Backward returned an invalid gradient at index {place} - got {shape_text(value.shape)} but "
-                f"expected shape compatible with {shape_text(like.shape)}"
+                f"Function {ctx._name}Backward returned an invalid gradient at index {place} - got {shape_text(value.shape)} "
+                f"but expected shape compatible with {shape_text(like.shape)}"
             )
         axes = tuple(i for i in range(len(value.shape)) if i < lead or like.shape[i - lead] != value.shape[i])
         value = F.reshape(F.sum(value, axes), like.shape)
@@ -591,7 +595,8 @@ def _snapshot(x: Any) -> Any:
 
 def _zeros(operands: Sequence[Any], kind: Any) -> Any:
     shape, dtype = kind
-    return F.zeros_like(F.astype(operands[0], dtype)) if shape == operands[0].shape else F.broadcast_to(np.zeros((), dtype), shape)
+    return F.zeros_like(F.astype(operands[0], dtype)) if shape == operands[0].shape else F.broadcast_to(np.zeros((), dtype),
+    shape)
 
 
 # decorators -----------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """`autograd.functional`: Jacobians, Hessians and products with them, of a function of tensors, under PyTorch's names.
 
-Each function takes a tensor or a tuple of them as `inputs`, and gives results in the same form. With `create_graph` results can be
-differentiated. With `strict` a result that does not depend on an input raises GradientError; otherwise its derivative is zeros.
+Each function takes a tensor or a tuple of them as `inputs`, and gives results in the same form. With `create_graph` results can
+be differentiated. With `strict` a result that does not depend on an input raises GradientError; otherwise its derivative is
+zeros.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..errors import GradientError
 from ..operators import F, is_tensor
 
 Function = Callable[..., Any]
+ONE_INPUT = "the input to the user-provided function is a single Tensor with a single element."
 
 
 def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
@@ -44,7 +46,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     """
     with enable_grad():
         single, points = _points(inputs, "jvp", create_graph)
-        weights = _vector(v, points, single, "the input to the user-provided function is a single Tensor with a single element.")
+        weights = _vector(v, points, single, ONE_INPUT)
         alone, outputs = _outputs(func(*points), "jvp", strict)
         seeds = tuple(F.zeros_like(x).requires_grad_(True) for x in outputs)
         first = _filled(_grad(outputs, points, seeds, True), points, strict and "back", True)
@@ -77,8 +79,8 @@ def jacobian(
         )
     if strategy == "forward-mode" and create_graph:
         raise NotImplementedError(
-            "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported together "
-            "(yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`."
+            "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported "
+            "together (yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`."
         )
     if vectorize and strict:
         raise GradientError(
@@ -115,8 +117,8 @@ def hessian(
         for i, g in enumerate(found):
             if strict and not g.requires_grad:
                 raise GradientError(
-                    f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is "
-                    "not allowed in strict mode."
+                    f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This "
+                    "is not allowed in strict mode."
                 )
         return found
 
@@ -142,15 +144,15 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 def _with_hessian(func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> tuple[Any, Any]:
     with enable_grad():
         single, points = _points(inputs, name, create_graph)
-        weights = _vector(v, points, single, "the input to the user-provided function is a single Tensor with a single element.")
+        weights = _vector(v, points, single, ONE_INPUT)
         output = _scalar(func(*points), name)
         alone, outputs = _outputs(output, name, strict)
         first = _filled(_grad(outputs, points, None, True), points, strict and "back", True)
         for i, g in enumerate(first):
             if strict and not g.requires_grad:
                 raise GradientError(
-                    f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This is "
-                    "not allowed in strict mode."
+                    f"The jacobian of the user-provided function with respect to input {i} is independent of the input. This "
+                    "is not allowed in strict mode."
                 )
         found = _filled(_grad(first, points, weights, create_graph), points, strict and "double_back", create_graph)
     return _result(outputs, alone, create_graph), _result(found, single, create_graph)
@@ -266,8 +268,8 @@ def _rows(number: int, out: Any, points: Sequence[Any], create_graph: bool, stri
                 )
             if strict and create_graph and not g.requires_grad:
                 raise GradientError(
-                    f"The jacobian of the user-provided function is independent of input {number}. This is not allowed in strict "
-                    "mode when create_graph=True."
+                    f"The jacobian of the user-provided function is independent of input {number}. This is not allowed in "
+                    "strict mode when create_graph=True."
                 )
         rows.append(tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, points, strict=True)))
     if not rows:

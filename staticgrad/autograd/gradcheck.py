@@ -207,8 +207,8 @@ class _Check:
                 )
             if any(step == 0 and extent > 1 for step, extent in zip(x.stride(), x.shape, strict=True)):
                 raise GradcheckError(
-                    f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
-                    "be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
+                    f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping "
+                    "to be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
                     "passing it to gradcheck."
                 )
             if not x.is_leaf:
@@ -242,8 +242,8 @@ class _Check:
                     data[place] = before
                 if low.shape != high.shape:
                     raise AssertionError(
-                        f"Expected `func` to return outputs with the same shape when inputs are perturbed by {self.eps}, but got: "
-                        f"shapes {low.shape} and {high.shape}."
+                        f"Expected `func` to return outputs with the same shape when inputs are perturbed by {self.eps}, but "
+                        f"got: shapes {low.shape} and {high.shape}."
                     )
                 rows[row] = ((high - low) / (2 * self.eps)).reshape(-1)
             found.append(rows)
@@ -266,8 +266,8 @@ class _Check:
                 a, b = np.asarray(first.detach().numpy()), np.asarray(second.detach().numpy())
                 if a.size and np.nanmax(np.abs(a - b)) > self.nondet_tol:
                     raise GradcheckError(
-                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                        "different values, although analytical gradient matches numerical gradient.The tolerance for "
+                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                        "gives different values, although analytical gradient matches numerical gradient.The tolerance for "
                         f"nondeterminism was {self.nondet_tol}."
                     )
                 rows[:, column] = a.reshape(-1)
@@ -279,7 +279,7 @@ class _Check:
         together = grad(output, points, seeds, retain_graph=True, allow_unused=True, is_grads_batched=True)
         for x, batch, *rows in zip(points, together, *alone, strict=True):
             for k, row in enumerate(rows):
-                if row is not None and not np.allclose(batch[k].detach().numpy(), row.detach().numpy()):  # type: ignore[index]
+                if row is not None and not np.allclose(batch[k].detach().numpy(), row.detach().numpy()):
                     raise GradcheckError(f"While computing batched gradients, got a wrong one for shape {x.shape}")
 
     def _check_zero(self, outputs: Sequence[Any], points: Sequence[Any]) -> None:
@@ -301,11 +301,11 @@ class _Check:
             if not x.requires_grad:
                 continue
             try:
-                grad(x, points, Tensor(np.zeros(x.shape, x.dtype)), allow_unused=True)
+                grad(x, points, Tensor(np.zeros(x.shape, x.dtype)), retain_graph=True, allow_unused=True)
             except (StaticgradError, TypeError, AttributeError) as error:
                 raise GradcheckError(
-                    "Expected backward function to handle undefined output grads. Please look at \"Notes about undefined output "
-                    f"gradients\" in \"tools/autograd/derivatives.yaml\". It failed for output {i}: {error}"
+                    "Expected backward function to handle undefined output grads. Please look at \"Notes about undefined "
+                    f"output gradients\" in \"tools/autograd/derivatives.yaml\". It failed for output {i}: {error}"
                 ) from error
 
 

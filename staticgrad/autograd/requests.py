@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,11 +23,12 @@ def backward(
 ) -> None:
     """`Tensor.backward` for one or several roots at once, in any iterable.
 
-    grad_tensors: a gradient for each root, None for one of one element. inputs: tensors, in any iterable or a dict, whose `grad`
-    alone is added to. grad_variables and retain_variables are the former names of grad_tensors and retain_graph. Raises
+    grad_tensors: a gradient for each root, None for one of one element. inputs: tensors, in any iterable or a dict, whose
+    `grad` alone is added to. grad_variables and retain_variables are the former names of grad_tensors and retain_graph. Raises
     GradientError; no `grad` is changed when it does.
     """
     if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
             raise GradientError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "

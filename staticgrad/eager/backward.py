@@ -18,7 +18,7 @@ from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .saved import Packed
-from .tape import AfterNode, BeforeNode, Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
+from .tape import AfterNode, BeforeNode, Overwritten, Record, Retain, changed, edge, overwritten_operand, places_of_change, touch
 from .tensor import Tensor, wrap
 
 
@@ -82,8 +82,8 @@ def grad(
 ) -> Any:
     """The gradients of sum(grad_outputs * outputs) with respect to `inputs`, without touching any `.grad`.
 
-    outputs, inputs: a tensor, or several in any iterable; inputs may be a dict of tensors, which gives a dict. Returns a tuple, one
-    tensor per input; None for an unused one with `allow_unused`, zeros with `materialize_grads`. is_grads_batched: each of
+    outputs, inputs: a tensor, or several in any iterable; inputs may be a dict of tensors, which gives a dict. Returns a tuple,
+    one tensor per input; None for an unused one with `allow_unused`, zeros with `materialize_grads`. is_grads_batched: each of
     `grad_outputs` has one more axis, the first; the gradients have it too, one backward pass for each position. Raises
     GradientError, and ArgumentError for materialize_grads with allow_unused=False.
 
@@ -365,8 +365,7 @@ class BackwardEngine:
         if not isinstance(out, np.ndarray):
             return out
         if record.memory is not None and record.memory.changed > record.clock:
-            text = messages.output_text(record.name())
-            return Overwritten(text, out, lines=(record.where, record.memory.where))
+            return Overwritten(messages.output_text(record.name()), out, places=places_of_change(record, record.memory))
         return wrap(out, record) if self.create else out
 
     # hooks and ownership -----------------------------------------------------------------------------------------
@@ -392,7 +391,7 @@ class BackwardEngine:
             self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
             for function in before:
                 given = self._as_tensors(self._results(g, record))
-                g = self._replaced(function(given), given, g)
+                g = self._replaced(function, function(given), given, g)
         finally:
             modes.now.arrays = around
         return g
@@ -407,13 +406,13 @@ class BackwardEngine:
         self.taken.update(id(t._data) for t in tensors if t is not None)
         return tuple(tensors)
 
-    def _replaced(self, given: Any, before: tuple[Any, ...], g: Any) -> Any:
+    def _replaced(self, hook: Any, given: Any, before: tuple[Any, ...], g: Any) -> Any:
         """The cotangent of a record once a hook of its node has returned `given`."""
         if given is None:
             return g
         listed = given if isinstance(given, tuple) else (given,)
         if len(listed) != len(before):
-            raise messages.wrong_node_hook(len(before), len(listed))
+            raise messages.wrong_node_hook(hook, len(before), len(listed))
         found = [self._checked(new, old) for new, old in zip(listed, before, strict=True)]
         if isinstance(g, Cotangents):
             return Cotangents({i: value for i, value in enumerate(found) if value is not None})
@@ -438,7 +437,7 @@ class BackwardEngine:
                 if replaced is not None:
                     listed = replaced if isinstance(replaced, tuple) else (replaced,)
                     if len(listed) != len(given):
-                        raise messages.wrong_node_hook(len(given), len(listed))
+                        raise messages.wrong_node_hook(hook, len(given), len(listed))
                     cotangents = [self._checked(new, old) for new, old in zip(listed, given, strict=True)]
         finally:
             modes.now.arrays = around

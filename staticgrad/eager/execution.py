@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import ref
@@ -18,8 +17,6 @@ from .grad_mode import Mode, modes
 from .operands import PLANS, arrays_of, number, tensors_of
 from .tape import Record, tick
 from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
-
-getframe = sys._getframe
 
 
 def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
@@ -58,17 +55,7 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
             data = mode.quiet(op.eval, *[t._data for t in args], **attrs)
     except Exception as error:
         data = recover(error, op, args, attrs)
-    out = result(op, args, data, mode if tracked else None, attrs)
-    if out._record is not None:
-        out._record.code, out._record.instruction = user_position(3)
-    return out
-
-
-def watch(record: Record, mode: Mode) -> None:
-    """Note the exact line for `detect_anomaly`; hand saved values to the hooks of `saved_tensors_hooks`."""
-    record.code, record.instruction = user_position(3)
-    if mode.saver is not None:
-        mode.saver.save(record)
+    return result(op, args, data, mode if tracked else None, attrs)
 
 
 def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
@@ -81,14 +68,7 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
     out._views = None
     if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
         out._tracked = True
-        out._record = record = new(Record)
-        record.op, record.inputs, record.attrs, record.out = op, inputs, attrs, data
-        record.clock = tick()
-        record.memory = record.hooks = None
-        frame = getframe(2)
-        record.code, record.instruction = frame.f_code, frame.f_lasti
-        if mode.watched:
-            watch(record, mode)
+        out._record = record_of(op, inputs, attrs, data, mode)
     else:
         out._tracked = False
         out._record = None
@@ -100,6 +80,45 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
     elif base is source or base is source.base:
         link(out, inputs[0])
     return out
+
+
+def fresh(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
+    """As `result`, for a new array from a NumPy ufunc, which is no view of an operand."""
+    if data.__class__ is not ndarray:
+        data = np.asarray(data)
+    out = new(PublicTensor)
+    out._data = data
+    out._base = None
+    out._views = None
+    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
+        out._tracked = True
+        out._record = record_of(op, inputs, attrs, data, mode)
+    else:
+        out._tracked = False
+        out._record = None
+    return out
+
+
+def record_of(op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any], data: Any, mode: Mode) -> Record:
+    """A new record."""
+    record = new(Record)
+    record.op = op
+    record.inputs = inputs
+    record.attrs = attrs
+    record.out = data
+    record.clock = tick()
+    record.memory = record.hooks = record.position = None
+    if mode.watched:
+        watch(record, mode)
+    return record
+
+
+def watch(record: Record, mode: Mode) -> None:
+    """Note the line that made a record, as long as lines are noted; hand what it saves to the hooks of the user."""
+    if mode.notes_line():
+        record.position = user_position(4)
+    if mode.saver is not None:
+        mode.saver.save(record)
 
 
 COMPLETE: set[OpDef] = set()

@@ -60,7 +60,7 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         raise unrecorded_view("is being modified inplace")
     updates = _records(x, owner, value, name) if recorded else []
     x._data[...] = value._data
-    changed = touch(x)
+    changed = touch(x, 3)
     for tensor, record in updates:
         _set_record(tensor, record, changed)
     return x

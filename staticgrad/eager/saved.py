@@ -49,7 +49,7 @@ def _probe(record: Record, wanted: tuple[bool, ...]) -> tuple[tuple[int, ...], b
     result: Any = record.out.shape_array() if isinstance(record.out, FreedTensor) else record.out
     g = np.zeros(result.shape, result.dtype)
     found = []
-    for position, array in enumerate(operands):
+    for position in range(len(operands)):
         absent = [FreedTensor(a.shape, a.dtype) if i == position else a for i, a in enumerate(operands)]
         if _needs(record, wanted, g, result, absent):
             found.append(position)

@@ -7,23 +7,25 @@ tape as well: a record is younger than those that made its operands, so the back
 
 from __future__ import annotations
 
+import sys
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from itertools import count
 from operator import itemgetter
-from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..autodiff import messages
-from ..errors import ArgumentError, Where, line_of, user_position
+from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
+from .grad_mode import modes
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+getframe = sys._getframe
 tick: Callable[[], int] = count(1).__next__
 """The next time of this process's clock."""
 
@@ -32,15 +34,15 @@ class Record:
     """One operation of the tape; PyTorch's name for it is `grad_fn`.
 
     inputs: the operand tensors (freed tensors after a backward pass); out: the result's array, not its tensor, so that tape
-    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation; code, instruction: the place in the
-    program that made it. `execution.result` makes records without a call of `__init__`.
+    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation;
+    position: the user's line that made it, where lines are noted. `execution.record_of` makes records without `__init__`.
     """
 
-    __slots__ = ("__weakref__", "attrs", "clock", "code", "hooks", "inputs", "instruction", "memory", "op", "out")
+    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "op", "out", "position")
 
     memory: Memory | None
     hooks: dict[int, Hook] | None
-    code: CodeType | None
+    position: Position | None
     output_nr = 0
     """Which of the results of `node` it stands for."""
 
@@ -52,12 +54,12 @@ class Record:
         self.clock = tick()
         self.memory = None
         self.hooks = None
-        self.code, self.instruction = user_position(2)
+        self.position = user_position(2) if modes.now.notes_line() else None
 
     @property
     def where(self) -> Where | None:
         """The user's line that made it; None where that is not known."""
-        return line_of(self.code, self.instruction)
+        return None if self.position is None else line_of(self.position)
 
     @property
     def node(self) -> Any:
@@ -181,10 +183,9 @@ class AccumulateGrad:
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
         """Call `fn((), grad_outputs)` when a gradient was added to the leaf's `.grad`."""
         hook = _checked(fn)
-        reference = weakref.ref(self.variable)
 
         def after(leaf: Any) -> None:
-            hook((), (leaf.grad if reference() is leaf else None,))
+            hook((), (leaf.grad,))
 
         return self.variable.register_post_accumulate_grad_hook(after)
 
@@ -247,18 +248,17 @@ class Handle:
 class Memory:
     """The in-place changes of an array that several tensors share: the tick and the place of the last, and their number."""
 
-    __slots__ = ("changed", "code", "count", "instruction")
+    __slots__ = ("changed", "count", "position")
 
     def __init__(self) -> None:
         self.changed = 0
         self.count = 0
-        self.code: CodeType | None = None
-        self.instruction = 0
+        self.position: Position | None = None
 
     @property
     def where(self) -> Where | None:
         """The user's line of the last change."""
-        return line_of(self.code, self.instruction)
+        return None if self.position is None else line_of(self.position)
 
 
 class Retain:
@@ -321,10 +321,10 @@ class FreedTensor:
 
 
 class Overwritten(FreedTensor):
-    """A saved value that was changed in place since. description: its text in the error; lines: where it was saved and
-    where it was changed."""
+    """A saved value that was changed in place since. description: its text in the error; places: in the program, where it was
+    saved and where it was changed."""
 
-    __slots__ = ("description", "lines")
+    __slots__ = ("description", "places")
 
     def __init__(
         self,
@@ -332,21 +332,27 @@ class Overwritten(FreedTensor):
         data: Any,
         record: Record | None = None,
         leaf: Any = None,
-        lines: tuple[Where | None, Where | None] = (None, None),
+        places: tuple[Position | None, ...] = (),
     ):
         super().__init__(data.shape, data.dtype, record, leaf)
         self.description = description
-        self.lines = lines
+        self.places = places
 
     def refuse(self) -> NoReturn:
-        raise messages.modified(self.description, *self.lines)
+        modes.now.note_lines()
+        raise messages.modified(self.description, *(None if place is None else line_of(place) for place in self.places))
+
+
+def places_of_change(record: Record, memory: Memory | None) -> tuple[Position | None, Position | None]:
+    """Where a record saved a value, and where the value was changed since. They hold no record: the tape has no cycles."""
+    return record.position, None if memory is None else memory.position
 
 
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
     """The stand-in for an operand of `record` that was changed after it was read."""
     memory = tensor._memory if tensor._base is None else tensor._base._memory
-    lines = record.where, None if memory is None else memory.where
-    return Overwritten(messages.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock), lines)
+    text = messages.operand_text(tensor, record.name())
+    return Overwritten(text, tensor._data, *edge(tensor, record.clock), places_of_change(record, memory))
 
 
 def changed(tensor: Any) -> int:
@@ -366,12 +372,15 @@ def memory_of(tensor: Any) -> Memory:
     return memory
 
 
-def touch(tensor: Any) -> int:
-    """Record an in-place change of a tensor's memory; returns the tick."""
+def touch(tensor: Any, depth: int = 1) -> int:
+    """Record an in-place change of a tensor's memory; returns the tick. depth: so many frames up, the user's frame has not been
+    passed."""
     memory = memory_of(tensor)
     memory.changed = tick()
     memory.count += 1
-    memory.code, memory.instruction = user_position(2)
+    frame = getframe(depth)
+    code = frame.f_code
+    memory.position = (code, frame.f_lasti) if internal.get(code.co_filename) is False else position_of(frame)
     return memory.changed
 
 

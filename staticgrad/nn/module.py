@@ -94,8 +94,8 @@ class Module:
         return HookHandle(self._forward_hooks, entry(hook, "forward", with_kwargs, always_call), prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Call `hook(module, grad_input, grad_output)`, two tuples, when the gradients of the module's arguments are computed; a
-        returned tuple replaces grad_input. Values that are no tensors, or have no gradient, are None."""
+        """Call `hook(module, grad_input, grad_output)`, two tuples, when the gradients of the module's arguments are computed;
+        a returned tuple replaces grad_input. Values that are no tensors, or have no gradient, are None."""
         return HookHandle(self._forward_pre_hooks, entry(hook, "backward"), prepend)
 
     register_backward_hook = register_full_backward_hook

@@ -142,7 +142,7 @@ class GradientHooks:
     def _through(
         self, seen: Callable[[tuple[Any, ...]], tuple[Any, ...]], values: tuple[Any, ...], zeros: bool
     ) -> tuple[Any, ...]:
-        """Values that pass their gradients to `seen`, which returns those that go on. zeros: for gradients that are not there."""
+        """Values that pass their gradients to `seen`, which returns those that go on. zeros: for those that are not there."""
         places = [i for i, x in enumerate(values) if is_tensor(x)]
 
         def gradients(given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -165,7 +165,8 @@ class GradientHooks:
                 listed = replaced if isinstance(replaced, tuple) else (replaced,)
                 if len(listed) != len(grads):
                     raise GradientError(
-                        f"Backward pre hook returned an invalid number of grad_output, got {len(listed)}, but expected {len(grads)}"
+                        f"Backward pre hook returned an invalid number of grad_output, got {len(listed)}, but expected "
+                        f"{len(grads)}"
                     )
                 grads = listed
         if self.has_inputs:

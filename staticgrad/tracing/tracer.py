@@ -396,6 +396,8 @@ class Tracer:
         if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
             raise misuse.read_only(name)
         if isinstance(x, TracedView):
+            if x.spreads():
+                raise misuse.read_only(name)
             x.check_recorded(isinstance(value, (Traced, Tensor)) and value.requires_grad)
         self.overwrite(x, value)
 

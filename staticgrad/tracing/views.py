@@ -1,8 +1,8 @@
 """Traced views: results of slices, transpositions and reshapes, whose in-place changes change the tensor they were taken of.
 
 Every change makes new values (functionalization). A view keeps the tensor that it was taken of; it is read from that again once
-it has another value, and a change of the view gives that tensor a new value. The transpose of the view's operation, which is its gradient rule,
-puts values back in their places.
+it has another value, and a change of the view gives that tensor a new value. The transpose of the view's operation, which is
+its gradient rule, puts values back in their places.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TracedView(Alias):
 
     def __init__(self, tracer: Any, base: Traced, maker: Node):
         self.maker: Node | None = maker
-        self.unrecorded = not modes.now.grad or (isinstance(base, TracedView) and base.unrecorded)
+        self.unrecorded: bool = not modes.now.grad or (isinstance(base, TracedView) and base.unrecorded)
         super().__init__(tracer, base)
         self._seen, self._fresh = base.node, maker
 
@@ -54,13 +54,20 @@ class TracedView(Alias):
             node: Node = self.tracer.apply_plainly(self.maker.op, (self.base,), self.maker.attrs).node
         finally:
             modes.now.grad = before
+        if self._fresh in self.tracer.tracked and node not in self.tracer.tracked:  # the base was detached in place
+            self.tracer.refuse(
+                f"{Symbol(self.tracer.graph, self.maker).describe()} is a view of a tensor that was changed in place after it was "
+                "taken",
+                "take the view again after the change",
+            )
         self.tracer.keep_retained(self._fresh, node)
         return node
 
     @property
     def shares(self) -> bool:
         """Whether eager mode has both in the same memory: a reshape may have to copy."""
-        assert self.maker is not None and isinstance(self.maker.op.emit, View)
+        assert self.maker is not None
+        assert isinstance(self.maker.op.emit, View)
         if not self.maker.op.emit.keeps_order:
             return True
         layout = self.tracer.layout(Traced(self.tracer, self.maker.inputs[0]))
@@ -73,6 +80,15 @@ class TracedView(Alias):
         while isinstance(x, TracedView):
             x = x.base
         return x
+
+    def spreads(self) -> bool:
+        """Whether elements of its base appear several times in it: NumPy makes such a view read-only."""
+        x: Any = self
+        while isinstance(x, TracedView) and x.maker is not None:
+            if x.size > x.base.size:
+                return True
+            x = x.base
+        return False
 
     def check_recorded(self, value_tracked: bool) -> None:
         """Raises GradientError for a change that is to be recorded, where the view itself was not."""
@@ -129,12 +145,13 @@ def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
         tracer.assign(x, _masked(x, key, value), "setitem")
         return
     numbers = np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(x.shape)
-    plain = tuple(k.numpy() if isinstance(k, Tensor) else k for k in keys)
-    if any(isinstance(k, Symbol) for k in plain):
-        places = F.getitem(tracer.constant(numbers), plain)
+    if any(isinstance(k, (Symbol, Tensor)) for k in keys):
+        places: Any = F.getitem(tracer.constant(numbers), keys)
     else:
-        places = _selected(numbers, plain)
+        places = _selected(numbers, keys)
     spread = _fitted(value, places.shape, x.dtype)
+    if not spread.size:
+        return
     flat = written(F.reshape(x, (-1,)), F.reshape(places, (-1,)), spread)
     tracer.assign(x, F.reshape(flat, x.shape), "setitem")
 
@@ -172,8 +189,8 @@ def _masked(x: Any, mask: Any, value: Any) -> Any:
         extra = len(shape) - len(rest)
         if any(d != 1 for d in shape[:extra]):
             raise ArgumentError(
-                f"x[mask] = values: values of shape {shape_text(shape)} need as many places, whose number depends on the mask: a "
-                "compiled function can't know it",
+                f"x[mask] = values: values of shape {shape_text(shape)} need as many places, whose number depends on the mask: "
+                "a compiled function can't know it",
                 "use x.masked_scatter_(mask, values), or sg.where(mask, values of x's shape, x)",
             )
         value = F.reshape(value, shape[extra:])

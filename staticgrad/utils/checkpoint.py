@@ -1,8 +1,8 @@
 """`utils.checkpoint`: values that a function saves for its gradient are dropped, and computed again in the backward pass.
 
-The tape keeps the operations of the function without their values. The first one that a backward pass needs runs the function again,
-with the random numbers of the first time; each value is dropped once it was read. In a graph or a compiled function the function simply runs: a plan
-lays out its memory itself.
+The tape keeps the operations of the function without their values. The first one that a backward pass needs runs the function
+again, with the random numbers of the first time; each value is dropped once it was read. In a graph or a compiled function the
+function simply runs: a plan lays out its memory itself.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def checkpoint(
 ) -> Any:
     """`function(*args, **kwargs)`, whose intermediate values are computed again in the backward pass instead of kept.
 
-    use_reentrant: False for gradients by the tape itself; True for a backward pass inside the backward pass, to which only tensors
-    among `args` carry gradients (PyTorch's default, with a warning). preserve_rng_state (default True): it draws the same
-    random numbers again. context_fn: gives a context for the first run, and one for the second. determinism_check: "none"
+    use_reentrant: False for gradients by the tape itself; True for a backward pass inside the backward pass, to which only
+    tensors among `args` carry gradients (PyTorch's default, with a warning). preserve_rng_state (default True): it draws the
+    same random numbers again. context_fn: gives a context for the first run, and one for the second. determinism_check: "none"
     leaves out the comparison of shapes and dtypes. Raises CheckpointError in the backward pass where the function saves
     other values than it did.
 
@@ -194,7 +194,8 @@ class Frame:
             now.arrays = arrays
         if len(second.values) != len(self.kinds):
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.",
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                "recomputation.",
                 f"Number of tensors saved during forward: {len(self.kinds)}",
                 f"Number of tensors saved during recomputation: {len(second.values)}.",
             )
@@ -225,7 +226,8 @@ class SecondRun:
     def keep(self, tensor: Tensor) -> Callable[[], np.ndarray]:
         if len(self.values) == self.count:
             raise CheckpointError(
-                "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass."
+                "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward "
+                "pass."
             )
         data = tensor._data
         self.values.append(data)
@@ -247,9 +249,9 @@ class _Reentrant(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         if modes.now.engine is not None and modes.now.engine.wanted is not None:
             raise GradientError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
-                ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without passing "
-                "the `inputs` argument."
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter "
+                "to .backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without "
+                "passing the `inputs` argument."
             )
         points = [x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in ctx.args]
         with enable_grad(), _draws(ctx.draws):
