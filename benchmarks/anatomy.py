@@ -2,8 +2,8 @@
 
     python -m benchmarks.anatomy [--output docs/digits.md] [--rounds 15]
 
-One process, one thread and as many as the machine has: the rows of the plan, each timed by itself in turns, and what the
-call from Python adds. Beside a product stands its rate.
+One process, one thread and as many as the machine has: the instructions of the plan, each timed by itself in turns, and
+the overhead of the call from Python. Products have their rate beside them.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ PRODUCTS = {
 }
 
 
-def rows_of(data: Arrays, repeats: int) -> Any:
+def instructions_of(data: Arrays, repeats: int) -> Any:
     job = IMPLEMENTATIONS[CASE, "compiled"].function(data, "compiled", "")
     job.step()
-    return job.compiled.plan.profile(repeats).rows
+    return job.compiled.plan.profile(repeats).instructions
 
 
 def rate(name: str, us: float) -> str:
@@ -61,23 +61,23 @@ def page(data: Arrays, rounds: int) -> str:
     threads = sg.get_num_threads()
     begin = load()
     sg.set_num_threads(1)
-    alone = rows_of(data, 20 * rounds)
+    alone = instructions_of(data, 20 * rounds)
     one = measure(data, rounds=rounds)
     sg.set_num_threads(threads)
-    shared = {i: us for i, (_, _, us) in enumerate(row for row in rows_of(data, 20 * rounds) if row[0] != "fold")}
+    shared = {i: us for i, (_, _, us) in enumerate(row for row in instructions_of(data, 20 * rounds) if row[0] != "fold")}
     many = measure(data, rounds=rounds)
     lines = [
         "# Where each microsecond of the digits step goes",
         "",
         "The step is that of `examples/digits.py`: a 64-128-10 network with ReLU, batch 64, cross-entropy, Adam, float32;",
-        f"a fresh batch goes in and the loss is read. Written by `python -m benchmarks.anatomy` on {threads} CPUs;",
+        f"each step takes a fresh batch, and the loss is read. Written by `python -m benchmarks.anatomy` on {threads} CPUs;",
         f"load {begin:.1f} before, {load():.1f} after.",
-        "Rows are timed one by one, each ten times in turns with the others, the median round counting. In the step they also",
+        "Instructions are timed one by one, ten times each, taking turns; the median round counts. In the step they also",
         "wait for each other's memory, and processes differ by some tenths: smaller differences, also below 0, are noise.",
         "",
         "## The plan",
         "",
-        f"| row | what | us, 1 thread | us, {threads} threads | GFLOP/s, 1 thread |",
+        f"| instruction | meaning | us, 1 thread | us, {threads} threads | GFLOP/s, 1 thread |",
         "| --- | --- | ---: | ---: | ---: |",
     ]
     for i, (kind, name, us) in enumerate(alone):
@@ -87,8 +87,8 @@ def page(data: Arrays, rounds: int) -> str:
     lines += [f"| {name} | {one[name]:.2f} | {many[name]:.2f} |" for name in one]
     lines += [
         "",
-        "`wall` is `float(step(x, y))`, `native` the driver on the plan's table, and `overhead` what is between: the checks of",
-        "the arguments, the results, the read of the loss.",
+        "`wall` is `float(step(x, y))`, `native` the driver on the plan's instructions, and `overhead` the difference: the",
+        "checks of the arguments, the results, the read of the loss.",
         "",
     ]
     return "\n".join(lines)

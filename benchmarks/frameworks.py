@@ -96,7 +96,7 @@ def torch_compiled_value_and_gradient(value_of: Callable[[Any], Any]) -> Callabl
 
 
 def session(graph: Any, fetches: Any, feeds: list[Any], variant: str) -> tuple[Any, Callable[..., Any]]:
-    """A session of the graph, its variables initialised, and a function of the feeds' values."""
+    """A session of the graph, its variables initialized, and a function of the feeds' values."""
     import staticgrad as sg
 
     with graph.as_default():

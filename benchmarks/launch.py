@@ -1,4 +1,4 @@
-"""Fresh processes: each case, backend, variant and setting of malloc, in turns, so that noise meets all alike."""
+"""Fresh processes: each case, backend, variant and setting of malloc, in turns, so that noise affects all equally."""
 
 from __future__ import annotations
 

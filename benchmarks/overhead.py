@@ -49,7 +49,7 @@ def measure(data: Arrays, *, rounds: int, steps: int = 300) -> dict[str, float]:
         "of it: plan.execute, with the results": times["execute"] - times["native"],
         "of it: checks": times["call"] - times["execute"],
         "of it: float(loss)": times["loss"] - times["call"],
-        "rows one by one": plan.profile().total,
+        "instructions one by one": plan.profile().total,
     }
 
 

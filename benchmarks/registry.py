@@ -83,7 +83,7 @@ BACKENDS = {
         Backend("session", "sg.Session: run, make_callable", (*_OURS, "staticgrad.static"), ours=True),
         Backend("eager", "the step, eager", _OURS, ours=True),
         Backend("jax", "JAX jit, state donated", ("jax", "jax.numpy")),
-        Backend("torch", "PyTorch eager, fused optimisers", ("torch",)),
+        Backend("torch", "PyTorch eager, fused optimizers", ("torch",)),
         Backend("torch.compile", "PyTorch, whole step compiled", ("torch",)),
         Backend("pytensor", "PyTensor, Numba mode", ("pytensor", "pytensor.tensor")),
         Backend("numpy", "NumPy, by hand", (), floor=True),

@@ -14,16 +14,15 @@ HEAD = """# Performance
 
 Written by `python -m benchmarks report`; do not edit.
 
-Each case runs on each backend in fresh processes, on the same data and first values; what is computed after some steps
-(losses, norms of results, how far parameters moved) has to agree to 1e-3 relative, or the backend is listed under
-*Failed*. Backends take turns, process by process, so that other load meets all alike. A step's time is the median over
-processes of the median over blocks of steps; each peer counts with the fastest of its variants. Differences under 1.3x
-are ties on a shared machine; the last column of the first table is the ratio of the fastest blocks, which other load
-disturbs least.
+Each case runs on each backend in fresh processes, with the same data and initial values. The results after some steps
+(losses, norms of results, distances that parameters moved) have to agree to 1e-3 relative, or the backend is listed under
+*Failed*. Backends take turns, process by process, so that other load affects all equally. The time of a step is the median over
+processes of the median over blocks of steps; each peer counts with its fastest variant. Differences under 1.3x are ties on a
+shared machine. The last column of the first table is the ratio of the fastest blocks, which other load affects least.
 
-Memory is the most that was resident until a case's first steps were done, above what modules took: those imported at first,
-and those that a framework loads when it needs them, with all that they do meanwhile. For us these are Numba, LLVM and
-the native driver; for PyTorch's optimisers, `torch._dynamo`.
+Memory is the peak resident memory until the first steps of a case are done, less the memory of modules: those imported at the
+start, and those that a framework loads when it needs them, with their work. For us these are Numba, LLVM and the native
+driver; for PyTorch's optimizers, `torch._dynamo`.
 """
 
 

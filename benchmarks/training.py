@@ -77,7 +77,7 @@ def torch_compiled_training(parameters: Mapping[str, Any], train: Callable[..., 
 def torch_compiled_adam(
     parameters: dict[str, Any], loss_of: Callable[..., Any], rate: float, batch: Callable[[], Any]
 ) -> Job:
-    """A training step in one graph of torch.compile, the optimiser included; it changes `parameters` in place.
+    """A training step in one graph of torch.compile, the optimizer included; it changes `parameters` in place.
 
     loss_of(parameters, *batch). All moments lie in one vector each.
     """

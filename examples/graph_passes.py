@@ -19,7 +19,7 @@ from staticgrad import functional as F
 from staticgrad import nn, optim
 
 
-@sg.graph_pass(stage="specialise")
+@sg.graph_pass(stage="specialize")
 def reciprocals(graph):
     def rule(node, *operands):
         if node.op.name == "div" and node.inputs[1].op.name == "constant":

@@ -197,8 +197,12 @@ preserve_format = "torch.preserve_format"
 channels_last = "torch.channels_last"
 newaxis = None
 dtype = np.dtype
-finfo, iinfo = np.finfo, np.iinfo
-inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
+finfo = np.finfo
+iinfo = np.iinfo
+inf = math.inf
+nan = math.nan
+pi = math.pi
+e = math.e
 
 if TYPE_CHECKING:
     from . import distributions, func, functional, nn, optim, utils

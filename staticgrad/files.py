@@ -1,12 +1,12 @@
-"""Files that are written whole, or not at all."""
+"""Files that are written whole, or not at all; JSON in which no key is lost."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO
+from typing import IO, Any
 
 
 @contextmanager
@@ -53,3 +53,9 @@ def _sync(folder: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def repeated_key(pairs: Sequence[tuple[str, Any]]) -> str | None:
+    """The first key of a JSON object that occurs more than once: a dict would silently keep the last value."""
+    names = [name for name, _ in pairs]
+    return next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None

@@ -310,8 +310,8 @@ def layer_norm(
     _floating("layer_norm", "input", x)
     check_eps("layer_norm", eps)
     axes = tuple(range(-n, 0))
-    centred = x - F.mean(x, axes, keepdims=True)
-    out = centred * F.rsqrt(F.mean(F.square(centred), axes, keepdims=True) + eps)
+    centered = x - F.mean(x, axes, keepdims=True)
+    out = centered * F.rsqrt(F.mean(F.square(centered), axes, keepdims=True) + eps)
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
 

@@ -1,4 +1,4 @@
-"""Normalisation over batches, groups and axes, as functions of tensors in every mode."""
+"""Normalization over batches, groups and axes, as functions of tensors in every mode."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _of_batch(x: Any, running_mean: Any, running_var: Any, momentum: Any) -> tup
 def group_norm(
     x: TensorLike, num_groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Normalise each sample over groups of channels and all further axes; then scale and shift each channel.
+    """Normalize each sample over groups of channels and all further axes; then scale and shift each channel.
 
     x: (n, c, ...), floating; weight, bias: (c,) or None. Raises ShapeError, ArgumentError.
     Source: Wu and He, "Group normalization", 2018.
@@ -172,8 +172,8 @@ def group_norm(
     if x.shape[0] is None and rest is None:
         raise ShapeError(f"group_norm: too many extents are unknown in {size_text(x.shape)}", "give the batch's size")
     groups = F.reshape(x, tuple(-1 if d is None else d for d in (x.shape[0], int(num_groups), rest)))
-    centred = groups - F.mean(groups, -1, keepdims=True)
-    out = reshape_like(centred * F.rsqrt(F.mean(F.square(centred), -1, keepdims=True) + eps), x)
+    centered = groups - F.mean(groups, -1, keepdims=True)
+    out = reshape_like(centered * F.rsqrt(F.mean(F.square(centered), -1, keepdims=True) + eps), x)
     out = out if weight is None else out * _per_channel(weight, len(x.shape))
     return out if bias is None else out + _per_channel(bias, len(x.shape))
 

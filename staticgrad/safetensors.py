@@ -19,7 +19,7 @@ import numpy as np
 
 from .eager import Tensor
 from .errors import StaticgradError
-from .files import replacing
+from .files import repeated_key, replacing
 from .operators import as_array
 
 DTYPES = {
@@ -92,11 +92,9 @@ def _header(file: Path, data: bytes) -> tuple[dict[str, Any], int]:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Two tensors of one name would share it, and the bytes of the first be nobody's."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} occurs twice")
-    return found
+    if (name := repeated_key(pairs)) is not None:
+        raise ValueError(f"the key {name!r} occurs twice")
+    return dict(pairs)
 
 
 def _no_constant(name: str) -> Any:

@@ -70,7 +70,7 @@ PYTORCH = "torch."
 
 
 def as_dtype(dtype: Any) -> np.dtype:
-    """Normalise what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
+    """Normalize what NumPy takes for a dtype; `float` is float64 and `int` int64, as in NumPy and PyTorch.
 
     "torch.float32" and "torch.FloatTensor" are taken, too. Raises DTypeError for an unsupported one.
     """
@@ -383,5 +383,6 @@ def as_shape(shape: Any, *, unknown: bool = False) -> tuple[Any, ...]:
         if extent is None and unknown:
             continue
         if isinstance(extent, bool) or not isinstance(extent, (int, np.integer)) or extent < 0:
-            raise ArgumentError(f"a shape is a tuple of integers >= 0{' or None' if unknown else ''}, got {extents!r}")
+            known = ("give the placeholder known extents",) if extent is None else ()
+            raise ArgumentError(f"a shape is a tuple of integers >= 0{' or None' if unknown else ''}, got {extents!r}", *known)
     return tuple([d if d is None or d.__class__ is int else int(d) for d in extents])

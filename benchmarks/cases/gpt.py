@@ -136,8 +136,8 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     lower = np.tri(LENGTH, dtype=bool)
 
     def norm(p: Any, name: str, x: Any) -> Any:
-        centred = x - x.mean(-1, keepdims=True)
-        scaled = centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
+        centered = x - x.mean(-1, keepdims=True)
+        scaled = centered * jax.lax.rsqrt((centered * centered).mean(-1, keepdims=True) + 1e-5)
         return scaled * p[name + ".weight"] + p[name + ".bias"]
 
     def linear(p: Any, name: str, x: Any) -> Any:
@@ -189,7 +189,7 @@ def torch(data: Arrays, backend: str, variant: str) -> Job:
 
 @implements(CASES, "torch.compile", variants=THREADS)
 def torch_compile(data: Arrays, backend: str, variant: str) -> Job:
-    """The model compiled, forward and backward; the optimiser is PyTorch's own fused one."""
+    """The model compiled, forward and backward; the optimizer is PyTorch's own fused one."""
     torch = torch_for(variant)
     model = _torch_model(torch, data)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY, fused=True)

@@ -90,8 +90,8 @@ def jax(data: Arrays, backend: str, variant: str) -> Job:
     jax, jnp = jax_for(variant)
 
     def norm(x: Any, weight: Any, bias: Any) -> Any:
-        centred = x - x.mean(1, keepdims=True)
-        return centred * jax.lax.rsqrt((centred * centred).mean(1, keepdims=True) + EPSILON) * weight + bias
+        centered = x - x.mean(1, keepdims=True)
+        return centered * jax.lax.rsqrt((centered * centered).mean(1, keepdims=True) + EPSILON) * weight + bias
 
     @jax.jit
     def call(x: Any, weight: Any, bias: Any, g: Any) -> Any:
@@ -138,9 +138,9 @@ def pytensor(data: Arrays, backend: str, variant: str) -> Job:
 
     x, g = pt.matrix("x", dtype="float32"), pt.matrix("g", dtype="float32")
     weight, bias = pt.vector("weight", dtype="float32"), pt.vector("bias", dtype="float32")
-    centred = x - x.mean(1, keepdims=True)
-    variance = (centred * centred).mean(1, keepdims=True)
-    y = centred / pt.sqrt(variance + np.float32(EPSILON)) * weight + bias
+    centered = x - x.mean(1, keepdims=True)
+    variance = (centered * centered).mean(1, keepdims=True)
+    y = centered / pt.sqrt(variance + np.float32(EPSILON)) * weight + bias
     gradients = pt.grad(None, [x, weight, bias], known_grads={y: g})
     call, inputs = pytensor_function([x, weight, bias, g], [y, *gradients]), _inputs(data)
     return Job(lambda: call(*inputs))

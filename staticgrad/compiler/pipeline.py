@@ -1,21 +1,21 @@
 """The pipeline on one screen: from a prepared graph and feed shapes to a plan.
 
-specialise   bind extents
-check        positions that nothing proves to be in range
-merge loops  a loop, and what its gradients ask of the same loop, become one
-stabilise    laws that need whole ops: log(softmax(x)) and its kin
+specialize   bind extents
+check        a check for each index that nothing proves to be in range
+merge loops  a loop and the equal loop of its gradient become one
+stabilize    rewrite rules that need whole ops: log(softmax(x)) and the like
 expand       ops written in other ops
-simplify     algebra, constants, broadcasts and reshapes that say nothing
-bodies       the same for the bodies of loops and branches, and what can leave them
+simplify     algebra, constants, redundant broadcasts and reshapes
+bodies       the same for bodies of loops and branches; loop-invariant code motion
 layouts      which values are views of which memory
-fuse         groups over one iteration space
-absorb       sums that products compute as they go
-parts        what is concatenated is computed in its place
+fuse         groups over one iteration domain
+epilogues    sums that products compute as they write their result
+concat       parts of concatenations are computed in place
 schedule     order, in-place writes of variables
-reuse        results written over operands that nobody needs any more
-build        emit and compile kernels, lay out memory, write the table
+donation     results that overwrite operands without later readers
+build        generate and compile kernels, lay out memory, write the instruction stream
 
-What comes before the schedule is done once for all shapes that meet the same conditions; see `rebinding.py`.
+The stages before the schedule run once for all shapes that meet the same conditions; see `rebinding.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from functools import partial
 
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Cell, Graph, Node
-from ..ops.rewrites.algebra import ALGEBRA, STABILISING
+from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
 from ..types import TensorType
 from .execute.plan import Plan
 from .fusion.concat_elision import ConcatElision
@@ -102,7 +102,7 @@ def specialized_plan(
         else:
             decided, write = template.first()
             plan = _scheduled(decided, prepared, known, write=write)
-    except Exception as error:  # what is wrong with the program is wrong with numbers, too
+    except Exception as error:  # an error of the program appears with numbers, too
         templates.failed(error)
         return compile_plan(prepared, known), reason
     template.complete = True
@@ -119,11 +119,11 @@ def _decided(
     specialized: bool = False,
 ) -> Decided:
     """All that comes before the schedule. specialized: extents are bound."""
-    laws: list[tuple[str, str]] = []
+    rewrites: list[tuple[str, str]] = []
     user = UserPasses(passes, len(prepared.results))
     given = [f for f in prepared.feeds if f in prepared.graph]
     graph, found = reduced(
-        prepared.graph, [*prepared.results, *given], known, laws, inspect, strict, user=user, specialized=specialized
+        prepared.graph, [*prepared.results, *given], known, rewrites, inspect, strict, user=user, specialized=specialized
     )
     graph.finish()
     results = found[: len(prepared.results)]
@@ -138,7 +138,7 @@ def _decided(
     groups, sums, decisions = fuse_epilogues(graph, groups, layouts, results)
     parts = ConcatElision(graph, groups, sums, layouts, results).place([value for _, value in assigns])
     made = fuser.decisions + decisions
-    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, made, laws, parts, user.notes)
+    return Decided(graph, feeds, fetches, assigns, layouts, groups, sums, made, rewrites, parts, user.notes)
 
 
 def _scheduled(
@@ -157,7 +157,7 @@ def _scheduled(
     stream = builder.stream
     return Plan(
         graph, stream.instructions, builder, builder.fetches, [cell for cell, _ in decided.assigns],
-        decided.decisions + stream.decisions, decided.laws, order.notes + decided.notes + stream.notes, decided.feeds,
+        decided.decisions + stream.decisions, decided.rewrites, order.notes + decided.notes + stream.notes, decided.feeds,
         prepared.draws, strict, decided.passed, Stages(prepared, known, strict, tuple(passes)),
     )  # fmt: skip
 
@@ -166,7 +166,7 @@ def reduced(
     graph: Graph,
     results: Sequence[Node],
     known: dict[Node, TensorType],
-    laws: list[tuple[str, str]],
+    rewrites: list[tuple[str, str]],
     inspect: Inspect = None,
     strict: bool = False,
     inner: bool = False,
@@ -177,24 +177,24 @@ def reduced(
     look."""
 
     def body(graph: Graph, wanted: Sequence[Node], types: dict[Node, TensorType]) -> tuple[Graph, list[Node]]:
-        return reduced(graph, wanted, types, laws, inspect, inner=True)
+        return reduced(graph, wanted, types, rewrites, inspect, inner=True)
 
     loops = has_subgraphs(graph)
     stages: list[tuple[str, Stage]] = [
-        *([] if specialized else [("specialise", lambda g, r: specialize(g, r, known))]),
+        *([] if specialized else [("specialize", lambda g, r: specialize(g, r, known))]),
         *([] if inner else [("check", check_indexes)]),
         *([("merge loops", merge)] if loops else []),
-        ("stabilise", lambda g, r: simplify(g, r, STABILISING, laws)),
+        ("stabilize", lambda g, r: simplify(g, r, STABILIZING, rewrites)),
         ("expand", expand),
-        ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
+        ("simplify", lambda g, r: simplify(g, r, ALGEBRA, rewrites)),
     ]
     if strict:
-        stages = [("specialise", lambda g, r: specialize(g, r, known)), ("strict", run_on_host)]
+        stages = [("specialize", lambda g, r: specialize(g, r, known)), ("strict", run_on_host)]
     elif loops:
         stages += [
             ("bodies", lambda g, r: lower_subgraphs(g, r, body)),
             ("expand", expand),
-            ("simplify", lambda g, r: simplify(g, r, ALGEBRA, laws)),
+            ("simplify", lambda g, r: simplify(g, r, ALGEBRA, rewrites)),
         ]
     found = list(results)
     last = dict(stages)  # a stage that runs twice is over after the second time
@@ -220,7 +220,7 @@ class Stages:
     def graph(self, stage: str) -> Graph:
         """The graph after a stage; its `outputs` are the fetches, then the values of assigned variables. Raises
         ArgumentError for a name that is no stage."""
-        seen: dict[str, tuple[Graph, list[Node]]] = {"prepare": (self.prepared.graph, self.prepared.results)}
+        seen: dict[str, tuple[Graph, list[Node]]] = {"functionalize": (self.prepared.graph, self.prepared.results)}
 
         def inspect(name: str, graph: Graph, results: Sequence[Node]) -> None:
             seen[name] = graph, list(results)

@@ -1,4 +1,4 @@
-"""Fetches compiled for feeds, specialised for feed shapes on demand. Sessions and compiled functions both run these."""
+"""Fetches compiled for feeds, specialized for feed shapes on demand. Sessions and compiled functions both run these."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Program:
         passes: Sequence[Pass] = (),
         templates: Templates | None = None,
     ):
-        """templates: of programs that may be the same but for extents."""
+        """templates: of programs that may differ only in extents."""
         self.templates = Templates() if templates is None else templates
         self.outcome = ""
         """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
@@ -52,9 +52,9 @@ class Program:
         return f"<Program of {self.prepared.graph!r}, {len(self.plans)} plans>"
 
     def run(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
-        """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index, OutOfMemoryError when there
-        is no memory for the results. A plan that could not run even once for want of memory is not kept: it has some itself.
-        """
+        """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index, OutOfMemoryError when
+        there is no memory for the results. A plan that never ran for lack of memory is not kept, because it holds memory
+        itself. """
         key = tuple([a.shape for a in arrays])
         plan = self.plans.get(key)
         if plan is None:

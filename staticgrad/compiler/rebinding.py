@@ -25,7 +25,7 @@ from .passes.specialize import shape_leaf
 from .passes.symbolic_extents import BEGIN, Conditions, Filler, SymbolicExtent, has_extents, symbolic_attrs
 
 Writer = Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource]
-"""(group, layouts, where values lie, numbers of nodes) -> the text of a kernel and what it is called with."""
+"""(group, layouts, places of values, numbers of nodes) -> the text of a kernel and its arguments."""
 Types = Mapping[Node, TensorType]
 Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 
@@ -56,14 +56,14 @@ class Decided:
     groups: list[Group]
     sums: list[Sum]
     decisions: list[Decision] | Decisions
-    laws: list[tuple[str, str]]
+    rewrites: list[tuple[str, str]]
     notes: list[str]
     passed: list[str]
     """What the user's passes did."""
 
 
 class Decisions(Sequence[Decision]):
-    """Decisions whose texts get their numbers when somebody reads them."""
+    """Decisions whose texts get their numbers when they are read."""
 
     def __init__(self, decisions: Sequence[Decision], filler: Filler, moved: Mapping[Node, Node]):
         self.decisions, self.filler, self.moved = decisions, filler, moved
@@ -90,8 +90,8 @@ class Decisions(Sequence[Decision]):
 
 
 def leading(prepared: FunctionalGraph, known: Types) -> list[tuple[int, int]]:
-    """(number of a feed, axis) of the extents that are expected to change: those that a placeholder leaves open; where there is
-    none, the leading ones."""
+    """(number of a feed, axis) of the extents that are expected to change: those that a placeholder leaves open; where there
+    is none, the leading ones."""
     feeds = list(enumerate(prepared.feeds))
     open_axes = [(i, axis) for i, feed in feeds for axis, d in enumerate(feed.type.shape) if d is None]
     return open_axes if open_axes else [(i, 0) for i, feed in feeds if known[feed].shape]
@@ -225,7 +225,7 @@ class Template:
         self.number: dict[Node, int] = {}
         self.symbolic_attrs: set[Node] = set()
         self.place: dict[Node, Node] | None = None
-        """Where values lie for the kernels."""
+        """The places of values, for the kernels."""
         self.sources: list[KernelSource | None] = []
         self.complete = False
         named: dict[Any, None] = {}
@@ -267,7 +267,7 @@ class Template:
     # matching -------------------------------------------------------------------------------------------------------
 
     def same(self, prepared: FunctionalGraph) -> tuple[dict[int, Any], list[tuple[Any, Any]]]:
-        """Whether it is the same program, but for extents: by id of an attribute of a leaf here the one there, and which
+        """Whether the programs differ only in extents: by id of an attribute of a leaf here the one there, and which
         attributes have to be equal once they are filled in. Raises Another."""
         made = self.made_of
         theirs, nodes = prepared.graph.nodes, made.graph.nodes
@@ -363,7 +363,7 @@ class Template:
             groups,
             [_sum(s, moved) for s in found.sums],
             Decisions(found.decisions, filler, moved),
-            found.laws,
+            found.rewrites,
             [filler.text(note) for note in found.notes],
             found.passed,
         )

@@ -1,4 +1,4 @@
-"""Where a program, or a function that is traced for each shape, keeps the decisions that several shapes share."""
+"""The store in which a program, or a function that is traced for each shape, keeps decisions that several shapes share."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 KEPT = 4
 """Templates of one program."""
 VAIN = 3
-"""Templates in vain after which none is made any more."""
+"""The number of useless templates after which no more are made."""
 
 
 class Templates:
-    """Of programs that may be the same but for extents: the latest that served comes first."""
+    """Templates of programs that may differ only in extents: the latest that was used comes first."""
 
     def __init__(self) -> None:
         self.kept: list[Template] = []
         self.vain = 0
-        """How often extents could not be symbols, or had to be what they were."""
+        """How often extents could not be symbols, or had to keep their values."""
         self.error = ""
         """Why the latest template was not made."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
-from ..devices import check_options
+from ..devices import Options, Placement, check_device, check_options, factory
 from ..errors import ArgumentError, DTypeError
 from ..ir import REGISTRY
 from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state
@@ -48,7 +48,7 @@ def tensor(
         >>> sg.tensor([1, 2, 3])
         tensor([1, 2, 3])
     """
-    check_options("tensor", device=device)
+    check_device(device)
     if isinstance(data, Lifted):
         return F.clone(F.stop_gradient(data if dtype is None else F.astype(data, dtype)))
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
@@ -85,69 +85,50 @@ def _extents(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     return as_shape(tuple(int(d) if is_tensor(d) else d for d in shape))
 
 
-def zeros(
-    *shape: ShapeLike | AnyTensor,
-    size: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    device: Any = None,
-    layout: Any = None,
-    out: Any = None,
-    pin_memory: bool = False,
-) -> AnyTensor:
+def _constant(name: str, make: Callable[..., np.ndarray], shape: tuple[int, ...], options: Options) -> AnyTensor:
+    """The tensor that `make(shape, dtype)` gives, with the options of a factory."""
+    if not options:
+        return _made(make(shape, get_default_dtype()))
+    check_options(name, options, Options)
+    return _made(make(shape, _dtype(options.get("dtype"))), options.get("requires_grad", False))
+
+
+@factory(Options)
+def zeros(*shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, **options: Unpack[Options]) -> AnyTensor:
     """Zeros; default float unless `dtype` is given."""
-    check_options("zeros", device=device, layout=layout, out=out)
-    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return _constant("zeros", np.zeros, _extents(shape, size), options)
 
 
-def ones(
-    *shape: ShapeLike | AnyTensor,
-    size: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    device: Any = None,
-    layout: Any = None,
-    out: Any = None,
-    pin_memory: bool = False,
-) -> AnyTensor:
+@factory(Options)
+def ones(*shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, **options: Unpack[Options]) -> AnyTensor:
     """Ones; default float unless `dtype` is given."""
-    check_options("ones", device=device, layout=layout, out=out)
-    return _made(np.ones(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return _constant("ones", np.ones, _extents(shape, size), options)
 
 
+@factory(Options)
 def empty(
-    *shape: ShapeLike | AnyTensor,
-    size: ShapeLike | None = None,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    device: Any = None,
-    layout: Any = None,
-    out: Any = None,
-    pin_memory: bool = False,
-    memory_format: Any = None,
+    *shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, memory_format: Any = None, **options: Unpack[Options]
 ) -> AnyTensor:
     """A tensor whose values are yet to be written: zeros, so that a program that reads them is the same in every run."""
-    check_options("empty", device=device, layout=layout, out=out)
-    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return _constant("empty", np.zeros, _extents(shape, size), options)
 
 
-def empty_strided(
-    size: ShapeLike, stride: ShapeLike, *, dtype: DTypeLike | None = None, requires_grad: bool = False, device: Any = None,
-    layout: Any = None, pin_memory: bool = False,
-) -> AnyTensor:  # fmt: skip
+@factory(Options)
+def empty_strided(size: ShapeLike, stride: ShapeLike, **options: Unpack[Options]) -> AnyTensor:
     """As `empty`; elements lie `stride` elements apart along each axis. Raises ArgumentError for another number of them."""
-    check_options("empty_strided", device=device, layout=layout)
+    check_options("empty_strided", options, Options)
     extents, steps = as_shape(size), as_shape(stride)
     if len(extents) != len(steps):
         raise ArgumentError(f"empty_strided: mismatch in length of strides and shape, {steps} and {extents}")
-    kind = _dtype(dtype)
+    kind = _dtype(options.get("dtype"))
     last = sum((d - 1) * s for d, s in zip(extents, steps, strict=True)) if 0 not in extents else -1
     room = np.zeros(last + 1, kind)
     array = np.lib.stride_tricks.as_strided(room, extents, [s * kind.itemsize for s in steps])
-    return _made(array, requires_grad)
+    return _made(array, options.get("requires_grad", False))
 
 
-def empty_permuted(size: ShapeLike, physical_layout: Sequence[int], **options: Any) -> AnyTensor:
+@factory(Options)
+def empty_permuted(size: ShapeLike, physical_layout: Sequence[int], **options: Unpack[Options]) -> AnyTensor:
     """As `empty`, with the axes in memory in the order `physical_layout`."""
     extents, order = as_shape(size), as_shape(physical_layout)
     if sorted(order) != list(range(len(extents))):
@@ -156,21 +137,19 @@ def empty_permuted(size: ShapeLike, physical_layout: Sequence[int], **options: A
     return F.permute(made, tuple(order.index(i) for i in range(len(order))))
 
 
+@factory(Placement)
 def full(
     size: ShapeLike | None = None,
     fill_value: TensorLike | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
     *,
-    device: Any = None,
-    layout: Any = None,
-    out: Any = None,
-    pin_memory: bool = False,
     shape: ShapeLike | None = None,
     value: TensorLike | None = None,
+    **options: Unpack[Placement],
 ) -> AnyTensor:
     """`fill_value` everywhere; its own dtype unless `dtype` is given. `shape` and `value` are taken for PyTorch's names."""
-    check_options("full", device=device, layout=layout, out=out)
+    check_options("full", options, Placement)
     size, fill_value = shape if size is None else size, value if fill_value is None else fill_value
     if isinstance(fill_value, Operators):
         filled = F.clone(F.broadcast_to(fill_value, as_shape(size)))
@@ -183,32 +162,28 @@ def full(
         raise DTypeError(f"full: {error}") from None
 
 
-def scalar_tensor(
-    s: float, *, dtype: DTypeLike | None = None, device: Any = None, layout: Any = None, requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> AnyTensor:  # fmt: skip
+@factory(Options)
+def scalar_tensor(s: float, **options: Unpack[Options]) -> AnyTensor:
     """A number as a 0-d tensor, of the default float unless `dtype` is given."""
-    check_options("scalar_tensor", device=device, layout=layout)
-    return _made(np.array(s, _dtype(dtype)), requires_grad)
+    check_options("scalar_tensor", options, Options)
+    return _made(np.array(s, _dtype(options.get("dtype"))), options.get("requires_grad", False))
 
 
+@factory(Placement)
 def eye(
     n: int,
     m: int | None = None,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
-    *,
-    device: Any = None,
-    layout: Any = None,
-    out: Any = None,
-    pin_memory: bool = False,
+    **options: Unpack[Placement],
 ) -> AnyTensor:
     """Ones on the diagonal of an n x m matrix (m = n unless given)."""
-    check_options("eye", device=device, layout=layout, out=out)
+    check_options("eye", options, Placement)
     n, m = as_shape((n, n if m is None else m))
     return _made(np.eye(n, m, dtype=_dtype(dtype)), requires_grad)
 
 
+@factory(Placement)
 def arange(
     start: float | AnyTensor | None = None,
     end: float | AnyTensor | None = None,
@@ -217,13 +192,10 @@ def arange(
     requires_grad: bool = False,
     *,
     stop: float | AnyTensor | None = None,
-    device: Any = None,
-    layout: Any = None,
-    out: Any = None,
-    pin_memory: bool = False,
+    **options: Unpack[Placement],
 ) -> AnyTensor:
     """start, start + step, ... before end (also called `stop`); int64 for integers, else the default float."""
-    check_options("arange", device=device, layout=layout, out=out)
+    check_options("arange", options, Placement)
     end = stop if end is None else end
     given = (0, start) if end is None else (0 if start is None else start, end)
     first, last, by = [_plain(value) for value in (*given, step)]
@@ -243,6 +215,7 @@ def arange(
     return _made(values.astype(kind), requires_grad)
 
 
+@factory(Placement)
 def linspace(
     start: float | AnyTensor,
     end: float | AnyTensor | None = None,
@@ -252,35 +225,27 @@ def linspace(
     *,
     stop: float | AnyTensor | None = None,
     num: int = 50,
-    device: Any = None,
-    layout: Any = None,
-    out: Any = None,
-    pin_memory: bool = False,
+    **options: Unpack[Placement],
 ) -> AnyTensor:
     """`steps` evenly spaced values from start to end, both included. NumPy's `stop` and `num` are taken, too."""
-    check_options("linspace", device=device, layout=layout, out=out)
+    check_options("linspace", options, Placement)
     values = _spaced("linspace", start, stop if end is None else end, num if steps is None else steps, _dtype(dtype))
     return _made(values.astype(_dtype(dtype)), requires_grad)
 
 
+@factory(Options)
 def logspace(
     start: float | AnyTensor,
     end: float | AnyTensor,
     steps: int | AnyTensor,
     base: float = 10.0,
-    *,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    device: Any = None,
-    layout: Any = None,
-    out: Any = None,
-    pin_memory: bool = False,
+    **options: Unpack[Options],
 ) -> AnyTensor:
     """base**start to base**end, with evenly spaced exponents."""
-    check_options("logspace", device=device, layout=layout, out=out)
+    check_options("logspace", options, Options)
     with np.errstate(all="ignore"):
         values = np.power(float(base), _spaced("logspace", start, end, steps, np.dtype(np.float64)))
-        return _made(values.astype(_dtype(dtype)), requires_grad)
+        return _made(values.astype(_dtype(options.get("dtype"))), options.get("requires_grad", False))
 
 
 def _plain(value: Any) -> Any:
@@ -343,7 +308,7 @@ Operators.new = _new_legacy  # type: ignore[method-assign]
 
 def _legacy(name: str, dtype: np.dtype, args: tuple[Any, ...], device: Any, requires_grad: bool = False) -> Any:
     """What PyTorch's constructors of tensors make: an empty tensor of sizes, a copy of data, a tensor itself."""
-    check_options(name, device=device)
+    check_device(device)
     if not args:
         return _made(np.zeros((0,), dtype), requires_grad)
     if len(args) == 1 and not (isinstance(args[0], (int, np.integer)) and not isinstance(args[0], bool)):
@@ -365,7 +330,7 @@ def _public_tensor(*data: Any, device: Any = None, requires_grad: bool = False) 
 
 
 class _OfDType(type):
-    """The class of `FloatTensor` and its kin: tensors of one dtype, which they make."""
+    """The class of `FloatTensor` and the like: tensors of one dtype; calling it makes one."""
 
     dtype: np.dtype
 
@@ -384,15 +349,20 @@ def _of_dtype(name: str) -> Any:
     return _OfDType(name, (), {"dtype": TENSOR_NAMES[name], "__doc__": doc, "__module__": "staticgrad"})
 
 
-FloatTensor, DoubleTensor = _of_dtype("FloatTensor"), _of_dtype("DoubleTensor")
-ByteTensor, CharTensor, ShortTensor = _of_dtype("ByteTensor"), _of_dtype("CharTensor"), _of_dtype("ShortTensor")
-IntTensor, LongTensor, BoolTensor = _of_dtype("IntTensor"), _of_dtype("LongTensor"), _of_dtype("BoolTensor")
+FloatTensor = _of_dtype("FloatTensor")
+DoubleTensor = _of_dtype("DoubleTensor")
+ByteTensor = _of_dtype("ByteTensor")
+CharTensor = _of_dtype("CharTensor")
+ShortTensor = _of_dtype("ShortTensor")
+IntTensor = _of_dtype("IntTensor")
+LongTensor = _of_dtype("LongTensor")
+BoolTensor = _of_dtype("BoolTensor")
 
 
 def asarray(obj: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None, copy: bool | None = None,
             requires_grad: bool = False) -> AnyTensor:  # fmt: skip
     """`obj` as a tensor, which shares its memory where it can; with copy=True, a copy."""
-    check_options("asarray", device=device)
+    check_device(device)
     made: Any = obj if is_tensor(obj) else Tensor(obj)
     made = made if dtype is None else F.astype(made, dtype)
     made = F.clone(made).detach() if copy and made is obj else made

@@ -11,17 +11,18 @@ therefore marked, and so are results computed from them while the default graph 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from ..devices import check_options
+from ..devices import LikePlacement, Options, Placement, check_options, factory
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef
 from ..locks import lock
 from ..operators import F, Operators, Symbol, apply, default_graph, frontends, public, state, torch_function
 from ..operators import Tensor as AnyTensor
 from ..ops.host_functions import poisson_op
+from ..ops.operands import extent, extents, integer
 from ..ops.random import Generator, Place, current, dropout_mask, next_place, normal_op, uniform_op
 from ..ops.random import generator as generator
 from ..types import DTypeLike, ShapeLike, as_dtype, as_shape, get_default_dtype, is_number
@@ -124,28 +125,35 @@ def _with_grad(x: AnyTensor, requires_grad: bool) -> AnyTensor:
     return x.requires_grad_(True) if requires_grad else x
 
 
-def rand(
-    *size: ShapeLike | AnyTensor, dtype: DTypeLike | None = None, requires_grad: bool = False,
-    generator: Generator | None = None, device: Any = None, layout: Any = None, out: None = None, pin_memory: bool = False,
-) -> AnyTensor:  # fmt: skip
+@factory(Options)
+def rand(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **options: Unpack[Options]) -> AnyTensor:
     """Uniform in [0, 1), the same numbers in every mode; 24 random bits in float32, 53 in float64.
 
     Inside `with graph.as_default():`, and in `sg.compile`, drawn anew in each run; elsewhere now, an eager tensor, which a
     graph refuses to take for a constant (GraphError).
     """
-    check_options("rand", device=device, layout=layout, out=out)
-    return _with_grad(_draw(uniform_op, size, dtype, generator), requires_grad)
+    check_options("rand", options, Options)
+    drawn = _draw(uniform_op, size, options.get("dtype"), generator)
+    return _with_grad(drawn, options.get("requires_grad", False))
 
 
-def randn(
-    *size: ShapeLike | AnyTensor, dtype: DTypeLike | None = None, requires_grad: bool = False,
-    generator: Generator | None = None, device: Any = None, layout: Any = None, out: None = None, pin_memory: bool = False,
-) -> AnyTensor:  # fmt: skip
+@factory(Options)
+def randn(*size: ShapeLike | AnyTensor, generator: Generator | None = None, **options: Unpack[Options]) -> AnyTensor:
     """Standard normal (Box-Muller), the same numbers in every mode; drawn when `rand` is."""
-    check_options("randn", device=device, layout=layout, out=out)
-    return _with_grad(_draw(normal_op, size, dtype, generator), requires_grad)
+    check_options("randn", options, Options)
+    drawn = _draw(normal_op, size, options.get("dtype"), generator)
+    return _with_grad(drawn, options.get("requires_grad", False))
 
 
+def _bounds(name: str, low: Any, high: Any) -> tuple[int, int]:
+    """(low, high) of integers to draw; 0 and `low` where there is no high. Raises ArgumentError unless low < high."""
+    first, last = (0, integer(name, "high", low)) if high is None else (integer(name, "low", low), integer(name, "high", high))
+    if last <= first:
+        raise ArgumentError(f"{name}: need low < high, got {first} and {last}")
+    return first, last
+
+
+@factory(Placement)
 def randint(
     low: int,
     high: int | tuple[int, ...] | list[int] | None = None,
@@ -154,29 +162,30 @@ def randint(
     *,
     shape: ShapeLike | None = None,
     generator: Generator | None = None,
-    device: Any = None,
-    layout: Any = None,
     requires_grad: bool = False,
-    out: None = None,
+    **options: Unpack[Placement],
 ) -> AnyTensor:
     """Integers in [low, high), or [0, low) when `high` is left out; drawn when `rand` is."""
-    check_options("randint", device=device, layout=layout, out=out)
+    check_options("randint", options, Placement)
     if isinstance(high, (tuple, list)):
         high, size = None, high
     size = shape if size is None else size
-    low, high = (0, low) if high is None else (low, high)
-    if high <= low:
-        raise ArgumentError(f"randint: need low < high, got {low} and {high}")
+    low, high = _bounds("randint", low, high)
     u = _draw(uniform_op, (as_shape(() if size is None else size),), np.float64, generator)
     return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, np.int64 if dtype is None else dtype)
 
 
+@factory(Placement)
 def randperm(
-    n: int, *, dtype: DTypeLike | None = np.int64, generator: Generator | None = None, device: Any = None, layout: Any = None,
-    requires_grad: bool = False, out: None = None, pin_memory: bool = False,
-) -> AnyTensor:  # fmt: skip
+    n: int,
+    *,
+    dtype: DTypeLike | None = np.int64,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+    **options: Unpack[Placement],
+) -> AnyTensor:
     """A random order of 0 ... n-1, int64; drawn now in graphs, too, which refuse to take it for a constant."""
-    check_options("randperm", device=device, layout=layout, out=out)
+    check_options("randperm", options, Placement)
     _refuse_tracing("randperm")
     (n,) = as_shape((n,))
     place = Place(Tensor((generator or current()).take()), None, 0)
@@ -189,11 +198,16 @@ def randperm(
 
 
 def _like(name: str, op: OpDef) -> Any:
+    @factory(LikePlacement)
     def function(
-        input: AnyTensor, *, dtype: DTypeLike | None = None, generator: Generator | None = None, requires_grad: bool = False,
-        device: Any = None, layout: Any = None, memory_format: Any = None,
-    ) -> AnyTensor:  # fmt: skip
-        check_options(name, device=device, layout=layout)
+        input: AnyTensor,
+        *,
+        dtype: DTypeLike | None = None,
+        generator: Generator | None = None,
+        requires_grad: bool = False,
+        **options: Unpack[LikePlacement],
+    ) -> AnyTensor:
+        check_options(name, options, LikePlacement)
         return _with_grad(_draw_like(op, input, dtype, generator), requires_grad)
 
     function.__name__ = function.__qualname__ = name
@@ -205,28 +219,38 @@ rand_like, randn_like = _like("rand_like", uniform_op), _like("randn_like", norm
 
 
 @public
+@factory(LikePlacement)
 def randint_like(
-    input: AnyTensor, low: int, high: int | None = None, *, dtype: DTypeLike | None = None, generator: Generator | None = None,
-    requires_grad: bool = False, device: Any = None, layout: Any = None, memory_format: Any = None,
-) -> AnyTensor:  # fmt: skip
+    input: AnyTensor,
+    low: int,
+    high: int | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+    **options: Unpack[LikePlacement],
+) -> AnyTensor:
     """`randint` of the shape of `input`, and of its dtype unless one is given."""
-    check_options("randint_like", device=device, layout=layout)
-    low, high = (0, low) if high is None else (low, high)
-    if high <= low:
-        raise ArgumentError(f"randint_like: need low < high, got {low} and {high}")
+    check_options("randint_like", options, LikePlacement)
+    low, high = _bounds("randint_like", low, high)
     u = _draw_like(uniform_op, input, np.float64, generator)
     return F.astype(F.astype(F.floor(u * (high - low)), np.int64) + low, input.dtype if dtype is None else dtype)
 
 
 @torch_function(method=False)
+@factory(Options)
 def normal(
-    mean: float | AnyTensor = 0.0, std: float | AnyTensor = 1.0, size: ShapeLike | None = None, *,
-    dtype: DTypeLike | None = None, generator: Generator | None = None, requires_grad: bool = False, device: Any = None,
-    layout: Any = None, pin_memory: bool = False,
-) -> AnyTensor:  # fmt: skip
+    mean: float | AnyTensor = 0.0,
+    std: float | AnyTensor = 1.0,
+    size: ShapeLike | None = None,
+    *,
+    generator: Generator | None = None,
+    **options: Unpack[Options],
+) -> AnyTensor:
     """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
     neither. Raises ArgumentError for a negative deviation, or without a shape."""
-    check_options("normal", device=device)
+    check_options("normal", options, Options)
+    dtype = options.get("dtype")
     if is_number(std) and not isinstance(std, Operators) and std < 0:
         raise ArgumentError(f"normal expects std >= 0.0, but found std {std}")
     given = [F.stop_gradient(v) for v in (mean, std) if isinstance(v, Operators)]
@@ -236,7 +260,7 @@ def normal(
         drawn = _draw_like(normal_op, given[0] if len(given) == 1 else F.add(*given), dtype, generator)
     else:
         raise ArgumentError("normal: give a size, or tensors of means or deviations")
-    return _with_grad(drawn * F.stop_gradient(std) + F.stop_gradient(mean), requires_grad)
+    return _with_grad(drawn * F.stop_gradient(std) + F.stop_gradient(mean), options.get("requires_grad", False))
 
 
 @torch_function()
@@ -256,7 +280,7 @@ def multinomial(
     input: AnyTensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> AnyTensor:
     """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
-    weights = F.stop_gradient(input)
+    weights, num_samples = F.stop_gradient(input), integer("multinomial", "num_samples", num_samples)
     if len(input.shape) not in (1, 2):
         raise ArgumentError("prob_dist must be 1 or 2 dim")
     if isinstance(weights, Tensor):
@@ -273,9 +297,9 @@ def multinomial(
         largest: AnyTensor = F.topk(keys, num_samples, -1).indices
         return largest
     totals = F.cumsum(F.astype(weights, np.float64), -1)
-    u = _draw(uniform_op, ((*input.shape[:-1], num_samples),), np.float64, generator)
+    u = _draw(uniform_op, ((*extents("multinomial", input, 0, -1), num_samples),), np.float64, generator)
     last = F.getitem(totals, (..., slice(-1, None)))
-    return F.clip(F.searchsorted(totals, u * last, right=True), 0, input.shape[-1] - 1)
+    return F.clip(F.searchsorted(totals, u * last, right=True), 0, extent("multinomial", input, -1) - 1)
 
 
 for _name in ("bernoulli", "multinomial"):  # entered after the other methods

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import GraphError, StaticgradError, Where
+from ..files import repeated_key
 from ..ir import REGISTRY, Cell, Graph, Literal, Node, Subgraph
 from ..ir.text import clip, numbering, outputs_of
 from ..types import DTYPES, MOST_AXES, StackType, TensorType, TupleType
@@ -177,11 +178,9 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise GraphError(f"from_json: the key {_short(next(n for n in names if names.count(n) > 1))} occurs twice")
-    return found
+    if (name := repeated_key(pairs)) is not None:
+        raise GraphError(f"from_json: the key {_short(name)} occurs twice")
+    return dict(pairs)
 
 
 def _short(value: Any) -> str:

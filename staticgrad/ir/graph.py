@@ -40,16 +40,16 @@ class Graph:
         """The leaf of the random generator, once an op draws random numbers, and the number of draws."""
         self.draws = 0
         self.step: Any = None
-        """While the body of a loop is being built: how many draws of its generator earlier iterations have taken."""
+        """While the body of a loop is being built: the number of draws by earlier iterations."""
         self.withdrawn: weakref.WeakSet[Node] = weakref.WeakSet()
-        """Nodes that moved into a subgraph: nothing out here may read them."""
+        """Nodes that moved into a subgraph: nodes of this graph may not read them."""
         self._interned: dict[Any, Node] | None = {}
         self._members: set[Node] = set()
         self._names: dict[str, int] = {}
         self._by_name: dict[str, Node] = {}
         self._dag: nx.DiGraph[Node] | None = None
         self._entered = 0
-        """How many of `nodes` are in `_dag`."""
+        """The number of `nodes` that are in `_dag`."""
         self._given_names: dict[Node, str] = {}
         """Generated names of unnamed nodes, assigned on demand; all nodes before `_unnamed` have one."""
         self._unnamed = 0
@@ -87,11 +87,11 @@ class Graph:
         return node
 
     def finish(self) -> None:
-        """Give up the memory that only building takes: the table of twins, which is made again should a node follow."""
+        """Release memory that only building needs: the table of twins, which is rebuilt if a node follows."""
         self._interned = None
 
     def withdraw(self, nodes: Iterable[Node]) -> None:
-        """Take out nodes that became part of a subgraph."""
+        """Remove nodes that became part of a subgraph."""
         with self.lock:
             gone = set(nodes)
             self.nodes[:] = [node for node in self.nodes if node not in gone]
@@ -181,7 +181,7 @@ class Graph:
         return self._dag
 
     def reaching(self, targets: Iterable[Node], stop: frozenset[Node] | set[Node] = frozenset()) -> list[Node]:
-        """The targets and all that they need, in order; not looking behind the nodes in `stop`."""
+        """The targets and their ancestors, in order; the ancestors of the nodes in `stop` are not followed."""
         wanted: set[Node] = set(targets)
         for node in reversed(self.nodes):
             if node in wanted and node not in stop:
@@ -189,7 +189,7 @@ class Graph:
         return [node for node in self.nodes if node in wanted]
 
     def part(self, nodes: list[Node]) -> Graph:
-        """A graph of some of these nodes, in their order: all that they read is among them."""
+        """A graph of some of these nodes, in their order. Their operands have to be among them."""
         part = Graph(intern=self.intern)
         part.nodes, part._members, part._interned = nodes, set(nodes), None
         for node in nodes:

@@ -1,4 +1,4 @@
-"""The NumPy interpreter: the judge of every stage of the compiler."""
+"""The NumPy interpreter: the reference for every stage of the compiler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import Graph, Node
 
 
 def interpret(graph: Graph, targets: Sequence[Node], leaves: Mapping[Node, np.ndarray]) -> dict[Node, np.ndarray]:
-    """Evaluate everything that `targets` need, in order. `leaves` gives the values of leaves; constants have their own.
+    """Evaluate the targets and their ancestors, in order. `leaves` gives the values of leaves; constants have their own.
 
     Returns all values by node. Raises the ops' errors with the user's line.
     """

@@ -41,7 +41,7 @@ class Literal:
 
 
 class _Fields:
-    """The fields of a node, while they can be set."""
+    """The fields of a node while they can be set."""
 
     __slots__ = ("__weakref__", "_key", "after", "attrs", "inputs", "name", "op", "type", "uniform", "where")
 
@@ -63,7 +63,7 @@ class Node(_Fields):
     where: Where | None
     after: tuple[Node, ...]
     uniform: bool | None
-    """Whether it is one number made of constants and extents, once the compiler has found out."""
+    """Whether it is one number computed from constants and extents; None until the compiler needs to know."""
     _key: Hashable | None
 
     def __new__(
@@ -81,7 +81,7 @@ class Node(_Fields):
         new.attrs = attrs if shared else MappingProxyType(dict(attrs)) if attrs else NO_ATTRS
         new.op, new.inputs, new.type, new.name, new.where, new.after = op, inputs, type, name, where, after
         new.uniform = new._key = None
-        new.__class__ = cls  # frozen from now on; a call for each field would take most of the time
+        new.__class__ = cls  # frozen from here on; a call per field would take most of the time
         made: Node = new
         return made
 

@@ -32,29 +32,30 @@ class Pointwise:
     scalar: str | Callable[..., Any]
     cost: int = 1
     bilinear: bool = False
-    """It is the product of its two operands, linear in each of them."""
+    """Whether the result is the product of the two operands, linear in each of them."""
     linear: tuple[int, ...] = ()
-    """The coefficients of the linear combination of its operands that it is; none where it is no such combination."""
+    """The coefficients, where the result is a linear combination of the operands; empty where it isn't."""
     memory: str = "as computed"
-    """Of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the operand."""
+    """The memory of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the
+    operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Folds the axes in `attrs["axis"]`. `start` is the neutral element, `combine` the scalar operation that joins
-    what is accumulated and the next element."""
+    """Folds the axes in `attrs["axis"]`. `start` is the neutral element, `combine` the scalar operation that combines
+    the accumulated value and the next element."""
 
     start: Callable[[np.dtype], Any]
     combine: str
     fold: Callable[..., np.ndarray]
-    """The NumPy ufunc's reduce over axis 0, which joins the partial results of several threads."""
+    """The NumPy ufunc's reduce over axis 0, which combines the partial results of several threads."""
     monoid: str = ""
-    """The name of the monoid that is folded, for passes that use its laws: "add" is the sum."""
+    """The name of the monoid over which it folds, for passes that use its algebra: "add" is the sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a value lies inside a buffer: offset and strides in elements."""
+    """The place of a value in a buffer: offset and strides in elements."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -70,7 +71,7 @@ class Layout:
         return Layout(shape, tuple(reversed(strides)), 0)
 
     def same(self, other: Layout) -> bool:
-        """Whether each element lies where the other has it: strides of extents of 1 don't matter."""
+        """Whether each element has the same place in both layouts: strides of extents of 1 don't matter."""
         strides = zip(self.shape, self.strides, other.strides, strict=True)
         return (self.shape, self.offset) == (other.shape, other.offset) and all(s == t or d == 1 for d, s, t in strides)
 
@@ -86,7 +87,7 @@ class Layout:
         return True
 
     def joined(self, first: int, last: int) -> list[tuple[int, int]]:
-        """(extent, stride) of axes [first, last), those that one stride walks as one; at least one."""
+        """(extent, stride) of axes [first, last), merged where one stride walks several; at least one."""
         found: list[tuple[int, int]] = []
         for extent, stride in zip(self.shape[first:last], self.strides[first:last], strict=True):
             if extent == 1:
@@ -120,14 +121,14 @@ class Expand:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A scalar that follows from shapes alone; it reaches kernels as a run-time argument."""
+    """A scalar that depends only on shapes; kernels get it as a run-time argument."""
 
     rule: Callable[[Node], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The position of each element along `attrs["axis"]`: a value that no memory holds."""
+    """The position of each element along `attrs["axis"]`: a value that is not in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A value whose rows are rows of an operand, by the int64 numbers in another one: the numbers of both operands. The
-    axes of the numbers come first, then those of a row."""
+    """A value whose rows are rows of the operand `table`, named by the int64 indices in the operand `index`. The axes of the
+    indices come first, then those of a row."""
 
     table: int
     index: int
@@ -150,8 +151,8 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """A value that is 0 with rows of an operand added to those that the int64 numbers in another one name: the numbers of
-    both operands."""
+    """Zeros to which the rows of the operand `values` are added, at the rows that the int64 indices in the operand `index`
+    name."""
 
     values: int
     index: int
@@ -159,9 +160,8 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Memory that a routine works in: so many elements for each chunk, or, where its range is not cut into numbered chunks,
-    in all. dtype: the result's where there is none. zeros: the elements are 0 before the first run, and the routine leaves
-    them so."""
+    """Scratch memory of a routine: so many elements per chunk, or in total where the range is not cut into numbered chunks.
+    dtype: that of the result unless given. zeros: the elements are 0 before the first run, and the routine leaves them 0."""
 
     elements: int
     dtype: np.dtype | None = None
@@ -182,19 +182,19 @@ class Routine:
     span: int
     sizes: tuple[int, ...]
     work: int
-    """In units of one addition, for all of `span`."""
+    """The cost of the whole `span`, in units of one addition."""
     scratch: tuple[Scratch, ...] = ()
     join: str = ""
-    """The kernel that runs once when all chunks are done."""
+    """The kernel that runs once after all chunks."""
     why: str = ""
-    """The reason for this kernel and not another, for `explain()`."""
+    """The reason for the choice of this kernel, for `explain()`."""
     name: str = ""
-    """For `explain()`; the kernel's name where there is none."""
+    """The name in `explain()`; the kernel's name unless given."""
     chunked: bool = True
     operands: tuple[int, ...] | None = None
-    """The operands that it reads; None for all but those of which only the shape is read."""
+    """The operands that it reads; None for all except those of which only the shape is read."""
     strided: tuple[int, ...] = ()
-    """Of the operands, those whose layout is described by `sizes`: they are not copied to row-major order."""
+    """The operands whose layout `sizes` describes: they are not copied to row-major order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Gemm:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A native call: an operand is copied to where `layout` says in the result."""
+    """A native call: an operand is copied into the result, at `layout`."""
 
     operand: int
     layout: Layout
@@ -225,14 +225,13 @@ Call = Routine | Gemm | Copy | Clear
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """Native code of its own: `plan(node, layouts of the operands)` returns calls, or None to take the host.
+    """Native code: `plan(node, layouts of the operands)` returns calls, or None to run on the host.
 
-    inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks
-    for a bad number, and runs before anything is changed; `check(node, number)` is the error for one. fused(node): how
-    kernels can make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or another type that a kind of fusion
-    in `compiler/fusion/` takes, or None. scales: the plan is one `Gemm`, which can be given a factor and an addend; see
-    `compiler/fusion/epilogue.py`.
-    """
+    inplace: the operand in whose memory the result may be computed, when nothing else reads it any more. check: it looks for a
+    bad number, and runs before anything is changed; `check(node, number)` is the error for one. fused(node): how kernels can
+    make the result from the operands instead, a `Window`, `Lookup`, `Scatter` or another type that a kind of fusion in
+    `compiler/fusion/` takes, or None. scales: the plan is one `Gemm`, which can be given a factor and an addend; see
+    `compiler/fusion/epilogue.py`. """
 
     plan: Callable[[Node, Sequence[Layout]], Sequence[Call] | None]
     inplace: int | None = None
@@ -243,7 +242,7 @@ class Native:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Has no inputs and gets its value from outside: `kind` is "placeholder", "variable", "constant",
+    """A leaf: it has no inputs and gets its value from outside. `kind` is "placeholder", "variable", "constant",
     "argument" (a hyper-parameter), "generator" (the random state) or "shape" (an operand whose value is not read)."""
 
     kind: str
@@ -251,14 +250,14 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Ordered and never removed: `kind` is "read", "assign" or "group"."""
+    """An effect: ordered and never removed. `kind` is "read", "assign" or "group"."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Runs subgraphs, which `attrs` hold: `kind` is "loop" or "branch". The type is a TupleType."""
+    """An op that runs subgraphs, which `attrs` hold. `kind` is "loop" or "branch". The type is a TupleType."""
 
     kind: str
 
@@ -312,20 +311,20 @@ class OpDef:
     emit: Emit = None
     promote: Promote | None = None
     symbol: str = ""
-    """How error messages join two operands: `@` for matmul."""
+    """The symbol between two operands in error messages: `@` for matmul."""
     doc: str = field(default="", repr=False)
     vjp_all: Callable[..., Any] | None = None
     """`(g, node, wanted, *inputs) -> cotangents`: all cotangents at once, where they share work. `wanted`: for which
     inputs; None where there is none. `vjp` then only says where gradients flow."""
     vjp_add: Callable[..., None] | None = None
-    """`(total, g, node)`: adds the cotangent of the first operand, which is 0 but for a part, to an array in place. For eager
-    mode, where many parts of one tensor would each bring an array of its size."""
+    """`(total, g, node)`: adds the cotangent of the first operand, which is 0 except in a part, to an array in place. For
+    eager mode, where many parts of one tensor would each bring an array of its size."""
     shape_only: tuple[int, ...] = ()
     """Inputs of which only the shape is read: no value has to exist for them."""
     equals: int | None = None
-    """The input that the result is equal to but for rounding: fast numerics take that, and nothing of the others."""
+    """The input to which the result is equal except for rounding: fast numerics use it, and drop the others."""
     sparse: bool = False
-    """Most of the result is 0: its operands are smaller and carry the same information."""
+    """Whether most of the result is 0: its operands are smaller and hold the same information."""
     attrs: Mapping[str, Attribute] = field(default_factory=dict, repr=False)
     """The constraints on its attributes. `typed` refuses other values, so that `eval` and kernels can rely on them."""
     indexes: Callable[[Sequence[TensorType], Mapping[str, Any]], Sequence[tuple[int, int, int]]] | None = None
@@ -333,7 +332,7 @@ class OpDef:
     first as positions along that axis of the second. The compiler checks those that it can't prove to be in range; see
     `compiler/passes/index_ranges.py`."""
     range: Callable[..., Range] | None = None
-    """`range(types, attrs, *ranges of the operands)`: which integers the result can hold."""
+    """`range(types, attrs, *ranges of the operands)`: the range of integers in the result."""
     batch: Callable[..., Any] | None = None
     """The batching rule: `(samples, node, *operands) -> result`, the op on many samples at once. Operands that
     `samples.flags` marks have an axis of samples in front of the axes that `node` knows, and so has the result, unless it is
@@ -346,7 +345,7 @@ class OpDef:
     effect: str = field(init=False, repr=False, default="")
     """The kind of an effect, "" for other ops."""
     pure: bool = field(init=False, repr=False, default=True)
-    """The result follows from inputs and attributes alone: may be interned, moved, or dropped."""
+    """Whether the result depends only on inputs and attributes, so that the node may be interned, moved or dropped."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -378,7 +377,7 @@ class OpDef:
         return result
 
     def check_arity(self, given: int) -> None:
-        """Raises ArgumentError unless it takes so many operands."""
+        """Raises ArgumentError unless the op takes so many operands."""
         least, most = arity(self)
         if given < least or (most is not None and given > most):
             takes = f"{least}" if most == least else f"{least} or more" if most is None else f"{least} to {most}"

@@ -16,8 +16,8 @@ from .node import Node
 class Subgraph:
     """A pure function: `params` are placeholders of `graph`, `results` nodes of it. Frozen; compared by identity.
 
-    Results may repeat, and may be parameters. Everything else that the results need is in the graph: nothing of a body
-    comes from outside but through its parameters. `written`: the same function with every operation that the user wrote, in
+    Results may repeat, and may be parameters. All other nodes that the results need are in the graph: a body
+    reads outside values only through its parameters. `written`: the same function with every operation that the user wrote, in
     that order, if it is known; for numerics that repeat them one by one.
     """
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 COLUMN = 48
-"""The widest expression that pushes the comments of a listing to the right."""
+"""The widest expression that moves the comments of a listing to the right."""
 LONG = 72
-"""Where the texts of source lines and attributes are cut."""
+"""The length to which texts of source lines and attributes are cut."""
 SHORT_ARRAY = 6
 """Constants of at most this many elements are shown with their values."""
 
@@ -36,7 +36,7 @@ def outputs_of(graph: Graph) -> Mapping[str, Node]:
 def numbering(graph: Graph) -> dict[Node, str]:
     """`%0`, `%1`, ... in the graph's order: the name of a node in every listing, drawing and export.
 
-    Readers walk this rather than the graph, to which another thread may be adding.
+    Readers iterate over this rather than over the graph, to which another thread may be adding nodes.
     """
     return {node: f"%{i}" for i, node in enumerate(graph.nodes)}
 
@@ -114,7 +114,7 @@ def overview(graph: Graph) -> str:
 def _rows(
     number: Mapping[Node, str], indent: str, lines: bool, nodes: Sequence[Node] | None = None
 ) -> list[tuple[str, str, str, str]]:
-    """Number, type, expression and comment of each node; a body follows its node, set in, with numbers of its own."""
+    """Number, type, expression and comment of each node; a body follows its node, set in, with its own numbers."""
     rows = []
     above = None
     for node in number if nodes is None else nodes:

@@ -32,7 +32,7 @@ def verify(graph: Graph, *, static: bool = False) -> Graph:
 
 
 def _check_body(body: Subgraph, what: str, *, static: bool) -> None:
-    """Raise VerifyError unless a subgraph is well formed, and reads nothing from outside but its parameters."""
+    """Raise VerifyError unless a subgraph is well formed and reads outside values only through its parameters."""
     try:
         verify(body.graph, static=static)
     except VerifyError as error:

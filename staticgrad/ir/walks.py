@@ -1,7 +1,7 @@
 """Questions about graphs, each answered by networkx's own algorithm where it has one.
 
-`Graph.dag` is a networkx DiGraph, so are the graphs of a schedule's units and a plan's kernels; any of them can be asked.
-Functions that are written out here say why. Each is compared with networkx's answer by a test.
+`Graph.dag` is a networkx DiGraph, and so are the graphs of schedule nodes and of a plan's instructions. Functions that are
+written out here say why. Each is compared with networkx's answer by a test.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ V = TypeVar("V", bound=Hashable)
 
 
 def reached(roots: Iterable[V], neighbors: Callable[[V], Iterable[V]]) -> dict[V, None]:
-    """The roots and all that can be reached from them: depth first, the first neighbor first.
+    """The roots and all nodes that can be reached from them: depth first, the first neighbor first.
 
     `nx.ancestors` takes one root and no filter on edges; passes start from many roots and stop at feeds, parameters or
     values that are cheap, which `neighbors` says by returning nothing for them.
@@ -65,7 +65,7 @@ def ancestors(dag: nx.DiGraph[V], nodes: Iterable[V]) -> set[V]:
 
 
 def descendants(dag: nx.DiGraph[V], nodes: Iterable[V]) -> set[V]:
-    """All to which a path leads from one of `nodes`."""
+    """All nodes to which a path leads from one of `nodes`."""
     start = set(nodes)
     return set().union(*(dag.succ[n] for n in reached(start, dag.successors))) if start else set()
 
@@ -141,10 +141,10 @@ def is_convex(dag: nx.DiGraph[V], group: Collection[V]) -> bool:
 
 
 def quotient(dag: nx.DiGraph[V], block_of: Mapping[V, Hashable]) -> nx.DiGraph[Any]:
-    """The graph of blocks: an edge where a node of one block is an operand of a node of another. Nodes that are in no block are
-    left out.
+    """The graph of blocks: an edge where a node of one block is an operand of a node of another. Nodes that are in no block
+    are left out.
 
-    `nx.quotient_graph` compares every pair of blocks; this walks the edges once.
+    `nx.quotient_graph` compares every pair of blocks; this visits each edge once.
     """
     nx = module("networkx")
     result = nx.DiGraph()

@@ -1,4 +1,4 @@
-"""Normalisation layers, with PyTorch's names and first values."""
+"""Normalization layers, with PyTorch's names and first values."""
 
 from __future__ import annotations
 

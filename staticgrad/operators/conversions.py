@@ -54,7 +54,7 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def type_as(self: Any, other: Any) -> Tensor:
-    """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+    """This tensor in the dtype of another. Raises DTypeError for an object that is no tensor."""
     if not hasattr(other, "dtype"):
         raise DTypeError(f"type_as(): argument 'other' must be Tensor, not {other.__class__.__name__}", "use x.to(dtype)")
     return F.astype(self, other.dtype)

@@ -842,7 +842,7 @@ class Tensor:
     def gather(self, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = False) -> Tensor: ...
     @overload
     def gather(self, *, axis: builtins.int, index: Any, sparse_grad: builtins.bool = False) -> Tensor:
-        """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+        """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -1871,7 +1871,8 @@ class Tensor:
         reduce: str | None = None,
         value: Any = None,
     ) -> Tensor:
-        """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+        """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
+        last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
 
@@ -2223,7 +2224,7 @@ class Tensor:
         """This tensor in another dtype; without one, PyTorch's name of its kind: "torch.FloatTensor"."""
 
     def type_as(self, other: Any) -> Tensor:
-        """This tensor in the dtype of another. Raises DTypeError for what is no tensor."""
+        """This tensor in the dtype of another. Raises DTypeError for an object that is no tensor."""
 
     def unbind(self, dim: builtins.int = 0, *, axis: builtins.int = 0) -> tuple[Any, ...]:
         """The slices along `dim`, without that axis."""
@@ -3050,7 +3051,7 @@ class Functions:
     @overload
     @staticmethod
     def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
-        """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+        """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -3662,11 +3663,12 @@ class Functions:
         std: float | Tensor = 1.0,
         size: ShapeLike | None = None,
         *,
-        dtype: DTypeLike | None = None,
         generator: Generator | None = None,
+        dtype: DTypeLike | None = None,
         requires_grad: bool = False,
         device: Any = None,
         layout: Any = None,
+        out: Any = None,
         pin_memory: bool = False,
     ) -> Tensor:
         """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
@@ -3947,7 +3949,8 @@ class Functions:
         reduce: str | None = None,
         value: Any = None,
     ) -> Tensor:
-        """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+        """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
+        last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
 

@@ -1,4 +1,4 @@
-"""Where the elements of a value would lie in eager mode: what `is_contiguous`, `stride` and `view` rely on.
+"""The memory layout that a value would have in eager mode, on which `is_contiguous`, `stride` and `view` rely.
 
 A plan places values as it likes. A program that asks for the order of elements gets the answer it would get eagerly.
 """
@@ -83,7 +83,7 @@ def reshaped(layout: Layout, shape: Sequence[int]) -> Layout | None:
     axis = len(shape) - 1
     while old:
         count, stride = old.pop()
-        while old and old[-1][1] == count * stride:  # axes that lie in one run
+        while old and old[-1][1] == count * stride:  # axes that are contiguous
             count *= old.pop()[0]
         taken = 1
         while axis >= 0 and (taken < count or shape[axis] == 1):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, get_overloads, overload
 
 from ..devices import refuse_out
-from ..errors import ArgumentError, DTypeError, ShapeError, StaticgradError
+from ..errors import ArgumentError, DTypeError, StaticgradError
 from .dispatch import numpy_twin, public
 
 SAME = (
@@ -67,15 +67,6 @@ def spelled(function: Function) -> Function:
             if isinstance(error, StaticgradError) or not any(given is a for a in (*args, *named.values())):
                 raise
             raise DTypeError(f"{name}(): expected a Tensor, got {type(given).__name__}", "write tensor(...)") from None
-
-        except TypeError as error:
-            if "cannot be interpreted as an integer" in str(error) and not isinstance(error, StaticgradError):
-                raise DTypeError(f"{name}(): {error}", "use an integer") from None
-            if "NoneType" not in str(error) or not any(None in getattr(a, "shape", ()) for a in (*args, *named.values())):
-                raise
-            raise ShapeError(
-                f"{name}: an extent that it needs is unknown", "give the placeholder a known extent there"
-            ) from None
 
     call.synonyms = synonyms  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

@@ -220,7 +220,7 @@ class Symbol(Operators):
     # memory -----------------------------------------------------------------------------------------------------------
 
     def _layout(self) -> Layout | None:
-        """Where its elements would lie in eager mode; None where extents are unknown."""
+        """Its memory layout in eager mode; None where extents are unknown."""
         return layout_of(self.node, {})
 
     def is_contiguous(self) -> bool:

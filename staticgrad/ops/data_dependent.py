@@ -8,8 +8,9 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Operators, Symbol, Tensor, concrete, frontends, is_tensor, torch_function
-from ..types import bool_, shape_text
+from ..types import bool_, normalize_axis, shape_text
 from . import return_types
+from .operands import integer
 
 
 def known(name: str, *operands: Any) -> list[np.ndarray]:
@@ -56,6 +57,7 @@ def argwhere(input: Any) -> Tensor:
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
     """`nonzero` with `size` rows: cut off, or filled up."""
     (x,) = known("nonzero_static", input)
+    size = integer("nonzero_static", "size", size)
     found = np.argwhere(x)[:size]
     rest = np.full((size - len(found), x.ndim), fill_value, np.int64)
     result: Tensor = made(np.concatenate([found, rest]))
@@ -118,6 +120,7 @@ def unique_consecutive(
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
     (x,) = known("unique_consecutive", input)
+    dim = None if dim is None else normalize_axis(dim, x.ndim)
     rows = x.reshape(-1, 1) if dim is None else np.moveaxis(x, dim, 0)
     flat = rows.reshape(len(rows), -1)
     new = np.ones(len(flat), bool)

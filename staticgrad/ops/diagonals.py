@@ -10,7 +10,7 @@ from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, apply, enter_as, frontends, numpy_twin, spelled, torch_function
 from ..types import normalize_axis
 from .gathering import bounded, gather_op
-from .operands import dtype_of, extent, ndim_of
+from .operands import dtype_of, extent, extents, integer, ndim_of
 from .rearranging import movedim
 
 
@@ -27,7 +27,8 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     if a == b:
         raise ArgumentError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     x = movedim(input, (a, b), (-2, -1))
-    rows, columns = _diagonal_places(extent("diagonal", x, n - 2), extent("diagonal", x, n - 1), offset)
+    m, k = extents("diagonal", x, n - 2)
+    rows, columns = _diagonal_places(m, k, integer("diagonal", "offset", offset))
     indices = [bounded(p, x, n - 2 + i, negative=False) for i, p in enumerate((rows, columns))]
     return apply(gather_op, x, *indices, axis=n - 2)
 
@@ -44,7 +45,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
     if a == b:
         raise ArgumentError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    count = extent("diag_embed", input, n - 2)
+    count, offset = extent("diag_embed", input, n - 2), integer("diag_embed", "offset", offset)
     size = count + abs(offset)
     mask = np.eye(size, size, offset, dtype=bool)
     place = np.zeros((size, size), np.int64)
@@ -82,7 +83,7 @@ def _triangle(name: str, twin: Any) -> None:
         n = ndim_of(input)
         if n < 2:
             raise ShapeError(f"{name}: input tensor must have at least 2 dimensions")
-        mask = getattr(np, name)(np.ones((extent(name, input, n - 2), extent(name, input, n - 1)), bool), int(diagonal))
+        mask = getattr(np, name)(np.ones(extents(name, input, n - 2), bool), integer(name, "diagonal", diagonal))
         return F.where(mask, input, np.zeros((), dtype_of(input)))
 
     function.__name__ = function.__qualname__ = name
@@ -128,4 +129,4 @@ def kron(input: Any, other: Any) -> Tensor:
         result: Tensor = input * other
         return result
     wide = F.expand_dims(x, tuple(range(1, 2 * n, 2))) * F.expand_dims(y, tuple(range(0, 2 * n, 2)))
-    return F.reshape(wide, tuple(a * b for a, b in zip(x.shape, y.shape, strict=True)))
+    return F.reshape(wide, tuple(a * b for a, b in zip(extents("kron", x), extents("kron", y), strict=True)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..operators import F, Tensor, torch_function
 from ..types import bool_, normalize_axis
-from .operands import dtype_of, ndim_of
+from .operands import dtype_of, integer, ndim_of
 from .ordering import narrowed
 
 
@@ -16,6 +16,7 @@ from .ordering import narrowed
 def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
     axis = normalize_axis(dim, ndim_of(input))
+    n = integer("diff", "n", n)
     if n == 0:
         result: Tensor = input
         return result

@@ -12,7 +12,7 @@ from ..operators import F, Operators, Tensor, enter_as, numpy_twin, spelled, tor
 from ..types import bool_, category, is_scalar, to_float
 from . import pointwise
 from .host_functions import fmod, signbit
-from .operands import dtype_of, operand, promoted
+from .operands import dtype_of, integer, operand, promoted
 from .rules import Rule, binary
 
 # arithmetic with more arguments ---------------------------------------------------------------------------------------
@@ -183,6 +183,7 @@ _round = F.round
 @spelled
 def round_(input: Any, *, decimals: int = 0) -> Tensor:
     """The nearest number with so many decimals, halves to even. Integers stay what they are."""
+    decimals = integer("round", "decimals", decimals)
     if decimals == 0:
         return _round(input)
     if dtype_of(input).kind != "f":

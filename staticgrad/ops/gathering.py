@@ -225,7 +225,7 @@ gather_op = define(
         ),
         emit=Expand(lambda node, x, *indices: _flat(node, pick_op, x, (), indices)),
         promote=keep,
-        doc="x indexed by integer arrays at neighbouring axes from `axis` on.",
+        doc="x indexed by integer arrays at neighboring axes from `axis` on.",
     )
 )
 scatter_op: OpDef = define(

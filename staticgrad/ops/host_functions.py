@@ -14,7 +14,7 @@ from ..signals import module
 from ..types import bool_, category, to_float
 from . import attributes as at
 from .batching import aligned
-from .operands import dtype_of, operand, promoted
+from .operands import dtype_of, integer, operand, promoted
 from .rules import Rule, binary, elementwise, floating, unary, unbroadcast
 
 
@@ -206,6 +206,7 @@ def polygamma(n: int, input: Any) -> Tensor:
 @torch_function(inplace=True)
 def mvlgamma(input: Any, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
+    p = integer("mvlgamma", "p", p)
     if p < 1:
         raise ArgumentError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
     x = F.astype(operand(input), to_float(dtype_of(input)))

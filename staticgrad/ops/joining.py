@@ -146,9 +146,13 @@ concatenate_op = define(
 
 
 def _several(name: str, xs: Any) -> list[Any]:
+    """The operands as a list. Raises ArgumentError where there are none."""
     if not isinstance(xs, Iterable):
         raise ArgumentError(f"{name}: expected a sequence of tensors, got {type(xs).__name__}")
-    return list(xs)
+    operands = list(xs)
+    if not operands:
+        raise ArgumentError(f"{name}: need at least one operand")
+    return operands
 
 
 @public
@@ -157,8 +161,6 @@ def _several(name: str, xs: Any) -> list[Any]:
 def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
     xs = _several("concatenate", xs)
-    if not xs:
-        raise ArgumentError("concatenate: need at least one operand")
     return apply(concatenate_op, *xs, axis=normalize_axis(axis, ndim_of(xs[0])))
 
 
@@ -168,6 +170,4 @@ def concatenate(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
 def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
     xs = _several("stack", xs)
-    if not xs:
-        raise ArgumentError("stack: need at least one operand")
     return concatenate([F.expand_dims(x, axis) for x in xs], axis)

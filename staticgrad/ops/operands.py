@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError, StaticgradError
 from ..operators import Operators, as_array
-from ..types import TensorType, is_scalar, promote
+from ..types import TensorType, is_scalar, normalize_axis, promote
 
 
 def dtype_of(x: Any) -> np.dtype:
@@ -36,10 +37,26 @@ def ndim_of(x: Any) -> int:
 
 
 def extent(name: str, x: Any, axis: int) -> int:
-    """The extent of an axis. Raises ShapeError where it is unknown."""
+    """The extent of an axis, for a function that needs it as a number. Raises ShapeError where it is unknown."""
     if x.shape[axis] is None:
+        axis = normalize_axis(axis, len(x.shape))
         raise ShapeError(f"{name}: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
     return int(x.shape[axis])
+
+
+def extents(name: str, x: Any, start: int = 0, stop: int | None = None) -> tuple[int, ...]:
+    """The extents of the axes from `start` to `stop`, as `extent` gives them."""
+    return tuple(extent(name, x, axis) for axis in range(len(x.shape))[start:stop])
+
+
+def integer(name: str, word: str, value: Any) -> int:
+    """An argument that has to be an integer. Raises DTypeError for anything else."""
+    try:
+        return index(value)
+    except StaticgradError:
+        raise
+    except TypeError:
+        raise DTypeError(f"{name}(): {word} has to be an integer, got {value!r}", "use an integer") from None
 
 
 def several(name: str, tensors: tuple[Any, ...]) -> list[Any]:

@@ -19,7 +19,7 @@ from . import return_types
 from .batched_moves import searched
 from .data_dependent import known
 from .gathering import along_op
-from .operands import dtype_of, ndim_of, operand
+from .operands import dtype_of, integer, ndim_of, operand
 from .reductions import argmax_op, argmin_op
 
 # sort -----------------------------------------------------------------------------------------------------------------
@@ -98,8 +98,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
     Raises ArgumentError for a k out of range.
     """
     x, axis, scalar = with_axis(input, dim)
-    k = int(k)
-    extent = x.shape[axis]
+    k, extent = integer("topk", "k", k), x.shape[axis]
     if k < 0 or (extent is not None and k > extent):
         raise ArgumentError("selected index k out of range", f"topk: k is {k}, the extent of axis {axis} is {extent}")
     order = narrowed(apply(argsort_op, x, axis=axis, descending=bool(largest)), axis, 0, k)
@@ -125,7 +124,7 @@ def _picked(name: str, x: Any, index: Any, axis: int, keepdim: bool, scalar: boo
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> return_types.Pair:
     """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
     x, axis, scalar = with_axis(input, dim)
-    extent = x.shape[axis]
+    k, extent = integer("kthvalue", "k", k), x.shape[axis]
     if k < 1 or (extent is not None and k > extent):
         raise ArgumentError("kthvalue(): selected number k out of range for dimension", f"k is {k}, the extent {extent}")
     order = apply(argsort_op, x, axis=axis, descending=False)

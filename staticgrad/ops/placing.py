@@ -6,6 +6,7 @@ to combine them otherwise the host gathers what meets at a place.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
-from ..types import TensorType, bool_, int64, is_scalar, normalize_axis, shape_text
+from ..types import TensorType, bool_, broadcast_shapes, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
 from .batched_moves import last_writers
 from .broadcasting import broadcast_like_op
 from .gathering import along_op, bounded, check_index, scatter_op
 from .indexing import _as_index as as_index
-from .operands import dtype_of, extent, ndim_of
+from .operands import dtype_of, extent, extents, integer, ndim_of
 from .rearranging import movedim
 from .slicing import cut
 
@@ -47,7 +48,7 @@ def _fitted(x: Any, index: Any, axis: int) -> Any:
 
 @torch_function()
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
-    """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of `input`,
+    """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of `input`,
     and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError."""
     x, scalar = _rows(input)
     places, flat = _rows(as_index(index))
@@ -224,7 +225,7 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: st
 
 @torch_function(inplace=True)
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None, value: Any = None) -> Tensor:
-    """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+    """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the last
     one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError."""
     src = value if src is None else src
     if reduce is not None and reduce not in ("add", "multiply"):
@@ -321,6 +322,7 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor:
     """`input` with `src` as the slice at one position along `dim`."""
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("select_scatter", input, axis)
+    index = integer("select_scatter", "index", index)
     at_ = index + whole if index < 0 else index
     return slice_scatter(input, F.expand_dims(src, axis), axis, at_, at_ + 1)
 
@@ -332,7 +334,9 @@ def slice_scatter(
     """`input` with `src` in the place of the slice start:end:step along `dim`."""
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("slice_scatter", input, axis)
-    places = np.arange(whole)[slice(start, end, step)]
+    first = None if start is None else integer("slice_scatter", "start", start)
+    last = None if end is None else integer("slice_scatter", "end", end)
+    places = np.arange(whole)[first : last : integer("slice_scatter", "step", step)]
     if tuple(src.shape) != (*input.shape[:axis], len(places), *input.shape[axis + 1 :]):
         raise ShapeError(f"expected src to have a size equal to the slice of self, got {shape_text(src.shape)}")
     row = np.zeros(whole, np.int64)
@@ -352,7 +356,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     a, b = normalize_axis(dim1, n), normalize_axis(dim2, n)
     x = movedim(input, (a, b), (-2, -1))
     rows, columns = extent("diagonal_scatter", x, n - 2), extent("diagonal_scatter", x, n - 1)
-    mask = np.eye(rows, columns, offset, dtype=bool)
+    mask = np.eye(rows, columns, integer("diagonal_scatter", "offset", offset), dtype=bool)
     place = np.zeros((rows, columns), np.int64)
     place[mask] = np.arange(mask.sum())
     if not mask.any():
@@ -363,7 +367,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 @torch_function(method=True)
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`input` (row-major) with `src` at the places of these strides."""
-    place = np.asarray(storage_offset or 0, np.int64)
+    place = np.asarray(integer("as_strided_scatter", "storage_offset", storage_offset or 0), np.int64)
     for d, s in zip(size, stride, strict=True):
         place = place[..., None] + np.arange(d) * s
     out = written(F.reshape(input, (-1,)), place.reshape(-1), src)
@@ -391,7 +395,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
         raise DTypeError(
             f"masked_scatter: expected self and source to have same dtypes but got {input.dtype} and {source.dtype}"
         )
-    shape = np.broadcast_shapes(tuple(mask.shape), tuple(input.shape))
+    shape = broadcast_shapes(*(extents("masked_scatter", x) for x in (mask, input)))
     spread = F.broadcast_to(mask, shape)
     flat = F.reshape(spread, (-1,))
     place = F.cumsum(F.astype(flat, np.int64), 0) - 1
@@ -406,7 +410,8 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
     keys: tuple[Any, ...] = tuple(slice(None) if i is None else i for i in indices)
-    numbers = F.reshape(np.arange(int(np.prod(input.shape)), dtype=np.int64), tuple(input.shape))
+    shape = extents("index_put", input)
+    numbers = F.reshape(np.arange(math.prod(shape), dtype=np.int64), shape)
     keys = tuple(np.asarray(k.numpy()) if is_tensor(k) and k.dtype == bool_ else k for k in keys)
     places = F.getitem(frontend_tensor(numbers), keys)
     value = values if isinstance(values, Operators) else np.asarray(values, dtype_of(input))

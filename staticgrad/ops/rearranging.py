@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ArgumentError, ShapeError
 from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, torch_function
 from ..types import as_shape, broadcast_shapes, normalize_axis
-from .operands import extent, ndim_of, several
+from .operands import extent, integer, ndim_of, several
 from .shaping import swapaxes
 from .slicing import cut
 
@@ -77,7 +77,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     a, b = (normalize_axis(d, ndim_of(input)) for d in dims)
     if a == b:
         raise ArgumentError(f"rot90: expected rotation dims to be different, got {dims}")
-    turns = k % 4
+    turns = integer("rot90", "k", k) % 4
     if turns == 0:
         return F.clone(input)
     if turns == 2:
@@ -101,7 +101,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     for step, dim in zip(steps, axes, strict=True):
         axis = normalize_axis(dim, ndim_of(input))
         whole = extent("roll", input, axis)
-        back = int(step) % whole if whole else 0
+        back = integer("roll", "a shift", step) % whole if whole else 0
         if back:
             input = F.concatenate([cut(input, axis, whole - back, None), cut(input, axis, None, whole - back)], axis)
     result = input
@@ -181,7 +181,7 @@ def broadcast_shapes_(*shapes: Any) -> tuple[int, ...]:
 @torch_function()
 def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
     """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
-    n = ndim_of(input)
+    n, size, step = ndim_of(input), integer("unfold", "size", size), integer("unfold", "step", step)
     if not n:
         normalize_axis(dimension, 1)
         return F.reshape(input, (1,)) if size == 1 else cut(F.reshape(input, (1,)), 0, 0, size)
@@ -206,7 +206,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
     extents, steps = as_shape(size), as_shape(stride)
-    place = np.asarray(storage_offset or 0, np.int64)
+    place = np.asarray(integer("as_strided", "storage_offset", storage_offset or 0), np.int64)
     for d, s in zip(extents, steps, strict=True):
         place = place[..., None] + np.arange(d) * s
     whole = storage_of(input)

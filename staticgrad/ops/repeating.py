@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, frontends, numpy_twin, torch_function
 from ..types import as_shape, normalize_axis
-from .operands import extent, ndim_of, operand, several
+from .operands import extent, integer, ndim_of, operand, several
 from .slicing import cut
 
 
@@ -56,6 +56,8 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     axis = normalize_axis(dim, ndim_of(input))
     whole = extent("repeat_interleave", input, axis)
     counts = _counts(repeats)[0] if not isinstance(repeats, int) else np.asarray(repeats)
+    if counts.size and counts.dtype.kind not in "iu":
+        raise DTypeError(f"repeat_interleave(): repeats has to be an integer, or several, got {repeats!r}", "use integers")
     if counts.size not in (1, whole):
         raise ShapeError(f"repeats must have the same size as input along dim, got {counts.size} for {whole}")
     places = np.repeat(np.arange(whole), counts if counts.size != 1 else int(counts.reshape(())))
@@ -102,6 +104,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tens
     """The combinations of r elements of a 1-D tensor, one per row."""
     if ndim_of(input) != 1:
         raise ShapeError("combinations: Expect a 1D vector")
+    r = integer("combinations", "r", r)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = np.array(list(choose(range(extent("combinations", input, 0)), r)), np.int64).reshape(-1, r)
     return F.take(input, places, 0) if r else F.reshape(cut(input, 0, 0, 0), (0,))

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import index
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from ..devices import check_options
+from ..devices import LikePlacement, check_options, factory
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Node, OpDef, View, define
 from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public, spelled, torch_function
@@ -226,73 +226,56 @@ numpy_twin(np.shape)(lambda a: a.shape)
 numpy_twin(np.ndim)(lambda a: len(a.shape))
 
 
-def _filled(name: str, x: Any, value: Any, dtype: Any, requires_grad: bool, device: Any, layout: Any) -> Any:
-    if device is not None or layout is not None:
-        check_options(name, device=device, layout=layout)
+def _filled(name: str, x: Any, value: Any, dtype: Any, requires_grad: bool, options: LikePlacement) -> Any:
+    if options:
+        check_options(name, options, LikePlacement)
     made = F.clone(F.broadcast_like(np.full((), value, x.dtype if dtype is None else as_dtype(dtype)), x))
     return made.requires_grad_(True) if requires_grad else made
 
 
 @public
 @numpy_twin(np.zeros_like)
+@factory(LikePlacement)
 def zeros_like(
-    input: TensorLike,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    *,
-    device: Any = None,
-    layout: Any = None,
-    memory_format: Any = None,
+    input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]
 ) -> Tensor:
     """Zeros of the shape of `input`, and of its dtype unless one is given."""
-    result: Tensor = _filled("zeros_like", input, 0, dtype, requires_grad, device, layout)
+    result: Tensor = _filled("zeros_like", input, 0, dtype, requires_grad, options)
     return result
 
 
 @public
 @numpy_twin(np.ones_like)
+@factory(LikePlacement)
 def ones_like(
-    input: TensorLike,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    *,
-    device: Any = None,
-    layout: Any = None,
-    memory_format: Any = None,
+    input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]
 ) -> Tensor:
     """Ones of the shape of `input`, and of its dtype unless one is given."""
-    result: Tensor = _filled("ones_like", input, 1, dtype, requires_grad, device, layout)
+    result: Tensor = _filled("ones_like", input, 1, dtype, requires_grad, options)
     return result
 
 
 @torch_function(method=False)
+@factory(LikePlacement)
 def empty_like(
-    input: TensorLike,
-    dtype: DTypeLike | None = None,
-    requires_grad: bool = False,
-    *,
-    device: Any = None,
-    layout: Any = None,
-    memory_format: Any = None,
+    input: TensorLike, dtype: DTypeLike | None = None, requires_grad: bool = False, **options: Unpack[LikePlacement]
 ) -> Tensor:
     """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
-    result: Tensor = _filled("empty_like", input, 0, dtype, requires_grad, device, layout)
+    result: Tensor = _filled("empty_like", input, 0, dtype, requires_grad, options)
     return result
 
 
 @torch_function(method=False)
+@factory(LikePlacement)
 def full_like(
     input: TensorLike,
     fill_value: Any,
     dtype: DTypeLike | None = None,
     requires_grad: bool = False,
-    *,
-    device: Any = None,
-    layout: Any = None,
-    memory_format: Any = None,
+    **options: Unpack[LikePlacement],
 ) -> Tensor:
     """`fill_value` in the shape of `input`, and in its dtype unless one is given."""
-    result: Tensor = _filled("full_like", input, fill_value, dtype, requires_grad, device, layout)
+    result: Tensor = _filled("full_like", input, fill_value, dtype, requires_grad, options)
     return result
 
 

@@ -1,4 +1,4 @@
-"""Which rows of an array may be other than 0: noted where a scatter makes it, so that an optimiser can leave the others alone.
+"""Which rows of an array may be other than 0: noted where a scatter makes it, so that an optimizer can leave the others alone.
 
 Eager gradients are dense arrays. Their sparse origin is kept beside them while they live.
 """

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..operators import F, Tensor, enter_as, is_tensor, numpy_twin, torch_function
 from ..types import as_shape, normalize_axis
-from .operands import extent, ndim_of
+from .operands import extent, integer, ndim_of
 from .slicing import cut
 
 
@@ -56,6 +56,7 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, .
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
     axis = normalize_axis(dim, ndim_of(input))
+    chunks = integer("chunk", "chunks", chunks)
     if chunks < 1:
         raise ArgumentError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     whole = extent("chunk", input, axis)
@@ -77,7 +78,9 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
             raise ArgumentError(f"number of sections must be larger than 0, got {n}")
         size, larger = divmod(whole, n)
         return _parts(input, axis, [size + 1] * larger + [size] * (n - larger))
-    cuts = [0, *indices_or_sections, whole]
+    if not isinstance(indices_or_sections, Iterable):
+        raise DTypeError(f"tensor_split(): expected an integer or a list of positions, got {indices_or_sections!r}")
+    cuts = [0, *(integer("tensor_split", "a position", i) for i in indices_or_sections), whole]
     return tuple(cut(input, axis, a, b) for a, b in itertools.pairwise(cuts))
 
 
@@ -127,14 +130,14 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 def select(input: Any, dim: int, index: Any) -> Tensor:
     """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
     axis = normalize_axis(dim, ndim_of(input))
-    return F.getitem(input, (*((slice(None),) * axis), int(index)))
+    return F.getitem(input, (*((slice(None),) * axis), integer("select", "index", index)))
 
 
 @torch_function(names=("narrow_copy",))
 def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
     axis = normalize_axis(dim, ndim_of(input))
-    start, whole = int(start), input.shape[axis]
+    start, length, whole = integer("narrow", "start", start), integer("narrow", "length", length), input.shape[axis]
     if whole is not None:
         at = start + whole if start < 0 else start
         if length < 0 or at < 0 or at + length > whole:

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import ArgumentError, DTypeError
 from ..operators import F, Tensor, TensorLike, apply, numpy_twin, torch_function
 from ..types import Axis, as_dtype, bool_, normalize_axes, to_float
-from .operands import dtype_of, ndim_of, operand
+from .operands import dtype_of, extents, ndim_of, operand
 from .reductions import axes_of, count, root
 
 # variance -------------------------------------------------------------------------------------------------------------
@@ -19,9 +19,9 @@ from .reductions import axes_of, count, root
 def variance(x: Any, axis: Axis = None, keepdims: bool = False, ddof: float = 0) -> Tensor:
     """NumPy's variance: mean squared distance from the mean, over n - ddof; NaN or infinite where that is not positive."""
     axes = normalize_axes(axis, ndim_of(x))
-    centred = x - F.mean(x, axes, keepdims=True)
+    centered = x - F.mean(x, axes, keepdims=True)
     n = apply(count, x, axis=axes, dtype=to_float(as_dtype(x.dtype)))
-    return F.sum(F.square(centred), axes, keepdims) / (F.maximum(n - ddof, 0) if ddof else n)
+    return F.sum(F.square(centered), axes, keepdims) / (F.maximum(n - ddof, 0) if ddof else n)
 
 
 @numpy_twin(np.std)
@@ -114,24 +114,24 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
     x = F.reshape(input, (1, -1)) if ndim_of(input) < 2 else input
     x = F.astype(x, to_float(dtype_of(x)))
+    rows, n = extents("cov", x)
     weights = None
     for w in (fweights, aweights):
         if w is not None:
             w = F.astype(operand(w), x.dtype)
             weights = w if weights is None else weights * w
     if weights is None:
-        n = x.shape[1]
-        centred = x - F.mean(x, 1, keepdims=True)
+        centered = x - F.mean(x, 1, keepdims=True)
         norm: Any = max_(n - correction, 0)
-        total = F.matmul(centred, centred.mT)
+        total = F.matmul(centered, centered.mT)
     else:
         whole = F.sum(weights)
-        centred = x - F.expand_dims(F.sum(x * weights, 1) / whole, 1)
-        total = F.matmul(centred * weights, centred.mT)
+        centered = x - F.expand_dims(F.sum(x * weights, 1) / whole, 1)
+        total = F.matmul(centered * weights, centered.mT)
         lost = whole if aweights is None else F.sum(weights * F.astype(operand(aweights), x.dtype))
         norm = F.clip(whole - correction * lost / whole if aweights is not None else whole - correction, 0, None)
     out = total / norm if not isinstance(norm, int) or norm else total / F.zeros_like(F.sum(total))
-    return F.squeeze(F.squeeze(out, 1), 0) if out.shape == (1, 1) else out
+    return F.squeeze(F.squeeze(out, 1), 0) if rows == 1 else out
 
 
 max_ = max

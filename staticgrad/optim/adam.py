@@ -8,18 +8,16 @@ import numpy as np
 
 from ..operators import F
 from ..operators import Tensor as AnyTensor
-from .checks import as_tuple, at_least_zero, flag, two_below_one
+from .checks import at_least_zero, flag, two_below_one
 from .groups import ParamGroup
-from .optimizer import Hyper, Optimizer
+from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
 
 
 def decayed(p: AnyTensor, g: AnyTensor, hyper: Hyper, group: ParamGroup) -> tuple[AnyTensor, AnyTensor]:
     """(p, g) with weight decay: added to g, or shrinking p where it is decoupled (`shrunk` gives the factor)."""
-    if not group.uses("weight_decay"):
-        return p, g
-    if group["decoupled_weight_decay"]:
+    if group["decoupled_weight_decay"] and group.uses("weight_decay"):
         return hyper("shrink") * p, g
-    return p, g + hyper("weight_decay") * p
+    return p, with_decay(p, g, hyper, group)
 
 
 def shrunk(group: ParamGroup, hyper: Hyper) -> dict[str, Any]:
@@ -72,6 +70,7 @@ class Adam(_Moments):
         >>> opt.lr = 1e-3
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -87,15 +86,7 @@ class Adam(_Moments):
         differentiable: bool = False,
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
-                "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         super().check(group)
@@ -129,6 +120,7 @@ class AdamW(Adam):
     2019, algorithm 2, with PyTorch's scaling by lr.
     """
 
+    @hyperparameters(decoupled_weight_decay=True)
     def __init__(
         self,
         params: Any = None,
@@ -143,11 +135,7 @@ class AdamW(Adam):
         capturable: bool = False,
         differentiable: bool = False,
         fused: bool | None = None,
-    ):
-        super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
-            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
-        )  # fmt: skip
+    ) -> None: ...
 
 
 class NAdam(_Moments):
@@ -159,6 +147,7 @@ class NAdam(_Moments):
 
     scalar_slots = frozenset({"mu_product"})
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -173,15 +162,7 @@ class NAdam(_Moments):
         maximize: bool = False,
         capturable: bool = False,
         differentiable: bool = False,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay,
-                "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
-                "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         super().check(group)
@@ -226,6 +207,7 @@ class RAdam(_Moments):
     Source: Liu et al., "On the variance of the adaptive learning rate and beyond", ICLR 2020, algorithm 2.
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -239,15 +221,7 @@ class RAdam(_Moments):
         maximize: bool = False,
         capturable: bool = False,
         differentiable: bool = False,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
-                "decoupled_weight_decay": decoupled_weight_decay,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def scalars(self, group: ParamGroup, hyper: Hyper, t: Any) -> dict[str, Any]:
         beta1, beta2 = hyper("beta1"), hyper("beta2")
@@ -278,6 +252,7 @@ class Adamax(_Moments):
     p - lr / c1 m / u. Raises ArgumentError as Adam does. Source: Kingma and Ba, ICLR 2015, algorithm 2.
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -290,14 +265,7 @@ class Adamax(_Moments):
         maximize: bool = False,
         differentiable: bool = False,
         capturable: bool = False,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "betas": as_tuple(betas), "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
-                "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         return "exp_avg", "exp_inf"
@@ -308,8 +276,7 @@ class Adamax(_Moments):
     def rule(
         self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
     ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
-        if group.uses("weight_decay"):
-            g = g + hyper("weight_decay") * p
+        g = with_decay(p, g, hyper, group)
         m = hyper("beta1") * slots["exp_avg"] + hyper("inflow1") * g
         u = F.maximum(hyper("beta2") * slots["exp_inf"], F.abs(g) + hyper("eps"))
         return p - hyper("step_size") * m / u, {"exp_avg": m, "exp_inf": u}

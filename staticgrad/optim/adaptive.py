@@ -6,13 +6,9 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..operators import F
-from .checks import any_number, as_tuple, at_least_zero, flag, is_one_number
+from .checks import any_number, at_least_zero, flag, is_one_number
 from .groups import ParamGroup
-from .optimizer import Hyper, Optimizer
-
-
-def _with_decay(p: Any, g: Any, hyper: Hyper, group: ParamGroup) -> Any:
-    return g + hyper("weight_decay") * p if group.uses("weight_decay") else g
+from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
 
 
 class Adagrad(Optimizer):
@@ -21,6 +17,7 @@ class Adagrad(Optimizer):
     Raises ArgumentError for negative numbers. Source: Duchi, Hazan and Singer, "Adaptive subgradient methods", 2011.
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -34,15 +31,7 @@ class Adagrad(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
         fused: bool | None = None,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-                "differentiable": differentiable, "fused": fused,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])
@@ -66,7 +55,7 @@ class Adagrad(Optimizer):
     def rule(
         self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
     ) -> tuple[Any, dict[str, Any]]:
-        g = _with_decay(p, g, hyper, group)
+        g = with_decay(p, g, hyper, group)
         total = slots["sum"] + g * g
         return p - hyper("step_size") * g / (F.sqrt(total) + hyper("eps")), {"sum": total}
 
@@ -77,6 +66,7 @@ class Adadelta(Optimizer):
     Raises ArgumentError for negative numbers and rho above 1. Source: Zeiler, "ADADELTA", 2012, algorithm 1.
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -89,14 +79,7 @@ class Adadelta(Optimizer):
         capturable: bool = False,
         maximize: bool = False,
         differentiable: bool = False,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-                "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])
@@ -118,7 +101,7 @@ class Adadelta(Optimizer):
     def rule(
         self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
     ) -> tuple[Any, dict[str, Any]]:
-        g = _with_decay(p, g, hyper, group)
+        g = with_decay(p, g, hyper, group)
         v = hyper("rho") * slots["square_avg"] + hyper("inflow") * (g * g)
         d = F.sqrt(slots["acc_delta"] + hyper("eps")) / F.sqrt(v + hyper("eps")) * g
         u = hyper("rho") * slots["acc_delta"] + hyper("inflow") * (d * d)
@@ -132,6 +115,7 @@ class RMSprop(Optimizer):
     Source: Hinton, lecture 6 of "Neural networks for machine learning", 2012; centered: Graves, 2013.
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -145,15 +129,7 @@ class RMSprop(Optimizer):
         foreach: bool | None = None,
         maximize: bool = False,
         differentiable: bool = False,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-                "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
-                "differentiable": differentiable,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])
@@ -176,7 +152,7 @@ class RMSprop(Optimizer):
     def rule(
         self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
     ) -> tuple[Any, dict[str, Any]]:
-        g = _with_decay(p, g, hyper, group)
+        g = with_decay(p, g, hyper, group)
         v = hyper("alpha") * slots["square_avg"] + hyper("inflow") * (g * g)
         after = {"square_avg": v}
         if group["centered"]:
@@ -195,6 +171,7 @@ class Rprop(Optimizer):
     Raises ArgumentError unless 0 < etas[0] < 1 < etas[1]. Source: Riedmiller and Braun, 1993, without backtracking.
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -206,14 +183,7 @@ class Rprop(Optimizer):
         foreach: bool | None = None,
         maximize: bool = False,
         differentiable: bool = False,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "etas": as_tuple(etas), "step_sizes": as_tuple(step_sizes), "foreach": foreach,
-                "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])
@@ -255,6 +225,7 @@ class ASGD(Optimizer):
 
     scalar_slots = frozenset({"eta", "mu"})
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -267,14 +238,7 @@ class ASGD(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
         capturable: bool = False,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-                "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-            },
-        )  # fmt: skip
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])
@@ -304,7 +268,7 @@ class ASGD(Optimizer):
     def rule(
         self, p: Any, g: Any, slots: dict[str, Any], hyper: Hyper, group: ParamGroup
     ) -> tuple[Any, dict[str, Any]]:
-        g = _with_decay(p, g, hyper, group)
+        g = with_decay(p, g, hyper, group)
         exact = hyper("float64")
         p = F.astype(1 - exact["lambd"] * slots["eta"], p.dtype) * p - F.astype(slots["eta"], p.dtype) * g
         mean = F.where(F.eq(slots["mu"], 1), p, slots["ax"] + (p - slots["ax"]) * F.astype(slots["mu"], p.dtype))

@@ -7,9 +7,11 @@ of the compiled step; `minimize` on a symbolic loss makes slots Variables of the
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from ..nn.parameter import clear_gradients
 from ..operators import F, Output, Symbol
 from ..operators import Tensor as AnyTensor
 from ..types import shape_text
-from .checks import check_switches
+from .checks import as_tuple, check_switches
 from .groups import Member, ParamGroup, as_groups, checked_params, named_apart, narrowed, reader
 from .state_io import load, save
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from ..static import Operation
 
 Hyper = Callable[[str], Any]
+Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
 
 class Slots(dict[Any, Any]):
@@ -84,6 +87,35 @@ class State(Slots):
         if key not in self:
             self[key] = {} if default is None else default
         return self[key]
+
+
+def hyperparameters(**fixed: Any) -> Callable[[Constructor], Constructor]:
+    """Make a constructor of its signature: the arguments after `params` are the hyper-parameters, `fixed` are further ones.
+
+    Several numbers, such as betas, may be any sequence.
+    """
+
+    def made(signature_only: Constructor) -> Constructor:
+        signature = inspect.signature(signature_only)
+        several = {name for name, p in signature.parameters.items() if isinstance(p.default, tuple)}
+
+        @functools.wraps(signature_only)
+        def __init__(self: Optimizer, *args: Any, **named: Any) -> None:
+            signature_only(self, *args, **named)  # raises TypeError for arguments that it doesn't have
+            given = signature.bind(self, *args, **named)
+            given.apply_defaults()
+            _, params, *values = given.arguments.items()
+            defaults = {name: as_tuple(value) if name in several else value for name, value in values}
+            Optimizer.__init__(self, params[1], {**defaults, **fixed})
+
+        return __init__  # type: ignore[return-value]
+
+    return made
+
+
+def with_decay(p: AnyTensor, g: AnyTensor, hyper: Hyper, group: ParamGroup) -> AnyTensor:
+    """The gradient with weight decay added: that of weight_decay |p|^2 / 2."""
+    return g + hyper("weight_decay") * p if group.uses("weight_decay") else g
 
 
 class Optimizer:
@@ -264,7 +296,7 @@ class Optimizer:
         if (trace := tracer()) is not None:  # which makes slots, though its updates are run later
             trace.undo.append(lambda: self._restore(before))
         mode = modes.now
-        recording, mode.grad = mode.grad, False  # no context manager: Ctrl-C on the way out of one leaves it as it is
+        recording, mode.grad = mode.grad, False  # no context manager: Ctrl-C while one is left would skip its exit
         try:
             updates: list[tuple[Any, Any]] = []
             try:

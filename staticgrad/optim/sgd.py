@@ -11,7 +11,7 @@ from ..operators import F
 from ..operators import Tensor as AnyTensor
 from .checks import any_number, at_least_zero, flag
 from .groups import ParamGroup
-from .optimizer import Hyper, Optimizer
+from .optimizer import Hyper, Optimizer, hyperparameters, with_decay
 
 
 class SGD(Optimizer):
@@ -31,6 +31,7 @@ class SGD(Optimizer):
         tensor([0.5000])
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -44,21 +45,7 @@ class SGD(Optimizer):
         foreach: bool | None = None,
         differentiable: bool = False,
         fused: bool | None = None,
-    ):
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-                "foreach": foreach,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         at_least_zero("learning rate", group["lr"])
@@ -84,8 +71,7 @@ class SGD(Optimizer):
     def rule(
         self, p: AnyTensor, g: AnyTensor, slots: dict[str, AnyTensor], hyper: Hyper, group: ParamGroup
     ) -> tuple[AnyTensor, dict[str, AnyTensor]]:
-        if group.uses("weight_decay"):
-            g = g + hyper("weight_decay") * p
+        g = with_decay(p, g, hyper, group)
         if not group.uses("momentum"):
             return p - hyper("lr") * g, {}
         inflow = hyper("inflow") * g if self.counts(group) else g

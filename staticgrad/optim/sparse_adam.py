@@ -15,9 +15,9 @@ from ..ops.gathering import gather_op, index_add_op, scatter_op
 from ..ops.repeated_indices import first_of_op
 from ..ops.sparse_rows import rows_of
 from ..types import shape_text
-from .checks import above_zero, as_tuple, at_least_zero, flag, two_below_one
+from .checks import above_zero, at_least_zero, flag, two_below_one
 from .groups import ParamGroup
-from .optimizer import Hyper, Optimizer
+from .optimizer import Hyper, Optimizer, hyperparameters
 
 
 class SparseAdam(Optimizer):
@@ -26,12 +26,13 @@ class SparseAdam(Optimizer):
     m += (1 - beta1) (g - m) and v += (1 - beta2) (g^2 - v) for these rows, g being summed over what names a row several
     times; p -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps). A compiled step never walks the table.
 
-    maximize: go up along the gradient. Takes gradients that are 0 but for rows by construction: those of `embedding`,
+    maximize: go up along the gradient. Takes gradients that are 0 except in some rows by construction: those of `embedding`,
     `embedding_bag` and indexing along axis 0, sums of such, times numbers. In eager code, `.grad` has to be what backward()
     left. Raises GradientError for other gradients, before anything is changed, and ArgumentError for numbers that are not
     positive and betas outside [0, 1). Source: PyTorch's SparseAdam.
     """
 
+    @hyperparameters()
     def __init__(
         self,
         params: Any = None,
@@ -39,8 +40,7 @@ class SparseAdam(Optimizer):
         betas: tuple[Any, Any] = (0.9, 0.999),
         eps: Any = 1e-8,
         maximize: bool = False,
-    ):
-        super().__init__(params, {"lr": lr, "betas": as_tuple(betas), "eps": eps, "maximize": maximize})
+    ) -> None: ...
 
     def check(self, group: ParamGroup) -> None:
         above_zero("learning rate", group["lr"])

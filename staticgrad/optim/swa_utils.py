@@ -14,7 +14,8 @@ from ..errors import ArgumentError
 from ..nn.module import Module
 from ..nn.normalization_layers import _BatchNorm
 from ..operators import F
-from .lr_scheduler import LRScheduler, _each
+from .lr_scheduler import LRScheduler
+from .lr_scheduler.scheduler import per_group
 from .optimizer import Optimizer
 
 Average = Callable[[Any, Any, Any], Any]
@@ -133,7 +134,7 @@ class SWALR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, swa_lr: float, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1
     ):
-        for lr, group in zip(_each("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
+        for lr, group in zip(per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
             raise ArgumentError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")

@@ -1,9 +1,8 @@
 """The operands on a frame's value stack before each bytecode instruction.
 
-CPython gives a trace function the frame before every instruction, but not the operands of the instruction. They lie after the
-frame's locals in memory, and the depth of the stack follows from the code. The offset of the locals is found once, by a search
-for known objects.
-"""
+CPython gives a trace function the frame before every instruction, but not the operands of the instruction. They are stored
+after the frame's locals in memory, and the depth of the stack follows from the code. The offset of the locals is found once,
+by a search for known objects. """
 
 from __future__ import annotations
 
@@ -173,7 +172,7 @@ def trace_instructions(frame: FrameType, local: Any) -> Any:
 
 
 def _agrees(at: Places) -> bool:
-    """Whether the operands of an addition lie at these offsets."""
+    """Whether the operands of an addition are at these offsets."""
     left, right = object(), object()
     seen: list[bool] = []
 

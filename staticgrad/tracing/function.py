@@ -183,7 +183,7 @@ class CompiledFunction(Generic[Arguments, Output]):
             raise
 
     def _drop(self, specialization: Specialization) -> None:
-        """Drop a trace whose plan never ran for want of memory: the plan itself occupies some."""
+        """Drop a trace whose plan never ran for lack of memory: the plan itself occupies some."""
         if not specialization.plan.ran:
             left = {
                 key: [other for other in known if other is not specialization]
@@ -322,8 +322,8 @@ class CompiledFunction(Generic[Arguments, Output]):
     @overload
     def graph(self, stage: str = "simplify") -> Graph: ...
     def graph(self, stage: str = "simplify") -> Any:
-        """The graph of the latest call after a stage of the compiler: "prepare", "specialise", "stabilise", "expand" or
-        "simplify"; after "fuse", a networkx DiGraph with one node per row of the plan (see `Plan.graph`).
+        """The graph of the latest call after a stage of the compiler: "functionalize", "specialize", "stabilize", "expand" or
+        "simplify"; after "fuse", a networkx DiGraph with one node per instruction of the plan (see `Plan.graph`).
 
         Raises TraceError before the first call, ArgumentError for another stage.
 
@@ -338,7 +338,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         return self.plan.graph if stage == "fuse" else self.plan.stages.graph(stage)
 
     def explain(self) -> str:
-        """What the plan does, and why: rows, fusion, buffers, host calls.
+        """What the plan does, and why: instructions, fusion, buffers, host calls.
 
         Examples:
             >>> f = sg.compile(lambda x: sg.exp(-x).sum())
@@ -367,7 +367,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         return self.plan.source(number)
 
     def profile(self, repeats: int = 200) -> Profile:
-        """The time of each row of the plan."""
+        """The time of each instruction of the plan."""
         profile: Profile = self.plan.profile(repeats)
         return profile
 

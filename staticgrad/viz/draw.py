@@ -68,7 +68,7 @@ def draw(
     nodes: groups frame them, and "auto" has none.
 
     Each box names the node, its type, its attributes and the user's line; operands enter it from left to right, and
-    constants of one element are written inside. Colours tell inputs, variables, operations, gradients, effects apart;
+    constants of one element are written inside. Colors tell inputs, variables, operations, gradients, effects apart;
     results have a bold frame. Dotted edges hand over a shape only, dashed ones only order (control dependencies).
     Text in SVG is text: it can be searched and selected. A .png of a large picture has fewer dots per inch. Raises
     ArgumentError for another ending or grouping and for pictures of more than 300 boxes or 150 inches, StaticgradError

@@ -178,7 +178,7 @@ def automatic(graph: Graph, inside: Iterable[Node]) -> list[Group]:
         if boxes(graph, found, left_out) <= MOST_BOXES:
             return found
     for several in (2, 4, 8, 16):
-        joined = _neighbours(list(dict.fromkeys(_outer(name, 1) for name in names.values())), several)
+        joined = _neighbors(list(dict.fromkeys(_outer(name, 1) for name in names.values())), several)
         runs = {node: joined[_outer(name, 1)] for node, name in names.items()}
         found = groups_of(graph, runs.get, left_out)
         if boxes(graph, found, left_out) <= MOST_BOXES:
@@ -189,7 +189,7 @@ def automatic(graph: Graph, inside: Iterable[Node]) -> list[Group]:
     return groups_of(graph, lambda node: ends[number[node] // size], left_out)
 
 
-def _neighbours(names: Sequence[str], several: int) -> dict[str, str]:
+def _neighbors(names: Sequence[str], several: int) -> dict[str, str]:
     """Modules that follow one another under one name, gradients apart."""
     result: dict[str, str] = {}
     for gradient in (False, True):
@@ -220,7 +220,7 @@ def by_kernel(plan: Any) -> tuple[Graph, dict[Node, str]]:
     """The graph of a plan, and the instruction that computes each node; a view belongs to its operand."""
     graph: Graph = plan.ir
     names: dict[Node, str] = {}
-    for i, row in enumerate(plan.rows):
+    for i, row in enumerate(plan.instructions):
         for node in row.nodes or ([row.node] if row.node is not None else []):
             names.setdefault(node, f"row {i}: {row.kind} {row.name}")
     for node in graph.nodes:

@@ -30,7 +30,7 @@ ORDERINGS, PLACINGS = 16, 48
 
 
 class Link(NamedTuple):
-    """A neighbour of a box. `port`: where the edge enters the lower one, from -0.5 (left) to 0.5 of its width."""
+    """A neighbor of a box. `port`: where the edge enters the lower one, from -0.5 (left) to 0.5 of its width."""
 
     box: Box
     port: float
@@ -234,7 +234,7 @@ def _link(upper: Box, lower: Box, port: float) -> None:
 
 
 def _order(layers: list[list[Box]]) -> None:
-    """Sort each layer by the mean place of its neighbours, and keep the order with the fewest crossings."""
+    """Sort each layer by the mean place of its neighbors, and keep the order with the fewest crossings."""
     best, fewest = [list(layer) for layer in layers], _crossings(layers)
     for sweep in range(ORDERINGS):
         down = sweep % 2 == 0
@@ -262,7 +262,7 @@ def _mean(values: Sequence[float], default: float) -> float:
 
 
 def _crossings(layers: list[list[Box]]) -> int:
-    """Pairs of edges between neighbouring layers that cross: inversions among the lower ends, from left to right."""
+    """Pairs of edges between neighboring layers that cross: inversions among the lower ends, from left to right."""
     total = 0
     for upper, lower in itertools.pairwise(layers):
         at = {box: i for i, box in enumerate(lower)}
@@ -291,7 +291,7 @@ def _rows(layers: list[list[Box]]) -> None:
 
 
 def _columns(layers: list[list[Box]]) -> None:
-    """Each box as near to the mean of its neighbours as its layer allows; the leftmost edge is at 0."""
+    """Each box as near to the mean of its neighbors as its layer allows; the leftmost edge is at 0."""
     for layer in layers:
         _pack(layer, [0.0] * len(layer))
     for sweep in range(PLACINGS):

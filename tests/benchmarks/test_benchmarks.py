@@ -116,7 +116,7 @@ def test_overhead_adds_up() -> None:
     found = overhead.measure(CASES["digits"].arrays(), rounds=2, steps=5)
     assert found["wall"] == pytest.approx(found["native"] + found["overhead"])
     assert found["native"] > 0
-    assert found["rows one by one"] > 0
+    assert found["instructions one by one"] > 0
 
 
 def test_jobs_take_turns() -> None:

@@ -128,7 +128,7 @@ def reasons(plan: Plan, fused: bool) -> list[str]:
 
 def ops_of(plan: Plan) -> list[list[str]]:
     """For each kernel row, the ops that it computes."""
-    return [[n.op.name for n in row.nodes] for row in plan.rows if row.kind == "kernel"]
+    return [[n.op.name for n in row.nodes] for row in plan.instructions if row.kind == "kernel"]
 
 
 _running = OpDef(

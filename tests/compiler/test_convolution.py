@@ -84,7 +84,7 @@ def test_routines(name: str, dtype: str, threads: int, monkeypatch: pytest.Monke
             scale = float(np.abs(expected).max())
             np.testing.assert_allclose(found, expected, rtol=0, atol=64 * np.finfo(dtype).eps * scale, err_msg=op.name)
             assert f"{op.name} by {routine}_{dtype[0]}{dtype[5:]}" in run.plan.explain()
-            row = next(row for row in run.plan.rows if row.kind == "routine")
+            row = next(row for row in run.plan.instructions if row.kind == "routine")
             assert row.chunks == min(threads, row.sizes[0])
     finally:
         sg.set_num_threads(before)

@@ -43,10 +43,10 @@ def made():
 def test_kernels_of_the_digits_step():
     _, _, step = made()
     step(X, Y)
-    kinds = [row.kind for row in step.plan.rows]
+    kinds = [row.kind for row in step.plan.instructions]
     assert step.plan.kernels == 5  # bias+relu; loss and dlogits; relu backward; scalars of Adam; Adam
     assert step.plan.host_calls == 0
-    products = ", ".join(row.name for row in step.plan.rows if row.kind == "gemm")
+    products = ", ".join(row.name for row in step.plan.instructions if row.kind == "gemm")
     assert products == "64x64x128, 64x128x10, 64x10x128, 10x64x128, 128x64x64"
     assert kinds.count("kernel") == 8  # Adam's runs once per parameter
     assert kinds.count("copy") == 0
@@ -93,7 +93,7 @@ def test_equal_layers_share_kernels():
     forward = sg.compile(lambda x: model(x))
     forward(rng.standard_normal((8, 16)).astype(np.float32))
     assert forward.plan.kernels == 1
-    assert sum(row.kind == "kernel" for row in forward.plan.rows) == 6
+    assert sum(row.kind == "kernel" for row in forward.plan.instructions) == 6
 
 
 def test_a_bad_label_changes_nothing():
@@ -116,7 +116,7 @@ def test_threads_give_the_values_of_one_thread(monkeypatch):
     monkeypatch.setattr(instruction_builder, "get_num_threads", lambda: 2)
     _, _, parallel = made()
     found = [parallel(X, Y).item() for _ in range(5)]
-    assert any(row.chunks == 2 for row in parallel.plan.rows)
+    assert any(row.chunks == 2 for row in parallel.plan.instructions)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     again = made()[2]
     assert [again(X, Y).item() for _ in range(5)] == found  # deterministic for a number of threads
@@ -222,7 +222,7 @@ def test_every_stage_is_well_formed_and_means_the_same():
 
     arrays_of = {t: i for i, t in enumerate(known.values())}
     compile_plan(ready, known, inspect)
-    assert [stage for stage, _ in stages] == ["specialise", "check", "stabilise", "expand", "simplify"]
+    assert [stage for stage, _ in stages] == ["specialize", "check", "stabilize", "expand", "simplify"]
     for _, values in stages[1:]:
         for value, expected in zip(values, stages[0][1], strict=True):
             np.testing.assert_allclose(value, expected, rtol=2e-5, atol=1e-6)

@@ -37,10 +37,10 @@ def listing(plan: Plan) -> list[Any]:
             row.kind, row.name, row.sizes, row.start, row.stop, row.chunks, row.check, row.source, row.work, row.large_gemm,
             row.address, [(buffer(slot), add) for slot, add in row.buffers], [str(node) for node in row.nodes],
         )
-        for row in plan.rows
+        for row in plan.instructions
     ]  # fmt: skip
     fetches = [(buffer(slot.root), slot.shape, slot.layout) for slot in plan.fetches]
-    return [*rows, fetches, plan.builder.memory, [str(d) for d in plan.decisions], plan.laws, plan.notes, str(plan.ir)]
+    return [*rows, fetches, plan.builder.memory, [str(d) for d in plan.decisions], plan.rewrites, plan.notes, str(plan.ir)]
 
 
 class Watched:

@@ -75,7 +75,7 @@ def test_tensors_made_in_a_compiled_function(name: str):
 
 
 def test_small_constants_are_part_of_compiled_bodies():
-    """Where nothing feeds them, laws see their values: the loop does not read them."""
+    """Where nothing feeds them, rewrite rules see their values: the loop does not read them."""
     with sg.Graph().as_default():
         x, two = sg.placeholder(sg.float64, [3]), sg.constant(np.full(3, 2.0))
         y = sg.scan(lambda h, _: (h * two, None), x, length=3)[0]

@@ -25,7 +25,7 @@ def two_threads(monkeypatch):
 
 
 def lanes(plan: Plan) -> int:
-    return sum(row.kind == "shards" for row in plan.rows)
+    return sum(row.kind == "shards" for row in plan.instructions)
 
 
 W = np.random.default_rng(1).standard_normal((4, 4)) * 0.5
@@ -69,7 +69,7 @@ def test_wide_products_are_cut_where_the_batch_is():
     last, _ = sg.scan(lambda h, v: (sg.tanh(h @ v.mT), None), h, x)
     plan = bench.check(last, rtol=1e-10)
     assert lanes(plan) == 1
-    assert [(row.start, row.stop) for row in plan.rows if row.kind == "gemm"] == [(0, B // 2), (B // 2, B)]
+    assert [(row.start, row.stop) for row in plan.instructions if row.kind == "gemm"] == [(0, B // 2), (B // 2, B)]
 
 
 @pytest.mark.parametrize("name", APART)

@@ -17,24 +17,24 @@ from tests.compiler.helpers import Bench
 
 
 def kinds(plan: Plan) -> list[str]:
-    return [row.kind for row in plan.rows]
+    return [row.kind for row in plan.instructions]
 
 
 def inside(plan: Plan) -> list[list[str]]:
     """For each loop, the names of its rows."""
     found: list[list[str]] = []
-    for row in plan.rows:
+    for row in plan.instructions:
         if row.kind == "loop":
             found.append([])
         elif row.kind == "repeat":
             continue
-        elif found and plan.rows.index(row) < int(last_loop(plan, row).size_array[4]):
+        elif found and plan.instructions.index(row) < int(last_loop(plan, row).size_array[4]):
             found[-1].append(row.name if row.kind == "gemm" else row.kind)
     return found
 
 
 def last_loop(plan: Plan, row):
-    return [r for r in plan.rows[: plan.rows.index(row)] if r.kind == "loop"][-1]
+    return [r for r in plan.instructions[: plan.instructions.index(row)] if r.kind == "loop"][-1]
 
 
 def rnn(bench: Bench, length: int = 6, dtype=np.float64):
@@ -76,7 +76,7 @@ def test_a_product_behind_a_branch_is_not_part_of_it(value, monkeypatch):
     bench = Bench()
     x, a, b = bench.feed(value=np.float32(value)), bench.feed(128, 128), bench.feed(128, 128)
     plan = bench.check(sg.cond(x > 0, lambda: a + b, lambda: a @ b), b @ a)
-    assert [row.chunks for row in plan.rows if row.kind == "gemm"] == [2, 2]
+    assert [row.chunks for row in plan.instructions if row.kind == "gemm"] == [2, 2]
 
 
 def test_products_leave_the_loops():
@@ -86,7 +86,7 @@ def test_products_leave_the_loops():
     loss, _, found = rnn(bench)
     plan = bench.plan(loss, *found)
     assert [[name for name in body if "x" in name] for body in inside(plan)] == [["4x3x3"], ["4x3x3"]]
-    outer = [row.name for row in plan.rows if row.kind == "gemm" and row.name != "4x3x3"]
+    outer = [row.name for row in plan.instructions if row.kind == "gemm" and row.name != "4x3x3"]
     assert sorted(outer) == ["24x3x3", "3x24x3", "3x24x3 + add"]
 
 
@@ -95,7 +95,7 @@ def test_a_value_that_stays_is_computed_once():
     h, w = bench.feed(4, 3), bench.feed(3)
     last, _ = sg.scan(lambda c, _: (c * sg.exp(sg.sin(w)), None), h, length=5)
     plan = bench.check(last)
-    assert [row.name for row in plan.rows if row.kind == "kernel"] == ["sin+exp", "mul"]
+    assert [row.name for row in plan.instructions if row.kind == "kernel"] == ["sin+exp", "mul"]
     assert inside(plan) == [["kernel"]]
 
 
@@ -112,7 +112,7 @@ def test_the_slices_of_a_product_come_back_as_one_array():
     a, b, c = sg.tensor_split(h, 3, axis=1)
     (g,) = gradients([(a * b * sg.sin(c)).sum()], [h])
     plan = bench.check(g)
-    assert ("parts", "add") in plan.laws
+    assert ("parts", "add") in plan.rewrites
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -159,8 +159,8 @@ def test_explain_and_profile_show_loops():
     assert "loop       6 times" in text
     assert "gemm         4x3x3" in text  # set in by its loop
     profile = plan.profile(10)
-    assert any(name == "4x3x3, 6 times" for _, name, _ in profile.rows)
-    assert len(profile.rows) == len(plan.native)
+    assert any(name == "4x3x3, 6 times" for _, name, _ in profile.instructions)
+    assert len(profile.instructions) == len(plan.native)
 
 
 def test_listings_and_files_hold_bodies():

@@ -221,7 +221,7 @@ def test_repr(make, text):
     assert repr(make()) == text == str(make())
 
 
-def test_large_tensors_are_summarised():
+def test_large_tensors_are_summarized():
     assert "..." in repr(sg.zeros(10_000))
     assert len(repr(sg.zeros(1000, 1000))) < 600
 

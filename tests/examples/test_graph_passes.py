@@ -41,5 +41,5 @@ def test_the_critical_path_is_a_path_of_the_plan(example):
 def test_it_prints_both(example, capsys):
     example.main()
     out = capsys.readouterr().out
-    assert "reciprocals, after specialise" in out
+    assert "reciprocals, after specialize" in out
     assert "critical path" in out

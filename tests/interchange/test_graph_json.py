@@ -416,7 +416,7 @@ def test_a_checked_index_is_not_checked_again():
 
     plan = sg.compile(steps)
     plan(np.ones((5, 3)), np.zeros((4, 2), np.int64))
-    assert sum("bounded" in row.name for row in plan.plan.rows) == 2
+    assert sum("bounded" in row.name for row in plan.plan.instructions) == 2
 
 
 @pytest.mark.parametrize("count", [4, -1, HUGE])

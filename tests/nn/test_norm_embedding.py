@@ -257,7 +257,7 @@ def test_attention_holds_its_weights_once():
 
     compiled = sg.compile(step)
     compiled(sg.tensor(q, requires_grad=True))
-    square = [s for row in compiled.plan.rows for s, _ in row.buffers if s.nbytes == 4 * 64 * 64 * 4]
+    square = [s for row in compiled.plan.instructions for s, _ in row.buffers if s.nbytes == 4 * 64 * 64 * 4]
     assert len(dict.fromkeys(square)) <= 4
     assert compiled.plan.host_calls == 0
 

@@ -262,6 +262,6 @@ def test_threads_change_nothing_but_rounding():
         sg.set_num_threads(threads)
         step = sg.compile(lambda x, w: gradients(x, w))
         results.append(step(sg.tensor(x), sg.tensor(w)).numpy())
-        assert any(row.chunks == threads for row in step.plan.rows if row.kind == "routine")
+        assert any(row.chunks == threads for row in step.plan.instructions if row.kind == "routine")
     sg.set_num_threads(kept)
     np.testing.assert_allclose(results[1], results[0], rtol=1e-11, atol=1e-11)

@@ -327,4 +327,4 @@ def test_nothing_runs_on_the_host(case: Case, sample: Any):
     built = Derivatives(case, arrays).symbolic(case, arrays, [a.shape for a in arrays], case.order)
     targets = [s.node for group in built.fetches for s in group if s is not None]
     plan = Program(built.graph, targets, [s.node for s in built.leaves]).plan(*built.arrays)
-    assert [row.name for row in plan.rows if row.kind == "host"] == []
+    assert [row.name for row in plan.instructions if row.kind == "host"] == []

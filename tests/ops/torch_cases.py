@@ -299,7 +299,7 @@ def composed(Case: Any) -> list[Any]:
             ulps=0,
             refused="triu: the extent of axis 1 is unknown",
         ),
-        Case("kron", F.kron, np.kron, ((real(2, 3), real(1, 2)),), ulps=4, refused="kron: an extent that it needs is unknown"),
+        Case("kron", F.kron, np.kron, ((real(2, 3), real(1, 2)),), ulps=4, refused="kron: the extent of axis 0 is unknown"),
         Case(
             "gather",
             lambda x, i: F.gather(x, 1, i),
@@ -345,7 +345,7 @@ def composed(Case: Any) -> list[Any]:
             masked,
             ((real(2, 3), boolean(2, 3), real(6)),),
             ulps=0,
-            refused="masked_scatter(): 'NoneType' object cannot be interpreted as an integer",
+            refused="masked_scatter: the extent of axis 0 is unknown",
         ),
         Case(
             "tensordot",
@@ -461,7 +461,7 @@ def ordered(Case: Any) -> list[Any]:
             lambda x: np.cov(x).astype(x.dtype),
             ((real(3, 5),),),
             ulps=64,
-            refused="cov: an extent that it needs is unknown",
+            refused="cov: the extent of axis 0 is unknown",
         ),
         Case("var unbiased", lambda x: F.var(x, 1), lambda x: np.var(x, 1, ddof=1), CUBE, ulps=16),
         Case("last_writer", lambda i: record("last_writer", i, size=5), last, ((integer(6, low=0, high=5),),), order=0, ulps=0),

@@ -186,8 +186,8 @@ def test_a_compiled_step_never_walks_the_table():
     compiled = sg.compile(step)
     compiled(*batches[0])
     plan = compiled.plan
-    assert max(row.work for row in plan.rows) < 10_000
-    assert max(np.prod(row.sizes[1:3]) for row in plan.rows if row.kind in ("kernel", "copy")) < 10_000
+    assert max(row.work for row in plan.instructions) < 10_000
+    assert max(np.prod(row.sizes[1:3]) for row in plan.instructions if row.kind in ("kernel", "copy")) < 10_000
     assert sum("index_add" in note and "written in place" in note for note in plan.notes) == 3
     assert plan.memory.arena < 10 * rows  # a place for each row, not the row
 

@@ -145,7 +145,7 @@ def test_the_plan_of_a_run():
         sess.run([y], {x: [1.0, 2.0]})
         assert sess.plan([y], {x: [3.0, 4.0]}) is plan
         assert sess.plan([y], {x: [3.0]}) is not plan
-        assert [name for _, name, _ in plan.profile(20).rows] == ["mul+exp"]
+        assert [name for _, name, _ in plan.profile(20).instructions] == ["mul+exp"]
         assert sess.plan(v).rows == []
         with pytest.raises(FeedError, match="You must feed a value"):
             sess.plan(y)

@@ -80,11 +80,11 @@ def test_a_plain_step_walks_only_the_rows_that_it_uses():
     step = sg.compile(Model(POOLS["mean"], OPTIMIZERS["sgd"], np.float32).step)
     for index, label in batches(2):
         step(index, label)
-    assert [row.name for row in step.plan.rows if row.kind in ("routine", "clear")] == [
+    assert [row.name for row in step.plan.instructions if row.kind in ("routine", "clear")] == [
         "gather_sum",
         "index_add",
     ]
-    assert max(node.type.size for row in step.plan.rows for node in row.nodes if row.kind == "kernel") < ENTRIES * WIDTH
+    assert max(node.type.size for row in step.plan.instructions for node in row.nodes if row.kind == "kernel") < ENTRIES * WIDTH
     assert "made in whole" not in step.explain()
 
 

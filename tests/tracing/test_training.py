@@ -362,7 +362,7 @@ class Tied(nn.Module):
         return self.head(self.second(sg.tanh(self.first(x))) @ self.first.weight)
 
 
-class Normalised(nn.Module):
+class Normalized(nn.Module):
     """Buffers that are updated in place: a mean over calls, and how many there were."""
 
     def __init__(self):
@@ -399,7 +399,7 @@ class Frozen(nn.Module):
         return self.head(sg.tanh(self.body(x)))
 
 
-@pytest.mark.parametrize("model", [Tied, Normalised, WithDropout, Frozen], ids=lambda model: model.__name__)
+@pytest.mark.parametrize("model", [Tied, Normalized, WithDropout, Frozen], ids=lambda model: model.__name__)
 @pytest.mark.parametrize("body", [plain, accumulate], ids=lambda body: body.__name__)
 def test_models(model, body):
     agree(classifier(body, model=model), BATCHES)

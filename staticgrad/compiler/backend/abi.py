@@ -110,7 +110,7 @@ def _extents_fit(array: np.ndarray) -> bool:
 FASTCALL = os.environ.get("STATICGRAD_FASTCALL", "1") != "0"
 """Whether native code may read the headers of Python's and NumPy's objects: dtypes, extents, addresses, reference counts. With
 `STATICGRAD_FASTCALL=0` Python checks arguments, makes results and passes addresses: for an interpreter or a NumPy that keeps
-these fields elsewhere, and to find out whether a fault lies there."""
+these fields elsewhere, and to find out whether they cause a fault."""
 
 if FASTCALL:
     check_headers()
@@ -119,7 +119,7 @@ TICKET, DONE, JOB, OWNER, ASLEEP, SHUN, STOP, CALLS = (64 * line for line in ran
 """Offsets in a thread pool, in bytes, each on a cache line of its own; see `runtime/work_sharing.py`."""
 POOL_BYTES = 64 * 12
 LOCKS = 64 * 10
-"""The offset of a mutex in a thread pool; a condition variable lies 64 bytes further."""
+"""The offset of a mutex in a thread pool; a condition variable follows 64 bytes later."""
 LINGER = 5_000
 """Iterations (some 20 ns each) for which a worker waits for work before it sleeps: about the time between two steps."""
 PATIENCE = 500
@@ -135,8 +135,9 @@ STATUS_WORDS = 9
 
 ENTER, REPEAT, UNLESS, GO, HOST = range(1, 6)
 """Operations of control-flow instructions; see `runtime/control_instructions.py`."""
-T, N, COUNT, REVERSE, BEHIND, HEAD, MOVES, GROWING, PAUSED, SINCE = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8, 10, 11))
+T, N, COUNT, REVERSE, EXIT, HEAD, MOVES, GROWING, PAUSED, SINCE = (8 * word for word in (0, 1, 2, 3, 4, 5, 6, 8, 10, 11))
 """Offsets in the state of a loop, in bytes."""
 LOOP_WORDS = 12
 LOOKS, PAUSE = 64, 100_000_000
-"""A loop reads the clock every so many iterations, and pauses after so many nanoseconds for Python to handle signals."""
+"""The number of iterations after which a loop reads the clock, and of nanoseconds after which it pauses for Python to handle
+signals."""

@@ -1,8 +1,8 @@
-"""The kernel cache: a private folder of machine code, which is loaded only when nobody else can have written it.
+"""The kernel cache: a private folder of machine code, which is loaded only when no other user can have written it.
 
 A file starts with the SHA-256 of its identity (its name, and the whole key that the name abbreviates) and of its content,
 which follows. Files that were renamed, truncated, or changed in any byte are therefore made again, as if they were missing. A
-checksum does not say who wrote a file: the folder and the file have to belong to this user, and nobody else may write to
+checksum does not say who wrote a file: the folder and the file have to belong to this user, and no other user may write to
 them. Both are checked after they are opened, so they can't be exchanged in between, and the bytes that were checked are the
 bytes that run.
 
@@ -69,7 +69,7 @@ def kept(name: str, key: str, make: Callable[[], bytes]) -> tuple[bytes, bool]:
 
 
 def read(name: str, key: str) -> bytes | None:
-    """The content of a file, if it belongs to the key and nobody else can have written it."""
+    """The content of a file, if it belongs to the key and no other user can have written it."""
     try:
         with _folder(make=False) as folder:
             found = _content(name, folder)

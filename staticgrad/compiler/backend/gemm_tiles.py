@@ -28,7 +28,7 @@ DEPTH = 256
 NEAR = 131072
 """Elements of A that stay in the L2 cache while all of B passes by."""
 FOR_BLAS = range(1000, 600_000)
-"""Multiplications for which OpenBLAS reads its operands where they lie, and which are worth a call."""
+"""The numbers of multiplications up to which OpenBLAS reads its operands in place, and from which a call pays."""
 FIRST, FORM = 2, 12
 """The position of the first product in the sizes, and the number of its sizes before the offsets of its batches."""
 
@@ -80,7 +80,7 @@ class Product(NamedTuple):
     a_step: Int
     b: Int
     b_row: Int
-    """To the next row as B is stored."""
+    """Bytes to the next row of B as it is stored."""
     c: Int
     c_row: Int
     e: Int
@@ -180,7 +180,7 @@ def _rectangle(of: Elements, builder: Any, edge: Int, m: Int, n: Int, k: Int, *o
 
 
 def _rest(of: Elements, builder: Any, m: Int, n: Int, k: Int, *operands: Any) -> None:
-    """The rows or columns beside whole tiles."""
+    """The rows or columns that whole tiles leave over."""
     p = Product(*operands)
     work = m * n * k
     small = (work >= FOR_BLAS.start) & ((work < FOR_BLAS.stop) | m.equals(1) | n.equals(1))

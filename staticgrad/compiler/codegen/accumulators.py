@@ -1,8 +1,9 @@
-"""How a kernel accumulates over rows: what it starts from, adds up, and folds when the last chunk is done.
+"""Accumulation over rows: initial values, steps, and the fold after the last chunk.
 
-A running sum in float32 loses what is small beside it: after a million ones and more, a column's sum would be off in the
-fifth digit. So sums go in strips of rows, or pieces of a long row. Inside one they accumulate in their own dtype, in
-vector lanes; its total is added to a float64 number. For float64 itself, what that addition rounds off is kept beside it.
+A running sum in float32 loses addends that are small beside it: after some million ones, the sum of a column would be wrong in
+the fifth digit. So sums are computed by strips of rows, or of a long row. Inside a strip they accumulate in their own dtype,
+in SIMD lanes, and the strip's total is added to a float64 number. For float64, the rounding error of that addition is kept
+too.
 
 Source: Knuth, "The Art of Computer Programming", volume 2, section 4.2.2, theorem B.
 """
@@ -13,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ...ir import Node, Reduction
 from ...types import bool_, float32, float64, uint8
-from ..fusion.iteration_domain import COL, SCALAR
+from ..fusion.broadcast_rank import COL, SCALAR
 from .loop_ir import (
     COLUMN_J,
     ZERO,
@@ -38,20 +39,20 @@ from .parameters import BufferRef, Parameters, real_extent
 from .rewrites import strip_mined
 
 STRIP = 128
-"""Rows of a strip: additions one after another to the sum of a column."""
+"""Rows of a strip: the number of successive additions to the sum of a column."""
 FLAT_STRIP = 4096
-"""Elements of a strip where lanes share them."""
+"""Elements of a strip whose sum is shared by SIMD lanes."""
 LONG_ROW = 8192
-"""Columns from which on the sum of a row is cut into pieces."""
-PIECE = 4096
+"""Rows of more columns than this are summed by strips."""
+ROW_STRIP = 4096
 
 COLUMNS, CHUNKS = Name("columns"), Name("chunks")
 CHUNK_COLUMN = Name("c") * COLUMNS + COLUMN_J
-"""Where the value of a chunk for column j lies."""
+"""The place of a chunk's value for column j."""
 
 
 def sums_up(node: Node) -> bool:
-    """Whether it is a sum of rounded numbers."""
+    """Whether it is a sum of floating-point numbers."""
     return isinstance(node.op.emit, Reduction) and node.op.emit.monoid == "add" and node.type.dtype.kind == "f"
 
 
@@ -82,17 +83,17 @@ class Accumulators:
         return Name(f"t{self.totals.index(node)}")
 
     def accumulator(self, node: Node) -> str:
-        """The pointer to the values of each chunk, per column."""
+        """The pointer to the values of each chunk, one per column."""
         ref = BufferRef("partial", node, 0, node.type.dtype, real_extent(self.domain, "columns"))
         return self.args.buffer(ref, "acc")
 
     def column(self, node: Node) -> Load:
-        """The accumulator of column j. Booleans are combined as the bytes that they lie in."""
+        """The accumulator of column j. Booleans are combined as bytes."""
         dtype = uint8 if node.type.dtype == bool_ else node.type.dtype
         return Load(self.accumulator(node), CHUNK_COLUMN, dtype)
 
     def _pair(self, node: Node) -> list[Name | Load]:
-        """The sum of a chunk's strips and, in float64, what rounding took from it; nothing for other accumulators."""
+        """The sum of a chunk's strips and, in float64, its accumulated rounding error; nothing for other accumulators."""
         if not sums_up(node):
             return []
         if node in self.totals:
@@ -118,7 +119,8 @@ class Accumulators:
     # loops ----------------------------------------------------------------------------------------------------------
 
     def chunk(self, rows: Loop, tile: Callable[[Loop], Loop]) -> list[Statement]:
-        """The rows of a chunk, with what is accumulated over them. `tile` rewrites the loop over rows or a strip of them."""
+        """The loop over the rows of a chunk, with its accumulation. `tile` rewrites the loop over the rows or over a strip of
+        them."""
         summed = [n for n in (*self.totals, *self.sums) if sums_up(n)]
         others = [n for n in (*self.totals, *self.sums) if n not in summed]
         if not summed:
@@ -153,7 +155,7 @@ class Accumulators:
     # the last chunk ---------------------------------------------------------------------------------------------------
 
     def fold_columns(self, node: Node, out: str) -> Loop:
-        """The chunks' sums of one node as its result."""
+        """Combines the chunks' sums of one node to its result."""
         pointer, dtype, total = self._chunk_sums(node), node.type.dtype, Name("t")
         held = float64 if sums_up(node) else dtype
         return loop("j", 0, COLUMNS, [
@@ -163,7 +165,7 @@ class Accumulators:
         ])  # fmt: skip
 
     def fold_total(self, node: Node) -> tuple[Name, list[Statement]]:
-        """The chunks' totals of one node: the name of the result, and the statements that make it."""
+        """Combines the chunks' totals of one node: the name of the result, and the statements that compute it."""
         pointer, dtype, name = self._chunk_totals(node), node.type.dtype, self.args.fresh("w")
         held = float64 if sums_up(node) else dtype
         lines: list[Statement] = [
@@ -177,7 +179,7 @@ class Accumulators:
 
     # long rows --------------------------------------------------------------------------------------------------------
 
-    def in_pieces(self, columns: Loop, starts: dict[Node, Assign]) -> list[Statement] | None:
+    def in_strips(self, columns: Loop, starts: dict[Node, Assign]) -> list[Statement] | None:
         """The loop over the columns of a long row, with the sums that it makes and their starts; None where rows are short."""
         summed = {n: s for n, s in starts.items() if sums_up(n)}
         if not summed or real_extent(self.domain, "columns") < LONG_ROW:
@@ -186,21 +188,21 @@ class Accumulators:
         zero = Literal(0, float64)
         return [
             *(s for n, s in starts.items() if n not in summed),
-            *(store_to(part, zero) for n, name in names.items() for part in pieces(n, name)),
+            *(store_to(part, zero) for n, name in names.items() for part in compensated(n, name)),
             strip_mined(
-                columns, "k", PIECE, list(summed.values()), [added(pieces(n, name), name) for n, name in names.items()]
+                columns, "k", ROW_STRIP, list(summed.values()), [added(compensated(n, name), name) for n, name in names.items()]
             ),
-            *(assign(name.name, Convert(joined(pieces(n, name)), n.type.dtype)) for n, name in names.items()),
+            *(assign(name.name, Convert(joined(compensated(n, name)), n.type.dtype)) for n, name in names.items()),
         ]
 
 
-def pieces(node: Node, name: Name) -> list[Name]:
-    """As `Accumulators._pair`, for the pieces of a row."""
+def compensated(node: Node, name: Name) -> list[Name]:
+    """As `Accumulators._pair`, for the strips of a row."""
     return [Name(f"{name.name}_whole"), Name(f"{name.name}_lost")][: 1 if node.type.dtype == float32 else 2]
 
 
 def joined(pair: Sequence[Name | Load]) -> Expr:
-    """The value of a pair. What an infinite sum lost means nothing."""
+    """The value of a pair. The rounding error of an infinite sum is ignored."""
     if len(pair) == 1:
         return pair[0]
     return Infix("+", pair[0], Scalar("finite_or_zero", (pair[1],), float64, float64))

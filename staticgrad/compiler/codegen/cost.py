@@ -29,7 +29,7 @@ from .loop_ir import (
 )
 
 COMPENSATED = 6
-"""Additions of a compensated sum."""
+"""Additions of one step of a compensated sum."""
 
 ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
@@ -64,10 +64,11 @@ def cost_of(kernel: Kernel, sizes: Sequence[int], start: int, stop: int, limits:
 
 
 class Count:
-    """Walks the statements once; a loop multiplies its body by its trips.
+    """Visits the statements once; a loop multiplies its body by its trip count.
 
-    The trips of a loop follow from its bounds, with indices at their first values. A strip that a loop walks has the
-    average length. The elements that an access touches are the trips of the loops whose indices its place depends on.
+    The trip count of a loop follows from its bounds, with indices at their first values; strips count with their average
+    length. The number of elements that an access touches is the product of the trip counts of the loops on which its place
+    depends.
     """
 
     def __init__(self, sizes: Sequence[int], start: int, stop: int):
@@ -112,7 +113,7 @@ class Count:
             self.loop(s, times)
         elif isinstance(s, If):
             met = self.integer(s.condition)
-            # Rows that are added to a result are divided among its chunks.
+            # Rows that are scatter-added are divided among the chunks of the result.
             share = 1 / max(self.trips.get("c", 1.0), 1.0) if met is None else float(bool(met))
             if share:
                 self.block(s.body, times * share)

@@ -4,9 +4,9 @@
         for i in range(rows * c // chunks, rows * (c + 1) // chunks):
             <row values of level 0>
             for j in range(columns): <full values of level 0, stores, accumulation>
-            <row values of level 1: they need what the loop above reduced>
+            <row values of level 1: they need the results of the loop above>
             for j in range(columns): ...
-    <when the last chunk is done: partial results are folded, scalars made of them>
+    <after the last chunk: partial results are folded, and scalars are computed from them>
 
 The level of a value counts the reductions over columns that precede it (`loop_nest.py`). `row_tiling.py` has the form for
 tiles of rows; `printers.py` makes text of the loops.
@@ -22,12 +22,15 @@ from typing import Any
 
 from ...ir import Index, Node, Reduction
 from ...types import float64, int64
+from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import gather_of
-from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, inlined, origin, scan_of, split_strides
 from ..fusion.layout import Layouts
 from ..fusion.matrix_vector_forms import Dot
+from ..fusion.node_facts import inlined
 from ..fusion.padding_fusion import padding_of
+from ..fusion.rank_assignment import split_strides
+from ..fusion.scan_fusion import scan_of
 from ..fusion.scatter_fusion import scatter_of
 from .accumulators import CHUNK_COLUMN, CHUNKS, COLUMNS, Accumulators, combined
 from .loop_ir import (
@@ -59,24 +62,24 @@ from .parameters import BufferRef, KernelSource, Parameters, real_extent
 from .printers import NUMBA
 
 UNROLLED = 64
-"""Columns up to which their number may be part of the source."""
+"""Up to so many columns, their number may be part of the source."""
 
 CLEARED, ADDED = 2, 4
-"""Cost of an element of a result to whose rows others are added, and of one that is added."""
+"""The cost of an element of the result of a scatter, and of an element that is added."""
 
 
 class KernelWriter:
     """Builds the loops of a group, row by row."""
 
     tiled = False
-    """Whether the kernel walks tiles of rows; see `row_tiling.py`."""
+    """Whether the kernel works on tiles of rows; see `row_tiling.py`."""
     kept_at: Expr = CHUNK_COLUMN
-    """Where a value that is kept for later levels lies in its scratch."""
+    """The place in scratch of a value that is kept for later levels."""
     kept_rows = 1
-    """Rows of a value that are kept at a time."""
+    """The number of rows of a value that are kept at a time."""
 
     def __init__(self, group: Group, layouts: Layouts, place: Mapping[Node, Node], number: Mapping[Node, int]):
-        """place: where a stored value lies when not in memory of its own; number: positions in the graph's listing."""
+        """place: the value or variable in whose memory a stored value is; number: positions in the graph's listing."""
         self.group, self.layouts, self.place, self.domain = group, layouts, place, group.domain
         self.args = Parameters(number)
         self.operands = Operands(self.args, group, layouts, place)
@@ -94,9 +97,9 @@ class KernelWriter:
         self.inner: dict[Any, Name] = {}
         """Values of this loop over columns."""
         self.row_loads: list[Statement] = []
-        """Loads of a row that come before its next statements."""
+        """Loads of a row that precede its next statements."""
         self.late: list[Statement] = []
-        """Writes to variables, once the old values are read."""
+        """Writes to variables after the old values are read."""
 
     def matrix_vector_products(self) -> Mapping[Node, Dot]:
         return {}
@@ -173,7 +176,7 @@ class KernelWriter:
         return [*body, *self._row_totals(), *self.late]
 
     def column_loop(self, level: int) -> list[Statement]:
-        """The loop over columns of one level, with what it needs before it and leaves after it."""
+        """The loop over columns of one level, with the statements before and after it."""
         scans = [s for node in self.scans if self.nest.level[node] == level for s in self._scan(node)]
         sinks, reductions = self.nest.sinks(level), self.nest.reductions(level)
         if not sinks and not reductions:
@@ -197,7 +200,7 @@ class KernelWriter:
                 after += self.reduced(node, name)
         columns = loop("j", 0, COLUMNS, [*body, *self.late])
         self.late = outer
-        whole = self.acc.in_pieces(columns, starts) or [*starts.values(), columns]
+        whole = self.acc.in_strips(columns, starts) or [*starts.values(), columns]
         return [*scans, *self.row_loads, *whole, *after]
 
     def _scan(self, node: Node) -> list[Statement]:
@@ -219,7 +222,7 @@ class KernelWriter:
         return [*self.row_loads, start, loop("j", 0, COLUMNS, body)]
 
     def column_values(self, sinks: Sequence[Node], level: int) -> list[Statement]:
-        """What the loop of this level computes and stores, before it reduces."""
+        """The values that the loop of this level computes and stores before it reduces."""
         self.inner, self.row_loads = {}, []
         body: list[Statement] = []
         for node in sinks:
@@ -231,7 +234,7 @@ class KernelWriter:
         return body
 
     def reduced(self, node: Node, name: Name) -> list[Statement]:
-        """What follows the loop that reduced a row to `name`."""
+        """The statements after the loop that reduced a row to `name`."""
         return [combined(node, self.acc.total(node), name)] if self.nest.rank(node) == SCALAR else []
 
     def _row_totals(self) -> list[Statement]:
@@ -241,7 +244,7 @@ class KernelWriter:
         return [*self.row_loads, *steps]
 
     def total_of_rows(self, node: Node) -> bool:
-        """Whether a total is made of one value per row."""
+        """Whether a total is a sum of one value per row."""
         source = origin(node.inputs[0])
         return (self.nest.rank(source) if source in self.nest.members else self.nest.outside_rank(node)) == ROW
 
@@ -295,7 +298,7 @@ class KernelWriter:
         """An operand, which is loaded or computed first where needed."""
         source = origin(seen)
         if source.op.leaf == "shape":
-            return ZERO  # nothing reads its value
+            return ZERO  # no statement reads its value
         if isinstance(source.op.emit, Index):
             return self.operands.position(seen, shape, kind)
         if inlined(source):
@@ -324,7 +327,7 @@ class KernelWriter:
         return self.inner[node]
 
     def _stored_columns(self) -> list[Statement]:
-        """Values per column that are stored and not accumulated: written once, also when there is no row."""
+        """Stores values per column that are not accumulated: once, even where there is no row."""
         body: list[Statement] = []
         self.inner, self.row_loads = {}, []
         for node in self.group.members:
@@ -359,7 +362,7 @@ class KernelWriter:
     # accumulation ---------------------------------------------------------------------------------------------------
 
     def _chunk(self, rows: list[Statement]) -> list[Statement]:
-        """The rows of a chunk: from the first to that before the last."""
+        """The range of rows of a chunk."""
         c, extent = Name("c"), Name("rows")
         spread = self.nest.spread
         if spread is None:
@@ -416,11 +419,11 @@ class KernelWriter:
         return Store(self.operands.memory(node, "y"), index, value, node.type.dtype)
 
     def put(self, node: Node, value: Expr, index: Expr, body: list[Statement]) -> None:
-        """Store now; a variable that is written in place, when nothing here reads its old value any more."""
+        """Store now, or for a variable that is written in place, after the last read of its old value."""
         (self.late if node in self.place else body).append(self._store(node, value, index))
 
     def _element(self, node: Node) -> Expr:
-        """Where a stored full value lies: rows of a part are further from each other than they are long."""
+        """The place of a stored full value; the rows of a part of a concatenation are apart."""
         if self.layouts.at[node].is_contiguous:
             return ROW_I * COLUMNS + COLUMN_J
         found = split_strides(node, node.type.shape, FULL, self.domain, self.layouts)

@@ -60,7 +60,7 @@ class Integer(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Literal(Expr):
-    """A number of a dtype that is part of the source."""
+    """A constant of a dtype that is part of the source."""
 
     value: Any
     dtype: np.dtype
@@ -85,7 +85,7 @@ class Load(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Scalar(Expr):
-    """A scalar operation by name. `dtype` is that of the last operand, which has the others' too but for conditions."""
+    """A scalar operation by name. `dtype` is that of the last operand, and of the others except for conditions."""
 
     name: str
     operands: tuple[Expr, ...]
@@ -163,7 +163,7 @@ class Accumulate(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CompensatedAdd(Statement):
-    """A value added to a float64 sum; what the addition rounds off is added to `lost` (Knuth's two-sum)."""
+    """A value added to a float64 sum; the rounding error is added to `lost` (Knuth's two-sum)."""
 
     sum: Name | Load
     lost: Name | Load
@@ -261,7 +261,7 @@ def loop(
 
 
 def child_expressions(value: Expr) -> tuple[Expr, ...]:
-    """The expressions that one is made of."""
+    """The operands of an expression."""
     if isinstance(value, (Infix, Least)):
         return value.left, value.right
     if isinstance(value, Scalar):
@@ -276,7 +276,7 @@ def child_expressions(value: Expr) -> tuple[Expr, ...]:
 
 
 def inside(value: Expr) -> Iterator[Expr]:
-    """An expression and all that it is made of."""
+    """An expression and all its subexpressions."""
     yield value
     for child in child_expressions(value):
         yield from inside(child)
@@ -290,7 +290,7 @@ def store_to(target: Name | Load, value: Expr) -> Statement:
 
 
 def matrix_vector_loops(product: MatrixVector) -> Loop:
-    """The loops that a matrix-vector product stands for."""
+    """A matrix-vector product as loops."""
     (out, out_at), (matrix, matrix_at), (vector, vector_at) = product.out, product.matrix, product.vector
     dtype = product.dtype
     element = Load(matrix, matrix_at + TILE_L * product.stride + COLUMN_J, dtype)

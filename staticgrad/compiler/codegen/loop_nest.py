@@ -1,7 +1,7 @@
-"""Which loop of a kernel makes a value, and which values are kept for later loops.
+"""Assigns values to the loops of a kernel, and decides which values are kept for later loops.
 
 The level of a value is the number of reductions over columns that precede it. A full value that a later level needs is
-read back where it was stored, kept in row scratch, or computed again when that is cheap.
+read back from memory where it is stored, kept in row scratch, or recomputed where that is cheap.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...ir import Node, Pointwise, Reduction
+from ..fusion.broadcast_rank import COL, FULL, ROW, SPREAD, origin
 from ..fusion.fuse import Group
-from ..fusion.iteration_domain import COL, FULL, ROW, SPREAD, origin
 from ..fusion.layout import count
 from ..fusion.matrix_vector_forms import Dot
 
-RECOMPUTE = 12  # a full value cheaper than this (in additions) is computed again rather than kept
+RECOMPUTE = 12  # a full value cheaper than this (in additions) is recomputed rather than kept
 
 
 def cost(node: Node) -> int:
@@ -32,7 +32,7 @@ class LoopNest:
         self.outputs = set(group.outputs)
         self.flat = group.domain.columns is None
         self.spread = next((n for n in group.members if group.domain.rank[n] == SPREAD), None)
-        """The result to whose rows the kernel adds."""
+        """The result to which the kernel scatter-adds rows."""
         self.level: dict[Node, int] = {}
         for node in group.members:
             before = [self.level[o] for o in map(origin, node.inputs) if o in self.members]
@@ -41,7 +41,7 @@ class LoopNest:
             self.level[node] = deepest + 1 if folds else deepest
         self.last = max(self.level.values(), default=0)
         self.kept = self._kept()
-        """Full values that later levels use, are not stored, and are expensive to compute again."""
+        """Full values that later levels use, are not stored, and are expensive to recompute."""
 
     def sinks(self, level: int) -> list[Node]:
         """Full values that the loop of this level has to produce: stored, reduced, accumulated or kept."""
@@ -73,7 +73,7 @@ class LoopNest:
         return isinstance(node.op.emit, Reduction) or node is self.spread
 
     def outside_rank(self, node: Node) -> str:
-        """The rank of a reduction's operand that lies in memory."""
+        """The rank of a reduction's operand in memory."""
         if self.flat:
             return ROW
         if self.rank(node) in (ROW, COL):
@@ -98,5 +98,5 @@ class LoopNest:
         return kept
 
     def _unstored(self, node: Node) -> bool:
-        """A full value of this kernel that no memory holds."""
+        """Whether it is a full value of this kernel that is not in memory."""
         return node in self.members and self.rank(node) == FULL and node not in self.outputs

@@ -1,4 +1,4 @@
-"""How a kernel names the operands of its nodes: elements of memory, places, numbers, and the expressions made of them."""
+"""Expressions for the operands of a kernel's nodes: loads, places, numbers, and scalar operations on them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...ir import Extent, Index, Lookup, Node, Pointwise, Window
+from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import table_strides
-from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, origin, split_strides
 from ..fusion.layout import Layouts, real, row_terms
 from ..fusion.padding_fusion import strides_of
+from ..fusion.rank_assignment import split_strides
 from .loop_ir import COLUMN_J, ROW_I, ZERO, Convert, Draw, Expr, Infix, Load, Name, Scalar, assign, scalar, total
 from .parameters import BufferRef, Parameters
 
@@ -20,19 +21,19 @@ class Operands:
     """Expressions for values that a kernel reads, from the layouts of the graph."""
 
     def __init__(self, args: Parameters, group: Group, layouts: Layouts, place: Mapping[Node, Node]):
-        """place: where a stored value lies when not in memory of its own; assigned values lie in their variable."""
+        """place: the value or variable in whose memory a stored value is."""
         self.args, self.layouts, self.place = args, layouts, place
         self.domain = group.domain
         self.uniform: dict[Node, Name] = {}
 
     def memory(self, node: Node, name: str) -> str:
-        """The pointer at which a stored value begins."""
+        """The pointer to the first element of a stored value."""
         base = self.layouts.base[node]
         base = self.place.get(base, base)
         return self.args.buffer(BufferRef("value", base, self.layouts.at[node].offset, node.type.dtype), name)
 
     def uniform_value(self, node: Node) -> Expr:
-        """A scalar that no memory holds."""
+        """A scalar that is not in memory."""
         if node.op.leaf == "constant":
             return self.args.literal(node.attrs["value"].array.item(), node.type.dtype)
         if node not in self.uniform:
@@ -81,7 +82,7 @@ class Operands:
         return pointer, row, None if column == 0 else self.times(COLUMN_J, column, ("stride", column, seen))
 
     def rows(self, extents: Sequence[int], strides: Sequence[int], key: tuple[Any, ...]) -> Expr | None:
-        """The part of a place that the row decides."""
+        """The row's part of a place."""
         return total([self._row_term(t, (*key, n)) for n, t in enumerate(row_terms(extents, strides))])
 
     def times(self, place: Expr, stride: int, key: Any) -> Expr:
@@ -89,7 +90,7 @@ class Operands:
         return place if stride == 1 else place * self.args.size(key, stride)
 
     def window(self, node: Node, window: Window, kind: str) -> Expr:
-        """A value that is read from operands at other places, under conditions."""
+        """A value that is read from operands at shifted places, under conditions."""
         value = self.args.literal(0, node.type.dtype)
         for number, begin, end in reversed(window.parts):
             seen = node.inputs[number]
@@ -112,7 +113,7 @@ class Operands:
         return value
 
     def looked_up(self, node: Node, lookup: Lookup, number: Expr) -> Load:
-        """An indirect load: a value that lies in the row of its table with this number."""
+        """An indirect load: an element of the row of a table that an index names."""
         table = node.inputs[lookup.table]
         row, column = table_strides(node, lookup, self.domain, self.layouts)
         place = self.times(number, row, ("table row", node))
@@ -131,7 +132,8 @@ class Operands:
         return place % self.args.size(("mod", key), modulus) * self.args.size(("row stride", key), stride)
 
     def position(self, node: Node, shape: tuple[int, ...], kind: str) -> Expr:
-        """The value of an Index operand: the place along its axis of the element at hand, from the flat position."""
+        """The value of an Index operand: the position of the current element along its axis, computed from the flat
+        position."""
         assert isinstance(node.op.emit, Index)
         if kind == SCALAR:
             return ZERO

@@ -26,12 +26,13 @@ HELD = {
     "value": "", "scratch": "one row of ", "rows": "a block of ", "partial": "per chunk: ", "whole": "sums per chunk: ",
     "lost": "what they lost: ",
 }  # fmt: skip
-"""What buffers hold, in front of the name of a node."""
+"""Prefixes of buffer names by the contents of the buffer."""
 
 
 @dataclass(frozen=True)
 class BufferRef:
-    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, rows, partial, whole, lost, numbers."""
+    """A buffer of a kernel: `kind` is value (of `node`, at `offset` elements), scratch, rows, partial, whole, lost,
+    numbers."""
 
     kind: str
     node: Node | None = None
@@ -43,7 +44,7 @@ class BufferRef:
 
 @dataclass
 class KernelSource:
-    """A kernel's text and what it is called with."""
+    """A kernel's text and its arguments."""
 
     name: str
     body: str
@@ -73,7 +74,7 @@ class Parameters:
     sizes: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     prologue: list[Statement] = field(default_factory=list)
-    """What is computed before the loops."""
+    """The statements before the loops."""
     known_sizes: dict[Any, Name] = field(default_factory=dict)
     _read: list[Assign] = field(default_factory=list)
     _known_numbers: dict[str, Name] = field(default_factory=dict)
@@ -131,7 +132,7 @@ class Parameters:
         return self._known_numbers[name]
 
     def kernel(self, name: str, body: list[Statement]) -> Kernel:
-        """The loops with the parameters that they turned out to need."""
+        """The kernel: the loops with the parameters that they use."""
         numbers = []
         if self.numbers:
             numbers.append(assign("numbers", Name(self.buffer(BufferRef("numbers"), "numbers"))))
@@ -139,7 +140,7 @@ class Parameters:
         return Kernel(name, tuple(pointers), (*self._read, *numbers, *self.prologue), tuple(body))
 
     def _described(self, ref: BufferRef) -> str:
-        """What a buffer holds, for the comment at its name."""
+        """The contents of a buffer, for the comment at its name."""
         if ref.kind == "numbers":
             return ", ".join(f"{n:g}" for n in self.numbers)
         assert ref.node is not None

@@ -1,6 +1,6 @@
 """A kernel of the loop IR as text: for Numba, and as plain Python that a debugger steps through.
 
-Both are Python to the eye and have the same lines. They differ in scalar operations: `exp` of a float32 is `exp_f32(x)`
+Both texts are Python and have the same lines. They differ in scalar operations: `exp` of a float32 is `exp_f32(x)`
 for Numba, a function of `backend/`, and `exp(x)` in plain Python, the NumPy meaning that the op's record gives.
 """
 
@@ -105,7 +105,7 @@ class Printer:
         return "\n".join(lines) + "\n"
 
     def block(self, statements: Sequence[Statement]) -> list[str]:
-        """The lines of statements, one level further in."""
+        """The lines of statements, indented by one more level."""
         return [f"    {line}" for s in statements for line in self.statements[type(s)](s)]
 
     def assign(self, s: Assign) -> list[str]:
@@ -173,7 +173,8 @@ class Printer:
         return template.format(*operands, s=SHORT[e.dtype]) if "{" in template else f"{template}({', '.join(operands)})"
 
     def infix(self, e: Infix) -> str:
-        """With few parentheses, and those that a reader needs: differences, and remainders that are multiplied."""
+        """With as few parentheses as possible, except around differences and remainders that are multiplied, which need them
+        for readability."""
         rank = PRECEDENCE[e.operator]
 
         def side(child: Expr, least: int) -> str:

@@ -1,8 +1,8 @@
-"""Kernels that walk tiles of rows, where what is computed once a row should be vectorized too.
+"""Row tiling: kernels that work on tiles of rows, so that work per row is vectorized too.
 
 Row by row, the work per row is scalar code between two loops over the columns: an exp there costs as much as sixteen
 inside a loop. Here each phase of the row loop runs over a tile of rows before the next phase does (loop fission), and
-values per row lie in small arrays meanwhile (scalar expansion):
+values per row are kept in small arrays in between (scalar expansion):
 
     for b in range(<first row of the chunk>, <last>, block):
         n = min(block, ...)
@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...ir import Node, Pointwise, Reduction
+from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, origin
 from ..fusion.fuse import Group
-from ..fusion.iteration_domain import COL, FULL, ROW, SCALAR, SPREAD, origin
 from ..fusion.layout import Layouts
 from ..fusion.matrix_vector_forms import Dot, find_matrix_vector_forms
 from .accumulators import CHUNK_COLUMN, COLUMNS, combined
@@ -47,27 +47,27 @@ from .parameters import BufferRef, real_extent
 from .rewrites import interchanged, over_tile, tiled
 
 BLOCK = 64
-"""Rows of a tile, at the most."""
+"""The most rows of a tile."""
 NARROW = 16
-"""Columns up to which the inner loop runs over rows."""
+"""Up to so many columns, the inner loop runs over rows."""
 WIDE = 512
-"""Columns from which on the work per row does not count beside the loops over its columns."""
+"""From so many columns on, the work per row is negligible beside the loops over columns."""
 ROW_WORK = 16
-"""Cost of the values per row from which on tiles pay."""
+"""The least cost of values per row for which tiles pay."""
 LONG = 4096
-"""Columns up to which products with a vector are done in tiles: these stay in the second-level cache."""
+"""Up to so many columns, products with a vector are tiled: a tile stays in the second-level cache."""
 RESIDENT = 4096
-"""Elements that a tile has of each operand: they stay in the first-level cache from phase to phase."""
+"""Elements of each operand in a tile: they stay in the first-level cache from phase to phase."""
 LEAST = 16
-"""Rows of a tile, at the least, where it is multiplied with a vector: lanes of one in float32."""
+"""The least rows of a tile that is multiplied by a vector: the SIMD lanes of float32."""
 
 TILE = Name("c") * BLOCK
 AT = TILE + TILE_L
-"""Where the value of a tile's row lies."""
+"""The place of the value of a tile's row."""
 
 
 def writer_for(group: Group, layouts: Layouts) -> type[KernelWriter]:
-    """How to write the kernel of a group: by columns alone, so that every batch size has the same source."""
+    """The form of a group's kernel. Only the columns decide it, so that every batch size has the same source."""
     domain, columns = group.domain, group.domain.columns
     if SPREAD in domain.rank.values():
         return KernelWriter
@@ -130,7 +130,7 @@ class RowTiledWriter(KernelWriter):
         """The loops over columns of one level."""
         self.begin()
         columns = self.column_loop(level)
-        # Products first: what the loop writes may lie over the matrix that they read.
+        # Products first: the loop may overwrite the matrix that they read.
         return [*self._products(level), *self.end(columns)]
 
     def _products(self, level: int) -> list[MatrixVector]:
@@ -162,7 +162,7 @@ class RowTiledWriter(KernelWriter):
         return products
 
     def begin(self) -> None:
-        """Nothing is loaded yet in this phase."""
+        """Start a phase: nothing has been loaded."""
         self.here = {}
         self.local: dict[Node, Name] = {}
         self.loads: list[Statement] = []
@@ -188,7 +188,7 @@ class RowTiledWriter(KernelWriter):
         return [Store(self._array(node), AT, name, node.type.dtype)]
 
     def _array(self, node: Node) -> str:
-        """Where a value per row lies between the phases."""
+        """The place of a value per row between the phases."""
         if node not in self.arrays:
             self.arrays[node] = self.args.buffer(BufferRef("rows", node, 0, node.type.dtype, BLOCK), "rows")
         return self.arrays[node]
@@ -198,7 +198,7 @@ class RowTiledWriter(KernelWriter):
         return any(
             node in map(origin, user.inputs) and (self.nest.rank(user) != ROW or self.nest.level[user] != level)
             for user in self.group.members
-            if user not in self.acc.totals  # they are added up in the phase that computes the value
+            if user not in self.acc.totals  # they accumulate in the phase that computes the value
         )
 
 
@@ -218,22 +218,22 @@ class RowVectorizedWriter(RowTiledWriter):
         after: list[Statement] = []
         for node in reductions:
             operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, body, level)
-            kind, dtype = self.nest.rank(node), node.type.dtype
-            if kind == ROW:
+            rank, dtype = self.nest.rank(node), node.type.dtype
+            if rank == ROW:
                 place = Load(self._array(node), AT, dtype)
                 start.append(Store(place.pointer, AT, self.acc.start(node), dtype))
                 body.append(combined(node, place, operand))
                 continue
-            name = self.acc.total(node) if kind == SCALAR else self.args.fresh("q")
-            if kind == COL:
+            name = self.acc.total(node) if rank == SCALAR else self.args.fresh("q")
+            if rank == COL:
                 pointer = self.acc.accumulator(node)
                 before.append(assign(name.name, Load(pointer, CHUNK_COLUMN, dtype)))
                 after.append(Store(pointer, CHUNK_COLUMN, name, dtype))
             body.append(combined(node, name, operand, self.args.note(node)))
         body += self.late
         self.late = []
-        # An argument, even where the number of columns is in the source: LLVM would write the loop out ten times, for
-        # nothing, and take as long again for it.
+        # An argument, even where the number of columns is in the source: LLVM would unroll the loop ten times without
+        # any gain, and take twice as long for it.
         width = self.args.size("width", real_extent(self.domain, "columns"), "width")
         columns = loop("j", 0, width, [*self.loads, *self.row_loads, *body])
         started = [loop("l", 0, Name("n"), start, strip_of="b")] if start else []

@@ -27,7 +27,7 @@ class Results:
         self.block: Block = block(t.RESULT_BLOCK * len(fetches))
         self.late = [(i, buffer) for i, buffer in enumerate(fetches) if buffer.root.kind == "feed"]
         self.moving = any(buffer.root.kind == "state" for buffer in fetches)
-        """Whether some lie in variables, whose memory can be another in each run."""
+        """Whether some are in the memory of variables, which may differ from run to run."""
         self.copies: list[tuple[int, np.ndarray]] = []
         for i, (buffer, shape) in enumerate(zip(fetches, self.shapes, strict=True)):
             if buffer.root.kind != "feed":

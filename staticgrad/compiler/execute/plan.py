@@ -60,12 +60,12 @@ class Plan:
 
     ir: Graph
     """The graph after the last pass."""
-    rows: list[Instruction]
+    instructions: list[Instruction]
     builder: Builder
     fetches: list[Buffer]
     written: list[Cell]
     decisions: Sequence[Any]
-    laws: list[tuple[str, str]]
+    rewrites: list[tuple[str, str]]
     notes: list[str]
     feeds: list[Node]
     draws: int
@@ -81,8 +81,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         b = self.builder
-        self.table = np.array([instruction.words() for instruction in self.rows], np.int64).reshape(-1, t.ROW)
-        for instruction in self.rows:
+        self.table = np.array([instruction.words() for instruction in self.instructions], np.int64).reshape(-1, t.ROW)
+        for instruction in self.instructions:
             if instruction.kind == "shards":
                 instruction.size_array[0] = self.table.ctypes.data
         self.status = np.zeros(t.STATUS_WORDS, np.int64)
@@ -101,15 +101,15 @@ class Plan:
         """The owners' counts of writes when their numbers were last read; None: they are read at every run."""
         self.drawn = 0
         """The position of the generator after numbers were last taken."""
-        self.parallel = any(instruction.chunks > 1 for instruction in self.rows)
-        brief = not self.builder.stream.loops and sum(instruction.work for instruction in self.rows) < TRIED_WORK
+        self.parallel = any(instruction.chunks > 1 for instruction in self.instructions)
+        brief = not self.builder.stream.loops and sum(instruction.work for instruction in self.instructions) < TRIED_WORK
         self.status[t.SHARES // 8] = self.parallel and brief
-        self.blas = any(instruction.large_gemm for instruction in self.rows)
+        self.blas = any(instruction.large_gemm for instruction in self.instructions)
         hold = threads.blas_hold() if self.blas else None
         self.hold = 0 if hold is None else hold.ctypes.data
         self.call = (
             self.patches.ctypes.data, len(self.patches) if t.FASTCALL else 0, self.objects.ctypes.data,
-            self.table.ctypes.data, 0, len(self.rows), self.status.ctypes.data, self.hold,
+            self.table.ctypes.data, 0, len(self.instructions), self.status.ctypes.data, self.hold,
         )  # fmt: skip
         self.ran = False
         """A run has completed, so there is memory for the plan."""
@@ -121,8 +121,8 @@ class Plan:
         _plans[id(self)] = self
         specs = [Spec(None, ())] * len(self.feeds)
         self.start = fast_call(self.control, specs, trusted=True) if t.FASTCALL else None
-        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results. None
-        where `_started` does it."""
+        """Takes the arrays of the feeds; runs a simple plan, only puts the arrays of others in place. Returns the results.
+        None where `_started` does it."""
 
     def _control(self) -> Block:
         patches, _, objects, table, _, rows, status, hold = self.call
@@ -160,7 +160,7 @@ class Plan:
     def alone(self, work: Callable[..., Result], *args: Any) -> Result:
         """The result of `work`, while no other thread runs the plan. Raises GraphError in the middle of a run of this thread.
 
-        It is no context manager: a signal handler that raises on the way into one leaves the lock to its traceback.
+        It is no context manager: if a signal handler raised while one is entered, the traceback would keep the lock.
         """
         with self.lock:
             if self.busy[0]:
@@ -315,7 +315,7 @@ class Plan:
             at = stopped
             if self.paused(stopped):
                 continue
-            instruction = self.rows[stopped]
+            instruction = self.instructions[stopped]
             if instruction.kind != "host":
                 self.fail(stopped)
             self._host(instruction, arrays)
@@ -330,7 +330,7 @@ class Plan:
 
     def paused(self, number: int) -> bool:
         """Whether the driver stopped at an instruction for a pause of its loop: Python handles signals, and resumes there."""
-        instruction = self.rows[number]
+        instruction = self.instructions[number]
         return instruction.control == t.REPEAT and instruction.size_array[t.PAUSED // 8] != 0
 
     def run_unjitted(self, arrays: Sequence[np.ndarray], store: MutableMapping[Cell, np.ndarray]) -> list[np.ndarray]:
@@ -344,8 +344,8 @@ class Plan:
         self.read_numbers()
         arrays = self.stage(arrays)
         at, kernel = 0, None
-        while at < len(self.rows):
-            instruction = self.rows[at]
+        while at < len(self.instructions):
+            instruction = self.instructions[at]
             if instruction.kind == "shards":  # one after the other: they follow the instruction that jumps over them
                 at += 2
                 continue
@@ -388,7 +388,7 @@ class Plan:
 
     def fail(self, number: int) -> NoReturn:
         """Raises the error that an instruction reported."""
-        instruction = self.rows[number]
+        instruction = self.instructions[number]
         if instruction.control:
             self._no_room(instruction)
         bad = int(self.status[1])
@@ -407,7 +407,7 @@ class Plan:
                 where=None if instruction.node is None else instruction.node.where,
             )
         stacks = [*self.builder.stream.stacks.values()]
-        size = sum(int(home[1]) for home in stacks)
+        size = sum(int(place[1]) for place in stacks)
         free_stacks(stacks)
         node = instruction.node
         raise OutOfMemoryError(
@@ -432,11 +432,11 @@ class Plan:
     @property
     def native(self) -> list[Instruction]:
         """The instructions that call native code."""
-        return [each for each in self.rows if each.kind not in ("host", "shards") and not each.control]
+        return [each for each in self.instructions if each.kind not in ("host", "shards") and not each.control]
 
     @property
     def host_calls(self) -> int:
-        return sum(instruction.kind == "host" for instruction in self.rows)
+        return sum(instruction.kind == "host" for instruction in self.instructions)
 
     @property
     def graph(self) -> nx.DiGraph[int]:
@@ -452,7 +452,7 @@ class Plan:
 
     def __repr__(self) -> str:
         hosts = f", {self.host_calls} host calls" if self.host_calls else ""
-        return f"<Plan of {len(self.rows)} rows: {self.kernels} kernels{hosts}, {self.memory[0]:,d} bytes>"
+        return f"<Plan of {len(self.instructions)} instructions: {self.kernels} kernels{hosts}, {self.memory[0]:,d} bytes>"
 
     def __str__(self) -> str:
         """The plan in five lines; `explain()` has all details."""
@@ -473,7 +473,7 @@ class Plan:
     def sources(self) -> dict[str, str]:
         """The generated kernels in the order of their first use: code without comments -> text."""
         texts: dict[str, str] = {}
-        for instruction in self.rows:
+        for instruction in self.instructions:
             if instruction.source:
                 texts.setdefault(kernel_cache.without_comments(instruction.source), instruction.source)
         return texts

@@ -17,7 +17,7 @@ import numpy as np
 from ...ir import REGISTRY, OpDef, Pointwise
 from ...ops.random import normal_op, stream_op, uniform_op
 from ...types import DTYPES, SHORT
-from ..backend.abi import BEHIND, COUNT, ENTER, GO, GROWING, HEAD, MOVES, REVERSE, UNLESS, N, T
+from ..backend.abi import COUNT, ENTER, EXIT, GO, GROWING, HEAD, MOVES, REVERSE, UNLESS, N, T
 from ..codegen.loop_ir import Kernel
 from ..codegen.printers import PYTHON
 from ..lower.instructions import Instruction, memory_of
@@ -78,7 +78,7 @@ def next_instruction(instruction: Instruction, at: int) -> int:
     words[T // 8] = t
     _grow(instruction, t + 1 if n < 0 else n)
     if t == n:
-        return int(words[BEHIND // 8])
+        return int(words[EXIT // 8])
     place = n - 1 - t if words[REVERSE // 8] else t
     for target, buffer, step, add in _entries(words, MOVES):
         ctypes.c_int64.from_address(target).value = int(instruction.pointers[buffer]) + place * step + add
@@ -88,11 +88,11 @@ def next_instruction(instruction: Instruction, at: int) -> int:
 def _grow(instruction: Instruction, places: int) -> None:
     realloc = ctypes.CDLL(None).realloc
     realloc.restype, realloc.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t)
-    for buffer, home, step, fills in _entries(instruction.size_array, GROWING):
-        address, capacity = (ctypes.c_int64 * 2).from_address(home)
+    for buffer, place, step, fills in _entries(instruction.size_array, GROWING):
+        address, capacity = (ctypes.c_int64 * 2).from_address(place)
         if fills and places * step > capacity:
             address, capacity = realloc(address, places * step), places * step
-            (ctypes.c_int64 * 2).from_address(home)[:] = [address, capacity]
+            (ctypes.c_int64 * 2).from_address(place)[:] = [address, capacity]
         instruction.pointers[buffer] = address
 
 

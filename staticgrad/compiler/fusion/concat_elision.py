@@ -1,13 +1,12 @@
-"""Concatenations and reordered products that are computed where they belong: nothing is copied.
+"""Concat elision: parts of concatenations, and reordered products, are computed in place in the whole; nothing is copied.
 
-A value that is put together by copies alone has no need of them where a part is computed by a kernel or a routine: the part
-becomes a view of the whole, and what computes it writes there. Routines write parts that are one run of memory; kernels and
-products also rows that lie apart (a concatenation along the last axis), where a row is long enough. A kernel may get another
-space by that, as its rows and columns are now those of the part.
+Where a kernel or routine computes a part of a value that consists of copies, the part becomes a view of the whole, and the
+kernel or routine writes there. Routines write parts that are contiguous. Kernels and products also write rows with a stride (a
+concatenation along the last axis), where a row is long enough. The iteration domain of a kernel may change by this, because
+its rows and columns are then those of the part.
 
-A product may also be read in another order of its axes, as the heads of attention are: it is computed in that order, as a part
-of a concatenation or of a view that would have been a copy (`merge_heads = permute, reshape`).
-"""
+A product may be read in another order of its axes, as the heads of attention are. It is then computed in that order, as part
+of a concatenation or of a view that would have been a copy (`merge_heads = permute, reshape`). """
 
 from __future__ import annotations
 
@@ -17,15 +16,16 @@ from ...ir import Copy, Graph, Layout, Native, Node, Region, View
 from .broadcast_rank import FULL, SPREAD, FusionFailure, IterationDomain
 from .epilogue import Sum
 from .fuse import Group, check_scalars
-from .iteration_domain import classify, split_strides
+from .iteration_domain import classify
 from .layout import Layouts, block_start, count
+from .rank_assignment import split_strides
 
 SHORT_RUN = 8
-"""Elements that a row has to have for stores of a kernel: copying shorter ones takes less than walking them."""
+"""The least elements of a row that a kernel stores with a stride: shorter rows are faster to copy."""
 
 
 class ConcatElision:
-    """Finds the parts of one graph, and changes `layouts` and the spaces of groups accordingly."""
+    """Finds the parts in one graph, and changes `layouts` and the iteration domains of groups accordingly."""
 
     def __init__(self, graph: Graph, groups: Sequence[Group], sums: Sequence[Sum], layouts: Layouts, fetches: Iterable[Node]):
         self.graph, self.layouts = graph, layouts
@@ -33,21 +33,21 @@ class ConcatElision:
         self.group_of = {node: group for group in groups for node in group.members}
         self.inside = {node for found in sums for node in found.members} - {found.out for found in sums}
         self.sums = {found.out: all(p.type.shape == found.out.type.shape for p, _ in found.products) for found in sums}
-        """Sums that products compute, and whether these have their rows."""
+        """Sums that products compute, and whether all products have the shape of the sum."""
         self.fetched = {layouts.base[node] for node in fetches}
         self.viewed: dict[Node, list[Node]] = {}
         for node in graph.nodes:
             if layouts.base[node] is not node:
                 self.viewed.setdefault(layouts.base[node], []).append(node)
         self.copied: dict[Node, list[Node]] = {}
-        """Copied views, by the value that they take."""
+        """Copied views, by the value that they copy."""
         for view, (base, _) in layouts.copies.items():
             self.copied.setdefault(base, []).append(view)
         self.notes: list[str] = []
 
     def place(self, assigned: Iterable[Node]) -> list[str]:
-        """Returns what was done, for `explain`. What is assigned lies in variables, whose old values are still read while
-        its parts are computed."""
+        """Returns notes for `explain`. Assigned values are excluded: they are in the memory of variables, whose old values are
+        still read while the parts are computed."""
         held = {self.layouts.base[value] for value in assigned}
         wholes: set[Node] = set()
         for node in self.graph.nodes:
@@ -66,7 +66,7 @@ class ConcatElision:
         return self.notes
 
     def _reordered(self, whole: Node, held: Set[Node]) -> bool:
-        """Computes a product in the order in which a view copies it. Other copies of it, in the same order, are views then."""
+        """Have a product computed in the order in which a view copies it. Other copies in the same order become views."""
         layouts = self.layouts
         part, seen = layouts.copies[whole]
         others = [view for view in self.copied[part] if view is not whole]
@@ -82,7 +82,7 @@ class ConcatElision:
         return True
 
     def _copies(self, node: Node) -> list[tuple[int, Layout]]:
-        """(operand, where it goes) of a value that copies make, and nothing else."""
+        """(operand, its layout in the value) of a value that consists of copies."""
         emit, layouts = node.op.emit, self.layouts
         if not isinstance(emit, Native) or node in self.inside or node in self.sums:
             return []
@@ -91,7 +91,7 @@ class ConcatElision:
         return [(copy.operand, copy.layout) for copy in copies] if calls is not None and len(copies) == len(calls) else []
 
     def _fits(self, whole: Node, seen: Layout, part: Node, target: Layout, known: Mapping[Node, Layout]) -> bool:
-        """Makes the part a view of the whole where that is possible. known: where what the whole takes lies then."""
+        """Make the part a view of the whole where that is possible. known: layouts of the whole's operands after that."""
         layouts = self.layouts
         layout = _at_part(seen, part.type.shape, target)
         if layout is None or part in layouts.part or part in self.fetched:
@@ -101,19 +101,19 @@ class ConcatElision:
         views = self.viewed.get(part, [])
         before = {node: layouts.at[node] for node in (part, *views)}
         readable = self._readable(part, whole, views, layout.is_contiguous)
-        spaces = self._move(part, whole, layout, views, known) if readable else None
-        if spaces is None:
+        domains = self._move(part, whole, layout, views, known) if readable else None
+        if domains is None:
             layouts.at.update(before)
             layouts.base.update(dict.fromkeys(before, part))
             return False
         layouts.part.update(dict.fromkeys(before, part))
-        for group, domain in spaces.items():
+        for group, domain in domains.items():
             group.domain = domain
-        self.notes.append(f"{part.op.name} {part.type}: computed where it lies in {whole.op.name} {whole.type}")
+        self.notes.append(f"{part.op.name} {part.type}: computed in place in {whole.op.name} {whole.type}")
         return True
 
     def _computed(self, part: Node, contiguous: bool) -> bool:
-        """Whether something computes it that can write there."""
+        """Whether the kernel or routine that computes it can write there."""
         group = self.group_of.get(part)
         if group is not None:
             return part in group.outputs and group.domain.rank[part] != SPREAD
@@ -127,7 +127,7 @@ class ConcatElision:
         return emit.plan(part, [self.layouts.at[i] for i in part.inputs]) is not None
 
     def _readable(self, part: Node, whole: Node, views: Sequence[Node], contiguous: bool) -> bool:
-        """Whether all that read it can do so in the whole: routines would copy rows that lie apart."""
+        """Whether all its readers can read it in the whole: routines would copy rows with a stride."""
         for node in (part, *views):
             for user in self.users[node]:
                 if isinstance(user.op.emit, Region) or (user in self.layouts.part and user not in self.group_of):
@@ -139,7 +139,8 @@ class ConcatElision:
     def _move(
         self, part: Node, whole: Node, layout: Layout, views: Sequence[Node], known: Mapping[Node, Layout]
     ) -> dict[Group, IterationDomain] | None:
-        """The spaces of the kernels that meet the part, once it lies in the whole; None where one can't."""
+        """The iteration domains of the kernels that write or read the part after it has moved; None where one of them
+        can't."""
         layouts = self.layouts
         layouts.base[part], layouts.at[part] = whole, layout
         for view in views:
@@ -152,10 +153,10 @@ class ConcatElision:
         groups = {self.group_of[user]: None for node in (part, *views) for user in self.users[node] if user in self.group_of}
         if part in self.group_of:
             groups[self.group_of[part]] = None
-        spaces: dict[Group, IterationDomain] = {}
+        domains: dict[Group, IterationDomain] = {}
         try:
             for group in groups:
-                spaces[group] = domain = classify(group.members, layouts)
+                domains[group] = domain = classify(group.members, layouts)
                 check_scalars(group.members, domain)
                 if any(self._badly_stored(node, domain) for node in group.outputs):
                     return None
@@ -164,10 +165,10 @@ class ConcatElision:
                     return None
         except FusionFailure:
             return None
-        return spaces
+        return domains
 
     def _badly_stored(self, node: Node, domain: IterationDomain) -> bool:
-        """Whether a kernel can't write it where it lies."""
+        """Whether a kernel can't write it with its layout."""
         at = self.layouts.at[node]
         if at.is_contiguous:
             return False
@@ -176,7 +177,8 @@ class ConcatElision:
 
 
 def _at_part(seen: Layout, shape: Sequence[int], target: Layout) -> Layout | None:
-    """Where a value of this shape lies if what is seen of it, all of it, lies at `target`; None where no strides say it."""
+    """The layout of a value of this shape if the view `seen` of it, which has all its elements, is at `target`; None where
+    strides can't describe it."""
     if seen.offset or count(seen.shape) != count(shape) or 0 in shape:
         return None
     if not seen.is_contiguous:
@@ -191,7 +193,7 @@ def _at_part(seen: Layout, shape: Sequence[int], target: Layout) -> Layout | Non
 
 
 def _reordered(seen: Layout, shape: Sequence[int], target: Layout) -> Layout | None:
-    """The same where what is seen has the value's axes in another order."""
+    """The same where the view has the value's axes in another order."""
     if seen.shape != target.shape:
         return None
     goes = [(d, s, to) for d, s, to in zip(seen.shape, seen.strides, target.strides, strict=True) if d != 1]

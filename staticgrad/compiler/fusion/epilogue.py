@@ -1,9 +1,8 @@
-"""Sums that matrix products compute as they go: factor * A B + addend costs no pass of its own.
+"""Epilogue fusion: matrix products compute factor * A B + addend as they write their result, without another pass.
 
-A kernel that does nothing but add up products, times numbers, and at most one other value (a bias, what a residual branch
-is added to, an old value) is taken apart: the first product starts from that value, each further one from what the
-products before it have left in the result's memory. Where the sum is part of a larger kernel it costs nothing there.
-"""
+A kernel that only adds products, times numbers, and at most one other value (a bias, a residual, an old value) is dissolved:
+the first product starts from that value, and each further product adds to the result's memory. A sum that is part of a larger
+kernel stays there, where it is free. """
 
 from __future__ import annotations
 
@@ -13,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...ir import Extent, Graph, Layout, Native, Node, Pointwise, View
+from .broadcast_rank import origin
 from .fuse import Decision, Group
-from .iteration_domain import inlined, origin, uniform
 from .layout import Layouts, broadcast_strides
+from .node_facts import inlined, uniform
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Sum:
     products: tuple[tuple[Node, float], ...]
     addend: Node | None
     members: tuple[Node, ...]
-    """The nodes that it stands for, products included."""
+    """The nodes that it replaces, products included."""
 
 
 class EpilogueFailure(Exception):
@@ -36,7 +36,7 @@ class EpilogueFailure(Exception):
 def fuse_epilogues(
     graph: Graph, groups: Sequence[Group], layouts: Layouts, results: Iterable[Node]
 ) -> tuple[list[Group], list[Sum], list[Decision]]:
-    """The groups that stay kernels, the sums that products compute, and why."""
+    """The groups that stay kernels, the sums that products compute, and the decisions."""
     users, wanted = graph.users(), set(results)
     readers: dict[Node, set[Group]] = {}
     for group in groups:
@@ -59,8 +59,8 @@ def fuse_epilogues(
             decisions.append(Decision(origin(products[0]), out, False, str(reason)))
             continue
         sums.append(found)
-        with_what = "" if found.addend is None else f", with {found.addend.op.name} to begin with"
-        why = f"{len(products)} product{'s add' if len(products) > 1 else ' adds'} up in its memory{with_what}"
+        start = "" if found.addend is None else f", starting from {found.addend.op.name}"
+        why = f"{len(products)} product{'s accumulate' if len(products) > 1 else ' accumulates'} into its memory{start}"
         decisions.append(Decision(found.products[0][0], out, True, why))
     return kept, sums, decisions
 
@@ -71,7 +71,7 @@ def scales(node: Node) -> bool:
 
 
 def _terms(group: Group) -> dict[Node, float] | None:
-    """What the group's one result is the sum of, with factors, as its members see it; None for anything but such a sum."""
+    """The addends of the group's one result with their factors; None where the result is not such a sum."""
     if len(group.outputs) != 1:
         return None
     made: dict[Node, dict[Node, float]] = {}
@@ -92,13 +92,13 @@ def _terms(group: Group) -> dict[Node, float] | None:
 
 
 def _in_range(factor: float, node: Node) -> float:
-    """The factor, or NaN where its product with a number may be another than one factor after the other gives."""
+    """The factor, or NaN where multiplying by it may differ from multiplying by its factors one after another."""
     limits = np.finfo(node.type.dtype)
     return factor if factor == 0 or float(limits.tiny) <= abs(factor) <= float(limits.max) else np.nan
 
 
 def _factors(node: Node, emit: Pointwise) -> list[tuple[Node, float]] | None:
-    """The operands whose sum the node is, with factors."""
+    """The operands of which the node is the sum, with factors."""
     if emit.linear:
         return list(zip(node.inputs, map(float, emit.linear), strict=True))
     if emit.bilinear:
@@ -121,7 +121,7 @@ def number(node: Node) -> float:
 def _only_here(
     x: Node, group: Group, layouts: Layouts, users: dict[Node, list[Node]], readers: dict[Node, set[Group]], wanted: set[Node]
 ) -> None:
-    """Raises Unfit unless the group alone reads this product, all of it, in the order in which it lies."""
+    """Raises EpilogueFailure unless only the group reads this product, as a whole and in the order of memory."""
     product = origin(x)
     if layouts.base[x] is not product or not layouts.at[x].is_contiguous or x.type.size != product.type.size:
         raise EpilogueFailure("it is not read in the order of memory")
@@ -138,29 +138,30 @@ def _only_here(
 
 
 def _sum(group: Group, terms: dict[Node, float], products: Sequence[Node], layouts: Layouts) -> Sum:
-    """Raises Unfit where there is more to add than a product can begin with."""
+    """The sum as a record. Raises EpilogueFailure where a product can't start from the other addends."""
     out, others = group.outputs[0], [x for x in terms if x not in products]
     if len(others) > 1:
-        raise EpilogueFailure("a product begins with one value only")
+        raise EpilogueFailure("a product can start from one value only")
     if others:
         if terms[others[0]] != 1.0:
-            raise EpilogueFailure("what is added has a factor of its own")
+            raise EpilogueFailure("the addend has a factor other than 1")
         if inlined(origin(others[0])):
-            raise EpilogueFailure("what is added is not in memory")
-        begin = origin(products[0])
-        if begins(layouts.at[others[0]], out.type.shape, begin.type.shape) is None:
-            raise EpilogueFailure("what is added does not lie in rows like those of the product")
+            raise EpilogueFailure("the addend is not in memory")
+        first = origin(products[0])
+        if begins(layouts.at[others[0]], out.type.shape, first.type.shape) is None:
+            raise EpilogueFailure("the rows of the addend are not those of the product")
     if any(terms[x] == 0.0 for x in products):
         raise EpilogueFailure("a product cancels out")
     if any(np.isnan(terms[x]) for x in products):
-        raise EpilogueFailure(f"its factor leaves the range of {out.type.dtype}")
+        raise EpilogueFailure(f"its factor is outside the range of {out.type.dtype}")
     found = tuple((origin(x), terms[x]) for x in products)
     inside = (*group.members, *(product for product, _ in found))
     return Sum(out, found, others[0] if others else None, inside)
 
 
 def begins(addend: Layout, shape: tuple[int, ...], product: tuple[int, ...]) -> Layout | None:
-    """How a product of one shape, whose memory is that of a sum of another, walks over what it begins with."""
+    """The layout in which a product reads the value that it starts from. The product's memory is that of the sum, which may
+    have another shape. None where strides can't describe it."""
     strides = broadcast_strides(addend, shape)
     if strides is None:
         return None

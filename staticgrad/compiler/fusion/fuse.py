@@ -1,14 +1,12 @@
-"""Fusion: convex groups of nodes over one iteration space, rows x columns.
+"""Fusion: convex groups of nodes over one iteration domain, rows x columns.
 
-A group becomes one kernel. Its values are *full* (one per row and column), *row* (one per row), *col* (one per
-column) or *scalar*. A reduction over the columns turns full into row; a reduction over the rows accumulates into col,
-one over everything into scalar, and such accumulated values exist only when the last row is done: only scalar
-arithmetic may follow them inside the group. A group without columns is *flat*: all its values are row values or
-scalars.
+A group becomes one kernel. Its values are *full* (one per row and column), *row* (one per row), *col* (one per column) or
+*scalar*. A reduction over the columns turns full into row. A reduction over the rows accumulates into col, and one over both
+into scalar. Accumulated values exist only after the last row, so only scalar arithmetic may follow them inside the group. A
+group without columns is *flat*: all its values are row values or scalars.
 
-Merging stays legal as long as it makes no cycle between groups: with a -> x -> b, fusing a and b without x would need
-x's result in the middle of the kernel that x waits for (convexity).
-"""
+A union of groups is legal if it closes no cycle between groups (convexity): with a -> x -> b, a kernel of a and b without x
+would need the result of x before it has finished, and x needs the result of the kernel. """
 
 from __future__ import annotations
 
@@ -19,41 +17,25 @@ from operator import add
 
 from ...ir import Graph, Native, Node, Pointwise, Reduction, View
 from ..backend.abi import MAX_BUFFERS
-from .contraction import Contraction, ScheduleNode, TooFar
+from .broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure, IterationDomain, origin
+from .contraction import Contraction, TooFar, Vertex
 from .gather_fusion import gather_of
-from .iteration_domain import (  # fmt: skip
-    CHOICES,
-    COL,
-    FULL,
-    ROW,
-    SCALAR,
-    FusionFailure,
-    GroupDomain,
-    IterationDomain,
-    Union,
-    classify,
-    domain_of,
-    facts_of,
-    fusible,
-    inlined,
-    origin,
-    uniform,
-    united,
-)
+from .iteration_domain import GroupDomain, Union, classify, domain_of, united
 from .layout import Layouts, count, real
+from .node_facts import CHOICES, facts_of, fusible, inlined, uniform
 from .scatter_fusion import scatter_of, why_apart
 
-MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than a kernel gains
+MAX_MEMBERS, MAX_OPERANDS = 96, 36  # beyond these, compile time grows faster than speed
 
 SCALAR_KERNELS = 8
-"""Kernels of scalar arithmetic that one more scalar tries to join, the latest first."""
+"""The number of latest kernels of scalar arithmetic that another scalar tries to join."""
 
-CHEAP = 2  # cost up to which a value is computed in each kernel that reads it
+CHEAP = 2  # a value of at most this cost is computed in each kernel that reads it
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A yes or no of the fuser, with its reason."""
+    """Whether two nodes were fused, and the reason."""
 
     producer: Node
     consumer: Node
@@ -74,29 +56,29 @@ class Group:
     outputs: list[Node] = field(default_factory=list)
     """Members whose value is stored."""
     growth: Growth | None = None
-    """What decides about unions with it; None once its members are not what the fuser put together."""
+    """The facts that decide unions with the group; None once its members were changed otherwise."""
 
 
 @dataclass(slots=True)
 class Growth:
-    """What the fuser keeps of a group, so that a union costs what the smaller of two groups has."""
+    """Facts about a group, kept so that a union takes time in proportion to the smaller group."""
 
     shared: GroupDomain
     tally: list[int]
-    """How many members count in which way; see `_counts`."""
+    """The number of members of each kind; see `_counts`."""
     operands: int
-    """How many values from outside it reads, views of one value counted once."""
+    """The number of outside values that the group reads; views of one value count once."""
     waiting: dict[Node, int]
-    """By member, how many operand positions of nodes outside read it."""
+    """Per member, the number of operand positions of outside nodes that read it."""
     stored: int
-    """Members that are results or are read outside."""
+    """The number of members that are results or are read outside."""
     scalar: bool
     """Whether all members are scalar arithmetic."""
 
 
 @dataclass(slots=True)
 class Trial:
-    """A union that can be done: nothing has changed yet."""
+    """A union that is possible; nothing has changed yet."""
 
     small: Group
     large: Group
@@ -104,7 +86,7 @@ class Trial:
     tally: list[int]
     operands: int
     taken: dict[Node, int]
-    """By member, how many operand positions of the other group read it."""
+    """Per member, the number of operand positions of the other group that read it."""
     stored: int
 
 
@@ -128,7 +110,7 @@ class Fuser:
         self.decisions: list[Decision] = []
         for node in graph.nodes:
             if node.uniform is None:
-                uniform(node)  # operands first: no recursion is deep
+                uniform(node)  # operands first, so recursion stays shallow
 
     def run(self) -> list[Group]:
         natives = []
@@ -144,7 +126,7 @@ class Fuser:
             if node in in_place or (fusible(node) and not inlined(node)):
                 self._place(node)
         self._join_readers()
-        self._part_scatters()
+        self._separate_scatters()
         groups = sorted(set(self.group_of.values()), key=lambda g: self.position[g.members[0]])
         for group in groups:
             waiting = None if group.growth is None else group.growth.waiting
@@ -156,11 +138,10 @@ class Fuser:
         for group in groups:
             for node in list(group.outputs):
                 self._recompute(node, group)
-        return [g for g in groups if not all(map(gather_of, g.members))]  # rows that no kernel reads are gathered
+        return [g for g in groups if not all(map(gather_of, g.members))]  # a lookup that no kernel reads is a routine
 
     def _recompute(self, node: Node, group: Group) -> None:
-        """Let the kernels that read a cheap value compute it themselves, where they have to read its operands
-        anyway."""
+        """Let the kernels that read a cheap value compute it themselves, where they read its operands anyway."""
         if (
             node in self.results
             or not node.type.shape
@@ -189,7 +170,7 @@ class Fuser:
         self.decisions.extend(Decision(node, user, True, reason) for user, g in readers.items() if g is not group)
 
     def _with(self, node: Node, group: Group) -> Callable[[], None]:
-        """What lets a group compute one more node. Raises Misfit where it can't."""
+        """A function that adds a node to a group. Raises FusionFailure where the group can't compute it."""
         growth = group.growth
         if growth is not None:
             alone = domain_of([node], self.layouts)
@@ -197,7 +178,7 @@ class Fuser:
             before, early = group.domain, growth.tally[EARLY]
             for n in {node, *union.changed}:
                 was = n is not node and before.rank[n] == SCALAR and n not in before.post
-                early += (union.kind[n] == SCALAR and n not in union.post) - was
+                early += (union.rank[n] == SCALAR and n not in union.post) - was
             _check_scalars(early, len(group.members) + 1)
 
             def grow() -> None:
@@ -217,7 +198,7 @@ class Fuser:
         return replace
 
     def _place(self, node: Node) -> None:
-        """A group of its own, then merged with its producers' groups, the latest first."""
+        """Make a group of one node, and merge it with the groups of its producers, the latest first."""
         group = self.group_of[node] = self._alone(node)
         producers = [source for source in facts_of(node, self.layouts).sources if source in self.group_of]
         if len(producers) > 1:
@@ -229,16 +210,16 @@ class Fuser:
 
     def _alone(self, node: Node) -> Group:
         shared = domain_of([node], self.layouts)
-        kind, post = shared.domain.rank[node], node in shared.domain.post
+        rank, post = shared.domain.rank[node], node in shared.domain.post
         users = len(self.users[node])
         growth = Growth(
-            shared, list(_counts(node, kind, post)), len(shared.readers), {node: users}, users > 0 or node in self.results,
+            shared, list(_counts(node, rank, post)), len(shared.readers), {node: users}, users > 0 or node in self.results,
             is_scalar_work(node),
         )  # fmt: skip
         return Group([node], shared.domain, growth=growth)
 
-    def _part_scatters(self) -> None:
-        """Scatters that do better on their own, or have no kernel that computes what they add, are routines."""
+    def _separate_scatters(self) -> None:
+        """Make routines of the scatters that are faster alone, or whose operand no kernel computes."""
         for node in list(self.group_of):
             scatter = scatter_of(node)
             if scatter is None:
@@ -261,7 +242,7 @@ class Fuser:
         return why_apart(group.members, group.domain)
 
     def _readable(self, node: Node) -> bool:
-        """Whether a kernel can walk the operands of a window or lookup; otherwise its value is stored."""
+        """Whether a kernel can walk the operands of a window or lookup. If not, its value is stored."""
         try:
             classify([node], self.layouts)
         except FusionFailure as reason:
@@ -270,7 +251,7 @@ class Fuser:
         return True
 
     def _join_readers(self) -> None:
-        """Kernels over one space that read the same operand, element by element, read it once."""
+        """Merge kernels over one domain that read the same operand element by element."""
         readers: dict[Node, dict[Group, Node]] = {}
         for node in self.graph.nodes:
             if node not in self.group_of:
@@ -290,7 +271,8 @@ class Fuser:
                     self._merge(first, other)
 
     def _walkable(self, node: Node) -> None:
-        """An operand that lies across its reduction (axes reduced in another order than memory's) is copied first."""
+        """Have an operand copied first where its reduction can't walk it, because axes are reduced in another order than
+        memory's."""
         operand = node.inputs[0]
         try:
             classify([node], self.layouts)
@@ -301,13 +283,13 @@ class Fuser:
             self.decisions.append(Decision(operand, node, False, f"copied, because {reason}"))
 
     def _join_scalars(self, node: Node) -> None:
-        """Scalar arithmetic gathers in one kernel, related or not."""
+        """Merge scalar arithmetic into few kernels, related or not."""
         at, tried = len(self.scalars), 0
         while at and tried < SCALAR_KERNELS:
             at -= 1
             group = self.group_of[self.scalars[at]]
             if group.growth is None or not group.growth.scalar or group.members[0] is not self.scalars[at]:
-                del self.scalars[at]  # it is a part of another group by now
+                del self.scalars[at]  # it has become part of another group
                 continue
             tried += 1
             self._merge(group.members[-1], node)
@@ -333,25 +315,26 @@ class Fuser:
             self.group_of[node] = trial.large
         self.decisions.append(Decision(producer, consumer, True, _describe(trial.large.domain)))
 
-    def _between(self, producer: Node, consumer: Node) -> list[ScheduleNode]:
-        """What is between two groups, neither a part of them nor in the way of a union. Raises Misfit."""
+    def _between(self, producer: Node, consumer: Node) -> list[Vertex]:
+        """The vertices between two groups that are to be merged. Raises FusionFailure where one of them prevents that."""
         try:
             between = self.contraction.between(producer, consumer)
         except TooFar:
-            raise FusionFailure("there is too much between them to look at") from None
+            raise FusionFailure("too many nodes lie between them") from None
         if between is None:
             raise FusionFailure("a node between them is computed elsewhere (convexity)")
         return between
 
     def _union(self, small: Group, large: Group) -> Trial:
-        """Raises Misfit where no kernel can compute both groups, but for what is between them."""
+        """The union of two groups. Raises FusionFailure where no kernel can compute both; nodes between them are not
+        considered."""
         a, b = small.growth, large.growth
         assert a is not None
         assert b is not None
         union = united(a.shared, b.shared, self.layouts, self.position)
         tally = list(map(add, a.tally, b.tally))
-        for node, (kind, post) in union.changed.items():
-            old, new = _counts(node, kind, post), _counts(node, union.kind[node], node in union.post)
+        for node, (rank, post) in union.changed.items():
+            old, new = _counts(node, rank, post), _counts(node, union.rank[node], node in union.post)
             tally = [t - x + y for t, x, y in zip(tally, old, new, strict=True)]
         members = len(small.members) + len(large.members)
         _check_scalars(tally[EARLY], members)
@@ -367,7 +350,8 @@ class Fuser:
         return Trial(small, large, union, tally, operands, taken, stored)
 
     def _operands(self, small: Growth, large: Growth) -> tuple[int, dict[Node, int]]:
-        """How many values the two read from outside, and how often each member of one is read by the other, as it is."""
+        """The number of outside values that the two read, and how often each member of one is read by the other, not through a
+        view."""
         taken: dict[Node, int] = {}
         ours, theirs = small.shared.readers, large.shared.readers
         read, known = ours.keys(), theirs.keys()
@@ -384,7 +368,7 @@ class Fuser:
         return large.operands + new - len(shared), taken
 
     def _grow(self, trial: Trial) -> None:
-        """Make the large group of a trial the union."""
+        """Turn the large group of a trial into the union."""
         small, large = trial.small, trial.large
         a, b = small.growth, large.growth
         assert a is not None
@@ -402,7 +386,7 @@ class Fuser:
         b.scalar = a.scalar and b.scalar
 
     def _leaves(self, node: Node, group: Group) -> bool:
-        """Whether something outside the group needs this value in memory."""
+        """Whether a node outside the group needs this value in memory."""
         stack = [node]
         while stack:
             for user in self.users[stack.pop()]:
@@ -417,7 +401,8 @@ class Fuser:
 
 
 def check_scalars(members: Sequence[Node], domain: IterationDomain) -> None:
-    """Scalars stand apart from values per row or column, unless they are made of accumulated ones. Raises Misfit."""
+    """Raises FusionFailure where scalars that don't depend on accumulated values share a group with values per row or
+    column."""
     _check_scalars(sum(domain.rank[n] == SCALAR and n not in domain.post for n in members), len(members))
 
 
@@ -429,17 +414,17 @@ def _check_scalars(early: int, members: int) -> None:
 COLUMN_SUMS, TOTALS, ROW_SUMS, KEPT, EARLY = range(5)
 
 
-def _counts(node: Node, kind: str, post: bool) -> tuple[bool, ...]:
-    """How a node counts: as an accumulator per column, as one of everything, as a reduction of rows, as a value that kernels
-    with one keep, and as a scalar that is there before the first row."""
+def _counts(node: Node, rank: str, post: bool) -> tuple[bool, ...]:
+    """Whether a node is a reduction per column, of everything, or per row; whether a kernel with a reduction per row keeps its
+    value; and whether it is a scalar that is known before the first row."""
     folds = isinstance(node.op.emit, Reduction)
-    kept = kind == ROW or (kind == FULL and _cost(node) > CHEAP)
-    return folds and kind == COL, folds and kind == SCALAR, folds and kind == ROW, kept, kind == SCALAR and not post
+    kept = rank == ROW or (rank == FULL and _cost(node) > CHEAP)
+    return folds and rank == COL, folds and rank == SCALAR, folds and rank == ROW, kept, rank == SCALAR and not post
 
 
 def _buffers(tally: Sequence[int], stored: int) -> int:
-    """At the most how many buffers hold numbers, results, accumulators (with their sums and what these lose), and what is
-    kept of a row or a block of rows."""
+    """The largest number of buffers that hold numbers, results, accumulators (with their sums and compensations), and values
+    kept per row or tile of rows."""
     return 1 + stored + 3 * tally[COLUMN_SUMS] + tally[TOTALS] + (tally[KEPT] if tally[ROW_SUMS] else 0)
 
 

@@ -1,7 +1,7 @@
-"""Rows of a table that kernels read where they lie, by their numbers.
+"""Gather fusion: kernels read rows of a table in place, by their indices.
 
-Row i of a lookup is row `index[i]` of the table. A kernel that uses it loads the number once a row and reads the table's
-row in place; the rows are not stored one behind the other first. Table and numbers lie in memory, the numbers checked.
+Row i of a lookup is row `index[i]` of the table. A kernel that uses it loads the index once per row and reads the table's row
+where it is, so the gathered rows are never stored. Table and indices are in memory, and the indices have been checked.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from .broadcast_rank import FULL, ROW, FusionFailure, IterationDomain, fused_as,
 from .layout import Layouts, count, merged
 
 MOST_USERS = 2
-"""Beyond, other kernels would read it where the first one stored it, and gain nothing."""
+"""With more users, it is cheaper to gather the rows once and store them."""
 LEAST = 16
-"""Elements of a row from which on a loop over them pays: a vector of float32. Single numbers need none."""
+"""The least elements of a row for which a loop pays: a vector of float32. Rows of one number need no loop."""
 
 
 def gather_of(node: Node) -> Lookup | None:
-    found = fused_as(node)
-    return found if isinstance(found, Lookup) else None
+    return fused_as(node, Lookup)
 
 
 def choose_gathers(
     nodes: Iterable[Node], users: dict[Node, list[Node]], stored: set[Node], fusible: Callable[[Node], bool]
 ) -> set[Node]:
-    """The values that kernels are to read in place: only kernels read them, and few."""
+    """The lookups that kernels read in place: only kernels read them, and only a few."""
     chosen = set()
     for node in nodes:
         lookup = gather_of(node)
@@ -42,26 +41,26 @@ def choose_gathers(
 
 
 def rows_begin(node: Node, lookup: Lookup) -> int:
-    """The first axis of the columns; 0 where all elements are rows."""
+    """The first axis of the columns; 0 where every element is a row."""
     return node.inputs[lookup.index].type.ndim if node.inputs[lookup.table].type.ndim > 1 else 0
 
 
 def assign_gather(node: Node, lookup: Lookup, domain: IterationDomain, inside: Container[Node], layouts: Layouts) -> None:
-    """Its kind, by its size. Raises Misfit when the kernel can't read its operands."""
+    """Gives the lookup its rank, by its size. Raises FusionFailure where the kernel can't read its operands."""
     if any(origin(operand) in inside for operand in node.inputs):
-        raise FusionFailure("it reads rows by their numbers, and both lie in memory only")
+        raise FusionFailure("it reads rows by their indices, and both are read from memory only")
     size = count(node.type.shape)
     if domain.columns is not None and size == domain.rows * domain.columns:
         domain.rank[node] = FULL
     elif size == domain.rows:
         domain.rank[node] = ROW
     else:
-        raise FusionFailure(f"its shape {node.type.shape} is not of the space {domain}")
+        raise FusionFailure(f"its shape {node.type.shape} does not fit the domain {domain}")
     table_strides(node, lookup, domain, layouts)
 
 
 def table_strides(node: Node, lookup: Lookup, domain: IterationDomain, layouts: Layouts) -> tuple[int, int]:
-    """(row stride, column stride) of the table. Raises Misfit."""
+    """(row stride, column stride) of the table. Raises FusionFailure."""
     at, k = layouts.at[node.inputs[lookup.table]], node.inputs[lookup.index].type.ndim
     rows, columns = count(node.type.shape[:k]), count(node.type.shape[k:])
     if (rows, columns) != (domain.rows, (domain.columns or 1) if domain.rank[node] == FULL else 1):

@@ -1,4 +1,4 @@
-"""Where values lie: which nodes are views of which buffers, and how a kernel walks a view."""
+"""Layouts: which nodes are views of which buffers, and the strides by which a kernel walks a view."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ...ir import Graph, Index, Layout, Node, View
 
 ZERO = 2**61 - 1
-"""Stands for an extent of 0 when spaces are compared: a prime, so products keep telling them apart, and larger than any
+"""Stands for an extent of 0 when domains are compared. It is a prime, so products stay distinguishable, and larger than any
 number of elements that a kernel can walk."""
 
 
@@ -22,26 +22,26 @@ def count(shape: Sequence[int]) -> int:
 
 
 def real(n: int) -> int:
-    """What a product of such extents is in truth."""
+    """The true value of a product of such extents."""
     return n if n % ZERO else 0
 
 
 class Layouts:
-    """For each node the base that owns its memory, and its layout inside it.
+    """For each node, the base that owns its memory and its layout there.
 
-    A view of a layout that can't be described by strides (a reshape of a transposed matrix) is a base of its own: the
-    plan copies it (`copies`).
+    A view that strides can't describe (a reshape of a transposed matrix) is a base of its own, which the plan copies
+    (`copies`).
     """
 
     def __init__(self, graph: Graph):
         self.base: dict[Node, Node] = {}
         self.at: dict[Node, Layout] = {}
         self.copies: dict[Node, tuple[Node, Layout]] = {}
-        """For each copied view, the base and the layout of the elements that it takes."""
+        """For each copied view, the base and the layout of the elements that are copied."""
         self.origin: dict[Node, Node] = {}
-        """For each node, the one whose elements it has in the same order: see `broadcast_rank.origin`."""
+        """For each node, the node whose elements it has in the same order: see `broadcast_rank.origin`."""
         self.facts: dict[Node, Any] = {}
-        """What `iteration_domain.py` knows of single nodes."""
+        """See `node_facts.facts_of`."""
         self.part: dict[Node, Node] = {}
         """For each value that is computed inside another one's memory (its base), and for views of it: that value."""
         for node in graph.nodes:
@@ -58,7 +58,7 @@ class Layouts:
             self.base[node], self.at[node] = node, Layout.contiguous(node.type.shape)
 
     def source(self, node: Node) -> Node:
-        """The value whose computation writes what a node reads: its base, or the part of this that it is."""
+        """The value whose computation writes the memory that a node reads: its base, or a part of the base."""
         return self.part.get(node, self.base[node])
 
     def copy(self, view: Node) -> None:
@@ -85,9 +85,9 @@ def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] |
 
 
 def merged(shape: Sequence[int], strides: Sequence[int]) -> int | None:
-    """One stride that walks all these axes in row-major order, or None. Axes of extent 1 walk with anything."""
+    """One stride that walks all these axes in row-major order, or None. Axes of extent 1 fit any stride."""
     found = _merged(shape, strides)
-    return 1 if found is None and 0 in shape else found  # no element: any stride does
+    return 1 if found is None and 0 in shape else found  # no element: any stride fits
 
 
 def _merged(shape: Sequence[int], strides: Sequence[int]) -> int | None:
@@ -116,7 +116,7 @@ def block_start(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 def row_terms(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
     """The offset of row i over these axes, as (divisor, modulus, stride) terms: the sum of `(i // divisor % modulus) *
-    stride`. A single term with divisor 1 and modulus 0 is `i * stride`; no term is the same place in every row."""
+    stride`. A single term with divisor 1 and modulus 0 is `i * stride`; no term means the same offset in every row."""
     one = merged(shape, strides)
     if one is not None:
         return ((1, 0, one),) if any(strides) else ()
@@ -131,7 +131,7 @@ def row_terms(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, 
 def collapse(
     shape: Sequence[int], a: Sequence[int], b: Sequence[int]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Axes joined where both sides walk them in one stride; at least one axis."""
+    """The axes, merged where one stride walks them on both sides; at least one axis."""
     dims: list[list[int]] = []
     for d, s, t in zip(shape, a, b, strict=True):
         if d == 1:

@@ -1,4 +1,4 @@
-"""Sums of products inside a kernel: which of its reductions are matrix-vector products, for the routines of `row_products.py`.
+"""Matrix-vector products inside a kernel: reductions that the routines of `row_products.py` compute.
 
 A sum along the rows of x * w, where w has one value per column, is x times a vector; a sum over the rows of x * g,
 where g has one value per row, is the transposed product, accumulated.
@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...ir import Node, Pointwise, Reduction
+from .broadcast_rank import COL, FULL, ROW, origin
 from .fuse import Group
-from .iteration_domain import COL, FULL, ROW, inlined, origin, split_strides
 from .layout import Layouts, row_terms
+from .node_facts import inlined
+from .rank_assignment import split_strides
 
 
 @dataclass(frozen=True)
@@ -36,18 +38,18 @@ def _dot(node: Node, group: Group, layouts: Layouts) -> Dot | None:
     domain = group.domain
     if not (isinstance(node.op.emit, Reduction) and node.op.emit.monoid == "add" and node.type.dtype.kind == "f"):
         return None
-    product, kind = origin(node.inputs[0]), domain.rank[node]
-    if kind not in (ROW, COL) or product is not node.inputs[0] or not _only_for(product, node, group):
+    product, rank = origin(node.inputs[0]), domain.rank[node]
+    if rank not in (ROW, COL) or product is not node.inputs[0] or not _only_for(product, node, group):
         return None
     for matrix, vector in (product.inputs, product.inputs[::-1]):
         stride = _matrix_stride(matrix, product, group, layouts)
-        if stride and _fits(vector, kind, product, group, layouts):
+        if stride and _fits(vector, rank, product, group, layouts):
             return Dot(node, product, matrix, vector, stride)
     return None
 
 
 def _only_for(product: Node, total: Node, group: Group) -> bool:
-    """A product of this kernel that nothing but the sum needs."""
+    """Whether it is a product of this kernel that only the sum needs."""
     emit = product.op.emit
     if product not in group.members or product in group.outputs or group.domain.rank[product] != FULL:
         return False
@@ -61,7 +63,7 @@ def _in_memory(node: Node, group: Group) -> bool:
 
 
 def _walk(seen: Node, product: Node, group: Group, layouts: Layouts) -> Iterator[int]:
-    """(row stride, column stride) of an operand in memory; nothing where its rows aren't one stride apart."""
+    """(row stride, column stride) of an operand in memory; empty where its rows aren't one stride apart."""
     found = split_strides(seen, product.type.shape, FULL, group.domain, layouts)
     if found is None:
         return
@@ -72,20 +74,20 @@ def _walk(seen: Node, product: Node, group: Group, layouts: Layouts) -> Iterator
 
 
 def _matrix_stride(seen: Node, product: Node, group: Group, layouts: Layouts) -> int:
-    """Elements from row to row, 0 when it is no matrix of unbroken rows."""
+    """Elements from row to row; 0 unless it is a matrix with contiguous rows."""
     if not _in_memory(seen, group) or seen.type.dtype != product.type.dtype:
         return 0
     row, column = (*_walk(seen, product, group, layouts), 0, 0)[:2]
     return row if column == 1 else 0
 
 
-def _fits(seen: Node, kind: str, product: Node, group: Group, layouts: Layouts) -> bool:
-    """A vector along the columns for a sum over them, one along the rows for a sum over those."""
+def _fits(seen: Node, rank: str, product: Node, group: Group, layouts: Layouts) -> bool:
+    """Whether it is a vector along the axis over which the sum runs."""
     if seen.type.dtype != product.type.dtype:
         return False
     source = origin(seen)
     if source in group.members:
-        return kind == COL and group.domain.rank[source] == ROW
+        return rank == COL and group.domain.rank[source] == ROW
     if not _in_memory(seen, group):
         return False
-    return [*_walk(seen, product, group, layouts)] == ([0, 1] if kind == ROW else [1, 0])
+    return [*_walk(seen, product, group, layouts)] == ([0, 1] if rank == ROW else [1, 0])

@@ -65,7 +65,7 @@ def most_max(x, y, sizes, start, stop):
                 if two and wide >= 4:
                     step = 8 if wide >= 8 else 4
                     for k in range(0, wide, step):
-                        first = min(k, wide - step)  # the last ones lie over those before them
+                        first = min(k, wide - step)  # the last vector overlaps the one before
                         upper = at(x, plane + 2 * (i * width + first))
                         lower = at(x, plane + 2 * (i * width + first) + width)
                         if step == 8:

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir import Copy, Gemm, Layout, Node, Reduction
+from ..fusion.broadcast_rank import FULL, ROW, origin
 from ..fusion.gather_fusion import gather_of
-from ..fusion.iteration_domain import FULL, ROW, inlined, origin
 from ..fusion.layout import Layouts
+from ..fusion.node_facts import inlined
 from ..schedule.order import Schedule, ScheduleNode
 from .instructions import Buffer, Instruction
 

@@ -1,6 +1,6 @@
 """Loops and branches as instructions.
 
-A body is laid out like a program whose variables are the carries: its instructions lie between those that enter and repeat
+A body is laid out like a program whose variables are the carries: its instructions are between those that enter and repeat
 the loop, and its kernels write carries in place where nothing reads the old value any more. Items of stacks are parts of
 memory whose addresses the loop advances from iteration to iteration; see `runtime/control_instructions.py`.
 """
@@ -69,14 +69,14 @@ def loop(b: GraphLowering, unit: ScheduleNode) -> None:
     stream.add(_repeat(enter))
     if sharded:
         _shard(stream, begin, shards, state)
-    behind = len(stream)
+    after = len(stream)
     head = begin + 3 if sharded else begin + 1
     reverse = node.attrs["reverse"]
-    state.start(n, len(roots) if counted else -1, reverse, state.behind or behind, head)
+    state.start(n, len(roots) if counted else -1, reverse, state.exit or after, head)
     for shard in state.shards:
-        shard.start(n, -1, reverse, shard.behind, shard.head)
+        shard.start(n, -1, reverse, shard.exit, shard.head)
     if until is not None:
-        until.size_array[0] = behind
+        until.size_array[0] = after
     stream.outlive(begin, len(stream.temporaries) if sharded else mark)
     steps = results.get(first + len(filled))
     if steps is not None:
@@ -259,8 +259,8 @@ def _shard(stream: InstructionStream, begin: int, shards: int, state: LoopInstru
         first = len(stream)
         for instruction in (own.instruction, *split(body, shards, shard, moved), _repeat(own.instruction)):
             stream.add(instruction)
-        own.head, own.behind = first + 1, len(stream)
-        fork.size_array[1 + 2 * shard : 3 + 2 * shard] = first, own.behind
+        own.head, own.exit = first + 1, len(stream)
+        fork.size_array[1 + 2 * shard : 3 + 2 * shard] = first, own.exit
         if shard:
             state.shards.append(own)
             stream.loops.append(own)

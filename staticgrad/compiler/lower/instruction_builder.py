@@ -13,8 +13,8 @@ from ..backend import kernel_cache
 from ..codegen.parameters import BufferRef, KernelSource
 from ..codegen.row_tiling import writer_for
 from ..fusion.fuse import Group
-from ..fusion.iteration_domain import inlined
 from ..fusion.layout import Layouts
+from ..fusion.node_facts import inlined
 from ..runtime.allocation import room
 from ..runtime.threads import get_num_threads
 from ..schedule.order import Schedule, ScheduleNode

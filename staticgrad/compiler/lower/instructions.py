@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ...ir import Layout, Node
-from ..backend.abi import BEHIND, COUNT, GROWING, HEAD, HOST, MOVES, REVERSE, N, T
+from ..backend.abi import COUNT, EXIT, GROWING, HEAD, HOST, MOVES, REVERSE, N, T
 from ..codegen.loop_ir import Kernel
 from ..runtime import loader
 
@@ -131,7 +131,7 @@ class LoopInstruction:
         self.words = instruction.size_array
         self.moves: list[list[int]] = []
         self.growing: list[list[int]] = []
-        self.head = self.behind = 0
+        self.head = self.exit = 0
         self.shards: list[LoopInstruction] = []
         """The copies of a sharded loop."""
 
@@ -139,9 +139,9 @@ class LoopInstruction:
         """The pointer at `address` follows an item of a stack."""
         self.moves.append([address, item.index, item.nbytes, item.offset + add])
 
-    def start(self, n: int, count: int, reverse: bool, behind: int, head: int) -> None:
+    def start(self, n: int, count: int, reverse: bool, exit: int, head: int) -> None:
         """Set the words that are the same in all runs; see `runtime/control_instructions.py`."""
-        for at, value in ((N, n), (COUNT, count), (REVERSE, int(reverse)), (BEHIND, behind), (HEAD, head)):
+        for at, value in ((N, n), (COUNT, count), (REVERSE, int(reverse)), (EXIT, exit), (HEAD, head)):
             self.words[at // 8] = value
 
     def address(self, item: Buffer) -> int:

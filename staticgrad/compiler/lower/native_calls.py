@@ -70,7 +70,7 @@ def clear(b: GraphLowering, node: Node) -> None:
 def copy(
     b: GraphLowering, node: Node, to: Buffer, layout: Layout, source: tuple[Buffer, int, Layout] | None = None
 ) -> None:
-    """Copy a node's value, or `source`, to where `layout` says in a buffer; nothing where it lies there."""
+    """Copy a node's value, or `source`, into a buffer at `layout`; nothing where it is there already."""
     buffer, add, at = (*b.view(node), b.layouts.at[node]) if source is None else source
     size = node.type.dtype.itemsize
     if buffer is to and Layout(at.shape, at.strides, add // size).same(layout):

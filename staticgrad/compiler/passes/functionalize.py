@@ -1,7 +1,7 @@
 """The first pass: the pure computation of a run.
 
-Cuts the graph at its feeds, resolves reads of variables to the values that they see, drops control edges that have done
-their work, and numbers the random draws. The result is pure: leaves, values, and a list of assignments.
+Cuts the graph at its feeds, resolves reads of variables to the values that they see, drops control edges that are no
+longer needed, and numbers the random draws. The result is pure: leaves, values, and a list of assignments.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def functionalize(
     """See the module. Feeds may be any nodes: they become placeholders, and their operands don't run.
 
     `effects` run too, without a result. draws: how many random draws a run takes, whether it uses them or
-    not; the numbers of the draws stay. None: those that are left after the cut, numbered anew. strict: nodes that are alike
-    stay two, and those that note what a gradient was derived from stay, unless a value on the way is fed.
+    not; the numbers of the draws stay. None: those that are left after the cut, numbered anew. strict: equal nodes
+    stay apart, and nodes that record the derivation of a gradient stay, unless a value that the gradient passes is fed.
     """
     fed = set(feeds)
     strict = strict and not any(node.inputs for node in feeds)

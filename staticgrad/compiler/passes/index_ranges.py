@@ -1,9 +1,8 @@
-"""Positions that native code trusts: where a graph doesn't prove that they are in range, a check is put before them.
+"""Index checks: where a graph doesn't prove that an index is in range, a check is inserted before native code uses it.
 
-Kernels read and write where an index says, without looking. The public functions check every index, so that nothing is
-added to their graphs. A graph from a file, or built node by node, may lack the check or have another one. What an integer
-can be follows from constants, checks and the ops that pass them on (`OpDef.range`); it crosses into the bodies of loops.
-"""
+Kernels read and write at indices without a bounds check. The public functions check every index, so this pass adds nothing to
+their graphs. A graph from a file, or one built node by node, may lack the check or have a different one. The range of an
+integer follows from constants, checks and the ops that pass integers on (`OpDef.range`), into the bodies of loops too. """
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ Value = TypeVar("Value")
 
 
 def check_indexes(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """The graph with a check for each index that may be out of range, and where each node went."""
+    """The graph with a check for each index that may be out of range, and the new node of each node."""
     order = graph.reaching(results)
     if not _trusting(order):
         return graph, {node: node for node in order}
@@ -56,7 +55,7 @@ class _Unproven(Exception):
 
 
 class _Checks:
-    """One walk over a graph and its bodies. Without a graph to add nodes to, it looks whether a check is needed."""
+    """One traversal of a graph and its bodies. Without a graph to add nodes to, it only finds whether a check is needed."""
 
     def __init__(self) -> None:
         self.added = 0
@@ -65,7 +64,7 @@ class _Checks:
     def copy(
         self, order: Sequence[Node], types: Types, new: Graph | None, moved: dict[Node, Node], ranges: dict[Node, Range]
     ) -> None:
-        """Add the nodes to `new`. `moved` and `ranges` begin with parameters, and grow. Raises _Unproven without `new`."""
+        """Add the nodes to `new`. `moved` and `ranges` start with the parameters and grow. Raises _Unproven without `new`."""
         made: dict[Node, list[Range]] = {}
         for node in order:
             given = [ranges.get(i) for i in node.inputs]
@@ -131,9 +130,9 @@ class _Checks:
 
 
 def _operands(node: Node, key: str, values: Sequence[Value]) -> list[Value]:
-    """Of values for a region's inputs, those for the parameters of one of its bodies."""
+    """Of one value per input of a region, those of the parameters of one of its bodies."""
     if "carries" not in node.attrs:
-        return list(values[1:])  # the first says which branch runs
+        return list(values[1:])  # the first input selects the branch
     first, n = int(node.attrs["count"]), len(node.attrs[key].params)
     return list(values[first : first + n])
 

@@ -1,4 +1,4 @@
-"""A loop while passes work on it: its body as one graph, and the outer operand of each parameter."""
+"""A loop while passes work on it: its body as one graph, with the outer operand of each parameter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...ops.control.subgraph_tracing import copied, twin
 
 @dataclass(eq=False)
 class Carry:
-    """param: its value in the body; after: the next one; init: the first one, outside; index: which result it was."""
+    """param: its value in the body; after: its next value; init: its first value, outside; index: the number of its result."""
 
     param: Node
     after: Node
@@ -24,8 +24,8 @@ class Carry:
 
 @dataclass(eq=False)
 class Later:
-    """A value that is computed after the loop: `combine(*stacks, *fixed)`. stacks: each an operand of the loop, or the
-    number of one of its results."""
+    """A value that is computed after the loop: `combine(*stacks, *fixed)`. stacks: operands of the loop, or numbers of its
+    results."""
 
     stacks: list[Node | int]
     fixed: list[Node]
@@ -33,7 +33,7 @@ class Later:
 
 
 class LoopBuilder:
-    """consts, items: (parameter, operand outside); outs: (value, which result it was); `places`: results that are found."""
+    """consts, items: (parameter, operand outside); outs: (value, number of its result); `places`: the results found so far."""
 
     def __init__(
         self, node: Node, loop: Loop, graph: Graph, params: Sequence[Node], values: Sequence[Node], length: int | None
@@ -64,8 +64,8 @@ class LoopBuilder:
         outside = [*(o for _, o in self.consts), *(c.init for c in self.carries), *(o for _, o in self.items)]
         return [*count, *outside, *self.places.values()]
 
-    def settle_in(self, outer: Graph, moved: dict[Node, Node]) -> None:
-        """Go to another graph, where the operands are."""
+    def move_to(self, outer: Graph, moved: dict[Node, Node]) -> None:
+        """Move to another graph, to which the operands belong."""
         self.outer = outer
         self.count = None if self.count is None else moved[self.count]
         self.consts = [(p, moved[o]) for p, o in self.consts]
@@ -81,7 +81,7 @@ class LoopBuilder:
         return [*verdict, *(c.after for c in self.carries), *(value for value, _ in self.outs)]
 
     def replace(self, moved: dict[Node, Node]) -> None:
-        """Put other nodes of the body in the place of some."""
+        """Replace nodes of the body by others."""
         graph = Graph(intern=True)
         for node in (*(p for p, _ in self.consts), *(c.param for c in self.carries), *(p for p, _ in self.items)):
             graph.append(node)
@@ -115,7 +115,7 @@ class LoopBuilder:
             self.replace(moved)
 
     def _invariant(self, kept: set[int]) -> None:
-        """A carry that stays as it is is a constant."""
+        """Turn carries that never change into constants."""
         for carry in [c for c in self.carries if c.after is c.param]:
             self.carries.remove(carry)
             self.consts.append((carry.param, carry.init))
@@ -123,7 +123,7 @@ class LoopBuilder:
                 self.places[carry.index] = carry.init
 
     def stack(self, value: Node) -> Node | int:
-        """The items of all iterations: a stack that comes in, or one that the loop is to make."""
+        """The items of all iterations: a stack from outside, or one that the loop has to save."""
         operand: Node
         for param, operand in self.items:
             if param is value:
@@ -140,7 +140,7 @@ class LoopBuilder:
         return copied(self.outer, [value], dict(self.consts))[0]
 
     def build(self, wanted: Iterable[int]) -> dict[int, Node]:
-        """The loop in the graph around it; where each wanted result is."""
+        """Add the loop to the graph around it; returns the node of each wanted result."""
         params = [*(p for p, _ in self.consts), *(c.param for c in self.carries), *(p for p, _ in self.items)]
         body = subgraph(params, [*(c.after for c in self.carries), *(value for value, _ in self.outs)])
         given = len(self.consts) + len(self.carries)

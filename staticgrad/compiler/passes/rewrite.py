@@ -9,18 +9,18 @@ from ...operators import Symbol, state
 from ...ops.rewrites.rule import RewriteRule
 from .specialize import copy, rebuild
 
-LIMIT = 32  # rewrites of one node; a law that undoes another would run for ever
+LIMIT = 32  # rewrites of one node: two rules that undo each other would run forever
 
 
 def simplify(
-    graph: Graph, results: Sequence[Node], laws: Sequence[RewriteRule], log: list[tuple[str, str]] | None = None
+    graph: Graph, results: Sequence[Node], rules: Sequence[RewriteRule], log: list[tuple[str, str]] | None = None
 ) -> tuple[Graph, dict[Node, Node]]:
-    """Apply `laws` to every node, operands first, until none fires. `log` collects (law, node)."""
+    """Apply `rules` to every node, operands first, until none fires. `log` collects (rule, op) by name."""
     by_op: dict[str, list[RewriteRule]] = {}
-    for law in laws:
-        for name in law.ops:
-            by_op.setdefault(name, []).append(law)
-    everywhere = [law for law in laws if not law.ops]
+    for rule in rules:
+        for name in rule.ops:
+            by_op.setdefault(name, []).append(rule)
+    everywhere = [rule for rule in rules if not rule.ops]
     for found in by_op.values():
         found[:0] = everywhere
     seen: dict[Node, Node] = {}
@@ -31,24 +31,24 @@ def simplify(
         if not candidates:
             return None
         operands = [Symbol(new, i) for i in node.inputs]
-        saved = state.where  # as `lines_of` does, whose calls would take longer than most laws
+        saved = state.where  # as `lines_of` does, whose calls would take longer than most rules
         if node.where is not None:
             state.where = node.where
         try:
-            for law in candidates:
-                found: Symbol | None = law.apply(node, *operands)
+            for rule in candidates:
+                found: Symbol | None = rule.apply(node, *operands)
                 if found is not None and found.node is not node:
                     if log is not None:
-                        log.append((law.name, node.op.name))
+                        log.append((rule.name, node.op.name))
                     return found.node
         finally:
             state.where = saved
         return None
 
-    def settled(node: Node, other: Node, new: Graph) -> Node:
-        """A law may build several nodes: those below the top are settled too, operands first. No call for each of them:
-        they may be deeper than Python's stack."""
-        waiting = [(node, other, 1)]  # the requested node, its present form, rules applied
+    def final(node: Node, other: Node, new: Graph) -> Node:
+        """The final form of the node that a rule returned. A rule may build several nodes: those below it are rewritten too,
+        operands first, without recursion, because they may be deeper than Python's stack."""
+        waiting = [(node, other, 1)]  # the requested node, its current form, the number of rules applied
         while waiting:
             asked, now, applied = waiting.pop()
             if asked in seen:
@@ -74,14 +74,14 @@ def simplify(
         if now in seen:
             return seen[now]
         other = better(now, new) if now.op.name in by_op or everywhere else None
-        if other is None:  # its operands are settled
+        if other is None:  # its operands have their final form
             seen[now] = now
             return now
-        return settled(now, other, new)
+        return final(now, other, new)
 
     graph, first = rebuild(graph, results, rewrite)
-    seen.clear()  # the functions refer to one another, and would keep all nodes until Python looks for cycles
-    order = graph.reaching([first[r] for r in results])  # without what the laws left behind
+    seen.clear()  # the closures refer to one another and would keep all nodes until the next garbage collection
+    order = graph.reaching([first[r] for r in results])  # without the nodes that rules replaced
     if any(_takes_values(node) for node in order if node.op.shape_only):
         live, second = rebuild(graph, [first[r] for r in results], copy)
         return live, {old: second[new] for old, new in first.items() if new in second}

@@ -1,4 +1,4 @@
-"""Concrete shapes: every extent is bound, and ops that are written in other ops are expanded.
+"""Specialization: every extent is bound, and composite ops are expanded.
 
 Inputs of which an op reads only the shape become `shape` leaves: no value is computed for them.
 """
@@ -32,8 +32,8 @@ def _rebuilt(order: Sequence[Node], intern: bool, rewrite: Rewrite) -> tuple[Gra
 
 
 def copy(new: Graph, node: Node, inputs: tuple[Node, ...], *, check: bool = False) -> Node:
-    """The same node over new inputs, its type inferred again where theirs are others; operands that are read for their shape
-    become leaves. check: every record's constraints on operands and attributes are checked again."""
+    """The same node over new inputs. Its type is inferred again where their types differ, and operands that are read only for
+    their shape become leaves. check: check every record's constraints on operands and attributes again."""
     if not node.inputs:
         return new.append(node)
     only = node.op.shape_only
@@ -60,7 +60,7 @@ def _typed(node: Node, inputs: tuple[Node, ...]) -> TensorType:
 
 
 def specialize(graph: Graph, results: Sequence[Node], known: dict[Node, TensorType]) -> tuple[Graph, dict[Node, Node]]:
-    """Bind the leaves in `known` to concrete types; returns the new graph and where each node went.
+    """Bind the leaves in `known` to concrete types; returns the new graph and the new node of each node.
 
     Raises ShapeError, with the user's line, when the extents don't fit each other.
     """
@@ -82,7 +82,7 @@ def shape_leaf(graph: Graph, kind: TensorType) -> Node:
 
 
 def expand(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """Replace ops by their definition in other ops until none is left to replace."""
+    """Replace composite ops by their definitions until none is left."""
     moved = {node: node for node in graph.nodes}
 
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -102,7 +102,7 @@ def expand(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Nod
 
 
 DEFINED = frozenset({Expand, Reduction, View})
-"""Kinds of ops that may be written in other ops."""
+"""Kinds of ops that may be composite."""
 
 
 def _expandable(node: Node) -> bool:
@@ -124,13 +124,14 @@ def _definition(node: Node, inputs: list[Any]) -> Any:
 
 
 def _one_sided(node: Node) -> bool:
-    """The reduced axes are all axes, the leading ones, or the trailing ones: the forms that a kernel can iterate over."""
+    """Whether the reduced axes are all axes, the leading axes, or the trailing axes: the forms that a kernel can iterate
+    over."""
     axis, n = node.attrs["axis"], node.inputs[0].type.ndim
     return bool(axis == tuple(range(len(axis))) or axis == tuple(range(n - len(axis), n)))
 
 
 def _reduction(node: Node, x: Any) -> Any:
-    """A reduction without keepdims, over one side of the axes."""
+    """A reduction without keepdims, over leading or trailing axes."""
     axis, n = node.attrs["axis"], len(x.shape)
     if not axis:
         return x
@@ -145,7 +146,7 @@ def _reduction(node: Node, x: Any) -> Any:
 
 
 def trailing_axes(axis: Iterable[int], n: int) -> tuple[int, ...]:
-    """The part of `axis` that ends at the last axis without a gap."""
+    """The axes of `axis` that form an unbroken run up to the last axis."""
     axes, run = set(axis), []
     for a in range(n - 1, -1, -1):
         if a not in axes:

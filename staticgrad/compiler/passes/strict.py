@@ -1,13 +1,12 @@
 """`numerics="strict"`: the bits of eager mode.
 
-Every op runs as its NumPy meaning, from the host, on the very arrays that eager mode would have: how they lie in memory
-decides in which order NumPy adds. No law is applied, no kernel is made, no two operations that are alike become one. It is
-there to compare with, and for who needs equal bits more than speed.
+Every op runs on the host with its NumPy meaning, on arrays laid out in memory as in eager mode, because their layout decides
+the order in which NumPy adds. No rewrite rule is applied, no kernel is generated, and equal operations are not merged. This
+mode is for comparisons, and for users who need equal bits more than speed.
 
-A gradient through a loop or branch is a loop or branch in the graph, which adds cotangents up per iteration and computes values
-again; a tape adds them one by one in the order of the operations. So such a program is played over on a tape
-(`eager/replay.py`): nodes of `ops/adjoint.py` record where gradients were taken, and of which values.
-"""
+In a graph, the gradient of a loop or branch is a loop or branch, which accumulates cotangents per iteration and recomputes
+values; a tape adds them one by one in the order of the operations. So such a program is replayed on a tape
+(`eager/replay.py`): nodes of `ops/adjoint.py` record where gradients were taken, and of which values. """
 
 from __future__ import annotations
 
@@ -50,7 +49,8 @@ REPLAY = OpDef(
 
 
 def run_on_host(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """The graph with every op on the host; one that differentiates loops or branches as one call of the tape."""
+    """The graph with every op on the host; a program that differentiates loops or branches becomes one call that replays
+    it."""
     order = graph.reaching(results)
     if any(node.op.equals is not None for node in order):
         return _replayed(order, results)

@@ -1,4 +1,4 @@
-"""Bodies of loops and branches: taken through the same passes as the surrounding graph, without unused results."""
+"""Bodies of loops and branches: they run through the same passes as the surrounding graph, without unused results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Reduce = Callable[[Graph, Sequence[Node], dict[Node, TensorType]], tuple[Graph, 
 
 
 SMALL = 64
-"""Elements up to which a constant becomes part of a body, where laws see it; larger ones are handed in."""
+"""Constants of up to so many elements become part of a body, where rewrite rules see them; larger ones are passed in."""
 
 
 def has_subgraphs(graph: Graph) -> bool:
@@ -29,8 +29,8 @@ def has_subgraphs(graph: Graph) -> bool:
 
 
 class EqualLoops:
-    """Loops that do the same and differ in their results: a loop, and the same one as its gradients wrote it, with what
-    they need of it on further stacks. `body`: all that one of them has to give."""
+    """Equal loops that differ only in their results: a loop, and the loop that its gradient repeats with further stacks for
+    the values that it needs. `body`: the union of their results."""
 
     def __init__(self, first: Node):
         self.first = first
@@ -39,10 +39,10 @@ class EqualLoops:
         self.carries = first.attrs["carries"]
         self.results: list[Node] = []
         self.places: dict[Node, int] = {}
-        """By stacked value, which result it is."""
+        """Per stacked value, the number of its result."""
 
     def join(self, loop: Node) -> list[int]:
-        """Which results of the family those of a member are."""
+        """The numbers of a member's results among those of the merged loop."""
         body: Subgraph = loop.attrs["body"]
         values = copied(self.graph, body.results, dict(zip(body.params, self.params, strict=True)))
         if not self.results:
@@ -65,22 +65,22 @@ def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node
     if not has_subgraphs(graph):
         return graph, {node: node for node in order}
     same: dict[Node, Node] = {}
-    families: dict[Any, EqualLoops] = {}
+    groups: dict[Any, EqualLoops] = {}
     member: dict[Node, tuple[EqualLoops, list[int]]] = {}
     known: dict[Any, Node] = {}
     for node in order:
         inputs = tuple(same[i] for i in node.inputs)
         if isinstance(node.op.emit, Region) and "body" in node.attrs:
             rest = tuple(sorted((k, v) for k, v in node.attrs.items() if k != "body"))
-            family = families.setdefault((inputs, rest), EqualLoops(node))
-            member[node] = family, family.join(node)
-            same[node] = family.first
+            group = groups.setdefault((inputs, rest), EqualLoops(node))
+            member[node] = group, group.join(node)
+            same[node] = group.first
         else:
             key: Any = (node.op, inputs, tuple(sorted(node.attrs.items())), node.type)
             if isinstance(node.op.emit, Result) and node.inputs[0] in member:
-                family, places = member[node.inputs[0]]
+                group, places = member[node.inputs[0]]
                 index = node.attrs["index"]
-                key = family, places[index] if index < len(places) else "steps"
+                key = group, places[index] if index < len(places) else "steps"
             same[node] = known.setdefault(key, node) if node.op.pure else node
     new = Graph(intern=True)
     moved: dict[Node, Node] = {}
@@ -96,9 +96,9 @@ def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node
         if node in member:
             attrs = member[node][0].attrs()
         elif isinstance(node.op.emit, Result) and node.inputs[0] in member:
-            family, places = member[node.inputs[0]]
+            group, places = member[node.inputs[0]]
             index = attrs["index"]
-            attrs = {"index": places[index] if index < len(places) else len(family.results)}
+            attrs = {"index": places[index] if index < len(places) else len(group.results)}
         kind = node.op.infer(*(i.type for i in inputs), **attrs) if node in member else node.type
         moved[node] = new.add(node.op, inputs, attrs, kind, node.name, node.where)
     return new, moved
@@ -108,13 +108,13 @@ def merge(graph: Graph, results: Sequence[Node]) -> tuple[Graph, dict[Node, Node
 
 
 def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tuple[Graph, dict[Node, Node]]:
-    """Take the bodies through the passes, the last loop first: earlier loops drop the results that it does not read."""
+    """Run the passes over the bodies, the last loop first: earlier loops then drop the results that it does not read."""
     order = graph.reaching(results)
     if not any(isinstance(node.op.emit, Region) for node in order):
         return graph, {node: node for node in order}
     live: set[Node] = set(results)
     wanted: dict[Node, set[int]] = {}
-    drafts: dict[Node, LoopBuilder | BranchBuilder] = {}
+    builders: dict[Node, LoopBuilder | BranchBuilder] = {}
     for node in reversed(order):
         if node not in live:
             continue
@@ -122,8 +122,8 @@ def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tu
             wanted.setdefault(node.inputs[0], set()).add(node.attrs["index"])
         if isinstance(node.op.emit, Region):
             make = _loop if "body" in node.attrs else BranchBuilder
-            drafts[node] = make(node, wanted[node], reduce)
-            live.update(drafts[node].operands())
+            builders[node] = make(node, wanted[node], reduce)
+            live.update(builders[node].operands())
         else:
             live.update(node.inputs)
     new = Graph(intern=True)
@@ -134,12 +134,12 @@ def lower_subgraphs(graph: Graph, results: Sequence[Node], reduce: Reduce) -> tu
             continue
         if isinstance(node.op.emit, Result):
             moved[node] = places[node.inputs[0]][node.attrs["index"]]
-        elif node in drafts:
-            draft = drafts[node]
-            draft.settle_in(new, moved)
-            if isinstance(draft, LoopBuilder):
-                hoist_invariants(draft)
-            places[node] = draft.build(wanted[node])
+        elif node in builders:
+            builder = builders[node]
+            builder.move_to(new, moved)
+            if isinstance(builder, LoopBuilder):
+                hoist_invariants(builder)
+            places[node] = builder.build(wanted[node])
         else:
             moved[node] = copy(new, node, tuple(moved[i] for i in node.inputs))
     return new, {node: moved[node] for node in results}
@@ -156,14 +156,14 @@ def _loop(node: Node, wanted: set[int], reduce: Reduce) -> LoopBuilder:
         values += copied(body, loop.cond.results, dict(zip(loop.cond.params, given, strict=False)))
     body, found = reduce(body, [*values, *params], {p: p.type for p in params})
     n = None if loop.dynamic else trip_count(node.attrs["length"], [s.type for s in loop.stacks])
-    draft = LoopBuilder(node, loop, body, found[len(values) :], found[: len(values)], n)
-    draft.prune(wanted)
-    return draft
+    builder = LoopBuilder(node, loop, body, found[len(values) :], found[: len(values)], n)
+    builder.prune(wanted)
+    return builder
 
 
 def _with_constants(body: Graph, params: Sequence[Node], operands: Sequence[Node]) -> list[Node]:
-    """The parameters of a body, the first of which take these operands; constants in the place of those that are small ones.
-    Nothing feeds them: feeds are placeholders by now."""
+    """The parameters of a body, of which the first take these operands. Small constants replace their parameters: no run feeds
+    them, because feeds are placeholders by now."""
     result = list(params)
     for i, operand in enumerate(operands):
         if operand.op.leaf == "constant" and operand.type.size <= SMALL:
@@ -177,7 +177,7 @@ def _seen(stack: TensorType) -> TensorType:
 
 
 class BranchBuilder:
-    """A branch while passes work on it: its sides taken through the passes, with what they read of the operands."""
+    """A branch while passes work on it: its sides after the passes, with the operands that they read."""
 
     def __init__(self, node: Node, wanted: set[int], reduce: Reduce):
         self.node = node
@@ -200,12 +200,12 @@ class BranchBuilder:
     def operands(self) -> list[Node]:
         return [self.inputs[0], *(self.inputs[1 + k] for k in self.read)]
 
-    def settle_in(self, outer: Graph, moved: dict[Node, Node]) -> None:
+    def move_to(self, outer: Graph, moved: dict[Node, Node]) -> None:
         self.outer = outer
         self.given = [moved[i] for i in self.operands()]
 
     def build(self, wanted: set[int]) -> dict[int, Node]:
-        """The branch in the graph around it; where each wanted result is."""
+        """Add the branch to the graph around it; returns the node of each wanted result."""
         attrs = {name: subgraph([params[k] for k in self.read], values) for name, (params, values) in self.sides.items()}
         kind = self.node.op.infer(*(i.type for i in self.given), **attrs)
         made = self.outer.add(self.node.op, tuple(self.given), attrs, kind, self.node.name, self.node.where)

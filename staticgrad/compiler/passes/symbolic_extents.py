@@ -1,4 +1,4 @@
-"""Extents as symbols: what is computed from them becomes an expression, and each comparison a condition on record.
+"""Extents as symbols: arithmetic with them gives expressions, and each comparison becomes a condition on record.
 
 Decisions that were made with such extents hold for all others that meet the same conditions. An extent is no `int` for code
 in C, which has to ask for its value: then the value itself becomes a condition. So no decision depends on an extent without
@@ -35,7 +35,7 @@ class Conditions:
         self.names: list[str] = []
         """Of the symbols."""
         self.atoms: list[tuple[str, Any, Any]] = []
-        """("symbol", its number, None), or what is no polynomial: ("//" or "%", extent, extent)."""
+        """("symbol", its number, None), or a term that is no polynomial: ("//" or "%", extent, extent)."""
         self.values: list[int] = []
         """Of the atoms, while decisions are made."""
         self.extents: list[SymbolicExtent] = []

@@ -21,13 +21,13 @@ Pass = Callable[[Graph], Graph]
 P = TypeVar("P", bound=Pass)
 Rule = Callable[..., Symbol | None]
 
-STAGES = ("specialise", "stabilise", "expand", "simplify")
+STAGES = ("specialize", "stabilize", "expand", "simplify")
 DEFAULT = "simplify"
 
 
 def graph_pass(stage: str = DEFAULT) -> Callable[[P], P]:
-    """Name the stage after which a pass is called: "specialise" (extents are known; the ops are those that the program
-    wrote), "stabilise", "expand" (composite ops are written in simple ones) or "simplify", the last before fusion.
+    """Name the stage after which a pass is called: "specialize" (extents are known; the ops are those that the program
+    wrote), "stabilize", "expand" (composite ops are written in simple ones) or "simplify", the last before fusion.
 
     Without this decorator a pass is called after "simplify". Raises ArgumentError for another stage.
     """
@@ -98,7 +98,7 @@ class UserPasses:
 
     passes: Sequence[Pass]
     results: int
-    """How many of the values that the pipeline keeps are results; the others are feeds."""
+    """The number of values kept by the pipeline that are results; the others are feeds."""
     notes: list[str] = field(default_factory=list)
     """The changes by each pass."""
 

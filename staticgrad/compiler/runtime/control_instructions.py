@@ -13,7 +13,7 @@ ENTER and REPEAT share their buffers (the first items of the loop's stacks) and 
     N        the number of iterations; -1 where a condition decides
     COUNT    the number of the buffer that holds N, -1 for none
     REVERSE  whether iteration t works on item N - 1 - t of the stacks
-    BEHIND   the instruction after the loop; HEAD the first one of the body
+    EXIT   the instruction after the loop; HEAD the first one of the body
     MOVES    number and address of the pointers that advance along the stacks: (address of the pointer, number of the buffer,
              bytes per item, bytes to add)
     PAUSED   whether the loop stopped the driver at its REPEAT instruction for Python to handle signals; SINCE when it last did
@@ -22,9 +22,9 @@ ENTER and REPEAT share their buffers (the first items of the loop's stacks) and 
 """
 
 from ..backend.abi import (
-    BEHIND,
     COUNT,
     ENTER,
+    EXIT,
     GO,
     GROWING,
     HEAD,
@@ -78,7 +78,7 @@ def begin(loop, buffers, r, t, n):
     """Point the body at the items of iteration t. Returns the next instruction, or -1 - r without memory."""
     poke(loop + T, t)
     if t == n:
-        return peek(loop + BEHIND)
+        return peek(loop + EXIT)
     if n < 0 and grow(loop, buffers, t + 1, t) == 0:
         return -1 - r
     place = n - 1 - t if peek(loop + REVERSE) != 0 else t

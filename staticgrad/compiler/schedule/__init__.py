@@ -1,1 +1,1 @@
-"""The order of the work, and where buffers lie."""
+"""The order of kernels and calls, and the memory that results share."""

@@ -1,8 +1,6 @@
-"""Results of kernels that are written, element by element, over an operand without later readers, and of products
-that are added to one.
+"""Buffer donation: kernels write results, element by element, over an operand without later readers, and products add to one.
 
-Kernels that are alike otherwise are treated alike, so that equal layers go on sharing one: where one of them may not write
-over its operand, none does.
+Equal kernels are treated alike so that equal layers can share one: where one of them may not overwrite its operand, none does.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from ..fusion.layout import Layouts
 from .order import Schedule, ScheduleNode, adds_to, why_not_by_element
 
 Pair = tuple[int, int]
-"""Numbers of a result and of an operand, as `_numbers` counts them."""
+"""The numbers of a result and of an operand, as `_numbers` counts them."""
 
 
 def donate_buffers(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -> None:
@@ -22,7 +20,7 @@ def donate_buffers(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -
     made = {node for unit in order.units if unit.kind in ("kernel", "native", "copy") for node in unit.makes}
     last = {base: unit for unit in order.units for base in unit.reads}
     kept = {layouts.base[value] for value in [*fetches, *order.saved]} | set(order.place)
-    for part in layouts.part.values():  # others may read one of them when the last has read the other
+    for part in layouts.part.values():  # other instructions may still read one of them after the last reader of the other
         kept |= {part, layouts.base[part]}
     free = made - kept
     kernels = [unit for unit in order.units if unit.kind == "kernel"]
@@ -51,7 +49,7 @@ def donate_buffers(order: Schedule, layouts: Layouts, fetches: Sequence[Node]) -
             order.place[value] = base
             order.notes.append(_note(value, base))
     for value, base in order.place.items():
-        while base in order.place:  # what is written over what is written over something
+        while base in order.place:  # results that overwrite a result which itself overwrites a buffer
             base = order.place[base]
         order.place[value] = base
 
@@ -61,7 +59,7 @@ def _note(value: Node, base: Node) -> str:
 
 
 def _numbers(unit: ScheduleNode, layouts: Layouts) -> dict[Node, int]:
-    """The memory that a kernel's members read and the members themselves, in the order in which they appear."""
+    """The buffers that a kernel's members read, and the members, in the order of their appearance."""
     assert unit.group is not None
     numbers: dict[Node, int] = {}
     for node in unit.group.members:
@@ -71,7 +69,7 @@ def _numbers(unit: ScheduleNode, layouts: Layouts) -> dict[Node, int]:
 
 
 def _kind(unit: ScheduleNode, numbers: dict[Node, int], layouts: Layouts) -> Hashable:
-    """The key of kernels that are equal but for their extents."""
+    """A key that is equal for kernels that differ only in extents."""
     group = unit.group
     assert group is not None
     return tuple(
@@ -83,7 +81,7 @@ def _kind(unit: ScheduleNode, numbers: dict[Node, int], layouts: Layouts) -> Has
 def _pairs(
     unit: ScheduleNode, numbers: dict[Node, int], layouts: Layouts, free: set[Node], last: dict[Node, ScheduleNode]
 ) -> set[Pair]:
-    """Results that may be written over operands."""
+    """The results that may overwrite operands."""
     dying = [base for base in numbers if base in unit.reads and base in free and last[base] is unit]
     return {
         (numbers[value], numbers[base])
@@ -95,7 +93,7 @@ def _pairs(
 
 
 def _apart(pairs: set[Pair]) -> list[Pair]:
-    """Pairs that share no result and no operand."""
+    """A selection of the pairs in which no result and no operand occurs twice."""
     chosen: list[Pair] = []
     for pair in sorted(pairs):
         if all(pair[0] != other[0] and pair[1] != other[1] for other in chosen):

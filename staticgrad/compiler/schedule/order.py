@@ -1,9 +1,8 @@
-"""Units of work in an order, and where each value lies.
+"""The schedule: units of work in order, and the buffer of each value.
 
-A unit is one kernel, one native call, one copy or one host call. The order respects data; checks come as early, and
-writes to variables as late as it allows, so that an error leaves the state as it was. A variable whose new value is
-computed element by element is written in place once nobody needs the old value; other assignments are copies at the
-end.
+A unit is a kernel, a native call, a copy or a host call. The order respects data dependences. Within that, checks come as
+early and writes to variables as late as possible, so that an error leaves the state unchanged. A variable whose new value is
+computed element by element is written in place after the last read of the old value; other assignments are copies at the end.
 """
 
 from __future__ import annotations
@@ -13,18 +12,19 @@ from dataclasses import dataclass, field, replace
 
 from ...ir import Call, Cell, Copy, Gemm, Graph, Layout, Native, Node, Reduction, Region, Result, Subgraph
 from ...ir.walks import ordered
+from ..fusion.broadcast_rank import FULL, ROW, SCALAR, origin
 from ..fusion.epilogue import Sum
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import gather_of
-from ..fusion.iteration_domain import FULL, ROW, SCALAR, inlined, origin
 from ..fusion.layout import Layouts
+from ..fusion.node_facts import inlined
 
 CHECKED, ORDINARY, WRITING = range(3)
 
 
 @dataclass(eq=False, slots=True, repr=False)
 class ScheduleNode:
-    """One step of the plan. `makes`: nodes that get memory; `reads`: bases of the operands."""
+    """One unit of work. `makes`: nodes that get memory; `reads`: bases of the operands."""
 
     kind: str  # kernel, native, copy, host, loop, branch
     makes: list[Node]
@@ -33,15 +33,15 @@ class ScheduleNode:
     group: Group | None = None
     calls: list[Call] = field(default_factory=list)
     over: Node | None = None
-    """For a native call: the operand in whose memory the result may be computed ..."""
+    """For a native call, the operand whose memory the result may take ..."""
     beside: Sequence[Node] = ()
-    """... unless it reads that memory here too."""
+    """... unless the call reads that memory in this form."""
     source: Node | None = None
-    """For a copy: the value that is copied ..."""
+    """For a copy, the value that is copied ..."""
     target: Node | None = None
-    """... into this base; for a commit, the variable."""
+    """... and the base into which it is copied: the variable, for a commit."""
     saved: ScheduleNode | None = None
-    """For a commit: the unit that saved the old value of the variable it takes."""
+    """For a commit, the unit that saved the old value which it reads."""
     priority: int = ORDINARY
     after: set[ScheduleNode] = field(default_factory=set)
 
@@ -51,12 +51,12 @@ class ScheduleNode:
 
 @dataclass(repr=False)
 class Schedule:
-    """Units in order; `place` maps a value to the variable, or the value, in whose memory it is computed."""
+    """The units in order; `place` maps a value to the variable or value in whose memory it is computed."""
 
     units: list[ScheduleNode]
     place: dict[Node, Node]
     constants: list[Node]
-    """Positions, extents and numbers that something reads from memory."""
+    """Positions, extents and numbers that a unit reads from memory."""
     saved: dict[Node, ScheduleNode]
     """Old values of variables that this run writes: fetched, or assigned elsewhere."""
     notes: list[str]
@@ -86,7 +86,7 @@ def schedule(
 
 
 def _whole(graph: Graph, results: Sequence[Node]) -> list[str]:
-    """Values that are 0 but for a few rows, and have to be made in whole."""
+    """Values that are 0 except in a few rows and have to be computed as a whole."""
     users, wanted = graph.users(), set(results)
     notes = []
     for node in graph.nodes:
@@ -126,7 +126,7 @@ def _units(
             reads = {layouts.source(i) for i in node.inputs}
             units.append(ScheduleNode(node.op.emit.kind, makes, reads, position[node], priority=priority))
             continue
-        if node in layouts.copies and layouts.base[layouts.copies[node][0]] is node:  # computed in its order
+        if node in layouts.copies and layouts.base[layouts.copies[node][0]] is node:  # computed in that order
             units.append(ScheduleNode("native", [node], {layouts.copies[node][0]}, position[node]))
             continue
         if node in layouts.copies:
@@ -151,7 +151,7 @@ def _units(
 
 
 def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> ScheduleNode:
-    """Products that add up in the memory of their sum."""
+    """The unit of products that accumulate in the memory of their sum."""
     calls: list[Call] = []
     addend = found.addend
     for product, factor in found.products:
@@ -168,7 +168,7 @@ def _sum(found: Sum, layouts: Layouts, position: dict[Node, int]) -> ScheduleNod
 
 
 def _lies_there(node: Node, call: Call, layouts: Layouts) -> bool:
-    """Whether a copy would take a part of the node from where it goes."""
+    """Whether a copy would read a part of the node in the memory that it overwrites."""
     if not isinstance(call, Copy):
         return False
     operand = node.inputs[call.operand]
@@ -194,7 +194,7 @@ def _assign(
     place: dict[Node, Node],
     notes: list[str],
 ) -> dict[Node, ScheduleNode]:
-    """Adds the units that assign; returns those that save old values."""
+    """Add the units that assign; returns those that save old values."""
     variables = {node.attrs["cell"]: node for node in graph.nodes if node.op.leaf == "variable"}
     written = {variables[cell] for cell, _ in assigns if cell in variables}
     commits: list[ScheduleNode] = []
@@ -240,7 +240,7 @@ def _assign(
 
 
 def _stays(value: Node, variable: Node, layouts: Layouts) -> bool:
-    """x = x; not so x = flip(x), which is another view of the same memory."""
+    """Whether an assignment is x = x. x = flip(x) is not: it is another view of the same memory."""
     return layouts.base[value] is variable and layouts.at[value] == layouts.at[variable]
 
 
@@ -278,7 +278,7 @@ def _why_not_in_place(
 
 
 def adds_to(unit: ScheduleNode, base: Node, layouts: Layouts) -> bool:
-    """Whether native calls that read the base change it where it lies."""
+    """Whether a native call that reads the base changes it in place."""
     if unit.over is None or layouts.base[unit.over] is not base or any(layouts.base[i] is base for i in unit.beside):
         return False
     at = layouts.at[unit.over]
@@ -286,11 +286,12 @@ def adds_to(unit: ScheduleNode, base: Node, layouts: Layouts) -> bool:
 
 
 def why_not_by_element(writer: ScheduleNode, base: Node, variable: Node, layouts: Layouts) -> str | None:
-    """Why a kernel can't write each element of `base` over that of the variable (or value) which it reads."""
+    """Why a kernel can't write each element of `base` over the element of the variable or value that it reads; None if it
+    can."""
     group = writer.group
     assert group is not None
     kind = group.domain.rank[base]
-    if variable in writer.reads and variable.type.shape:  # a 0-d one is read before anything is written
+    if variable in writer.reads and variable.type.shape:  # a 0-d operand is read before anything is written
         if kind not in (FULL, ROW, SCALAR) or base in group.domain.post:
             return "the kernel reads the variable while it accumulates"
         if any(isinstance(n.op.emit, Reduction) and group.domain.rank[n] == ROW for n in group.members):
@@ -307,7 +308,8 @@ def why_not_by_element(writer: ScheduleNode, base: Node, variable: Node, layouts
 
 
 class Waits:
-    """Which units wait for which, while in-place units are ordered after the readers of the buffers that they write."""
+    """Which units wait for which, while units that write in place are ordered after the readers of the buffers that they
+    write."""
 
     def __init__(self, units: Sequence[ScheduleNode], checks: Iterable[ScheduleNode]):
         self.checks = set(checks)
@@ -321,20 +323,19 @@ class Waits:
                 self.next.setdefault(other, []).append(unit)
 
     def reached(self, first: ScheduleNode, later: Set[ScheduleNode]) -> bool:
-        """Whether one of `later` has to wait for `first`. It is looked for from both ends in turn, and where there is no way,
-        the end that has less around it decides: what writes a parameter has little behind it, and what reads one little
-        before it."""
+        """Whether one of `later` has to wait for `first`. The search proceeds from both ends in turn, so the smaller side
+        limits it: a unit that writes a parameter has few successors, and one that reads it has few predecessors."""
         if first in later:
             return True
-        ahead, behind, back = [first], {first}, iter(later)
+        ahead, visited, back = [first], {first}, iter(later)
         seen: set[ScheduleNode] = set()
         stack: list[ScheduleNode] = []
         while ahead:
             for unit in self.next.get(ahead.pop(), ()):
                 if unit in later:
                     return True
-                if unit not in behind:
-                    behind.add(unit)
+                if unit not in visited:
+                    visited.add(unit)
                     ahead.append(unit)
             waiting = stack.pop() if stack else next(back, None)
             if waiting is None:
@@ -349,6 +350,6 @@ class Waits:
 
 
 def _ordered(units: list[ScheduleNode]) -> list[ScheduleNode]:
-    """Of the units that are ready, checks come first, then the others in the order of the program; writes come last."""
+    """Of the units that are ready, checks come first, then others in the order of the program; writes come last."""
     serial = {unit: i for i, unit in enumerate(units)}
     return ordered({unit: unit.after for unit in units}, lambda unit: (unit.priority, unit.position, serial[unit]))

@@ -14,7 +14,7 @@ from ...signals import module
 from ...types import TensorType, broadcast_shapes, normalize_axis, shape_text, to_float
 from .. import attributes as at
 from .. import return_types
-from ..operands import dtype_of, extent, ndim_of
+from ..operands import dtype_of, extent, extents, integer, ndim_of
 from ..rearranging import movedim
 from ..rules import Rule
 from ..slicing import cut
@@ -83,7 +83,7 @@ def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:
     """(absolute, relative) tolerance of singular values, in the last axis."""
     rtol = rcond if rtol is None else rtol
     if rtol is None:
-        eps = float(np.finfo(to_float(dtype_of(A))).eps) * max(A.shape[-2:])
+        eps = float(np.finfo(to_float(dtype_of(A))).eps) * max(extents("pinv", A, -2))
         rtol = (
             eps
             if atol is None
@@ -95,9 +95,9 @@ def _tolerances(A: Any, atol: Any, rtol: Any, rcond: Any = None) -> Any:
     kind = to_float(dtype_of(A))
     if not isinstance(atol, Operators) and not isinstance(rtol, Operators):
         given = np.broadcast_arrays(np.asarray(atol, kind), np.asarray(rtol, kind))
-        return np.broadcast_to(np.stack(given, -1), (*broadcast_shapes(given[0].shape, tuple(A.shape[:-2])), 2))
+        return np.broadcast_to(np.stack(given, -1), (*broadcast_shapes(given[0].shape, extents("pinv", A, 0, -2)), 2))
     both = [F.astype(v, kind) if isinstance(v, Operators) else np.asarray(v, kind) for v in (atol, rtol)]
-    shape = broadcast_shapes(*(tuple(v.shape) for v in both), tuple(A.shape[:-2]))
+    shape = broadcast_shapes(*(extents("pinv", v) for v in both), extents("pinv", A, 0, -2))
     return F.stack([F.broadcast_to(v, shape) for v in both], -1)
 
 
@@ -126,7 +126,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
         atol, rtol = tol, 0.0
     x = F.stop_gradient(as_floats(A))
     if 0 in x.shape[-2:]:
-        return in_mode_of(np.zeros(tuple(x.shape[:-2]), np.int64), x)
+        return in_mode_of(np.zeros(extents("matrix_rank", x, 0, -2), np.int64), x)
     values = F.abs(eigvalsh(x)) if hermitian else svdvals(x)
     limits = _tolerances(x, atol, rtol)
     absolute, relative = F.select(limits, -1, 0), F.select(limits, -1, 1)
@@ -140,7 +140,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 
     As with PyTorch's default driver, the last two are empty, and residuals are given where A has more rows than columns.
     """
-    m, n = A.shape[-2:]
+    m, n = extents("lstsq", A, -2)
     vector = ndim_of(B) == 1 or (ndim_of(B) + 1 == ndim_of(A) and tuple(B.shape) == tuple(A.shape[:-1]))
     b = F.expand_dims(B, ndim_of(B)) if vector else B
     x = F.matmul(pinv(A, rcond), b)
@@ -172,9 +172,10 @@ def cond(A: Any, p: Any = None) -> Any:
 @linalg(twin=np.linalg.tensorinv)
 def tensorinv(A: Any, ind: int = 2) -> Any:
     """The inverse for `tensordot(..., ind)`. Raises ArgumentError, ShapeError."""
+    shape, ind = extents("tensorinv", A), integer("tensorinv", "ind", ind)
     if ind <= 0:
         raise ArgumentError(f"Expected a strictly positive integer for 'ind', got {ind}")
-    head, tail = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    head, tail = shape[:ind], shape[ind:]
     if math.prod(head) != math.prod(tail):
         raise ShapeError(
             f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), got {A.shape}"
@@ -188,9 +189,9 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     if dims is not None:
         axes = [normalize_axis(d, ndim_of(A)) for d in dims]
         A = movedim(A, axes, list(range(ndim_of(A) - len(axes), ndim_of(A))))
-    shape = tuple(A.shape[ndim_of(B) :])
+    shape = extents("tensorsolve", A, ndim_of(B))
     size = math.prod(shape)
-    if size != math.prod(tuple(B.shape)):
+    if size != math.prod(extents("tensorsolve", B)):
         raise ShapeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim])",
             f"got {shape_text(A.shape)}",
@@ -216,9 +217,9 @@ LINALG["eig"], LINALG["eigvals"] = _complex("eig"), _complex("eigvals")
 @linalg()
 def householder_product(A: Any, tau: Any) -> Any:
     """The first columns of the product of Householder reflections I - tau v v.T, whose v lie below A's diagonal."""
-    m, n = A.shape[-2:]
+    *lead, m, n = extents("householder_product", A)
     eye = np.eye(m, dtype=dtype_of(A))
-    out = F.broadcast_to(in_mode_of(np.eye(m, n, dtype=dtype_of(A)), A), (*A.shape[:-2], m, n))
+    out = F.broadcast_to(in_mode_of(np.eye(m, n, dtype=dtype_of(A)), A), (*lead, m, n))
     lower = F.tril(A, -1) + np.eye(m, n, dtype=dtype_of(A))
     for i in reversed(range(extent("householder_product", tau, ndim_of(tau) - 1))):
         v = cut(lower, ndim_of(A) - 1, i, i + 1)

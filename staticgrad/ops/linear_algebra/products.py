@@ -10,7 +10,7 @@ from ...errors import ArgumentError, ShapeError
 from ...operators import F, Operators, Tensor, enter_as, is_tensor, spelled, torch_function
 from ...types import broadcast_shapes, normalize_axis, shape_text
 from ..linear import matmul, outer
-from ..operands import dtype_of, extent, ndim_of
+from ..operands import dtype_of, extent, integer, ndim_of
 from ..slicing import cut
 from .records import LINALG, check_square, linalg
 
@@ -119,7 +119,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
     if is_tensor(dims):
         dims = dims.tolist()
     n, m = ndim_of(a), ndim_of(b)
-    if isinstance(dims, int):
+    if not isinstance(dims, (list, tuple)):
+        dims = integer("tensordot", "dims", dims)
         if dims < 0:
             raise ArgumentError(f"tensordot expects dims >= 0, but got dims={dims}")
         left, right = list(range(n - dims, n)), list(range(dims))
@@ -221,7 +222,7 @@ LINALG["diagonal"] = spelled(_linalg_diagonal)
 @linalg(name="vander")
 def _linalg_vander(x: Any, *, N: int | None = None) -> Any:
     """Powers of the last axis along a new last one: 1, x, x**2, ..."""
-    count = extent("vander", x, ndim_of(x) - 1) if N is None else N
+    count = extent("vander", x, ndim_of(x) - 1) if N is None else integer("vander", "N", N)
     if count < 1:
         raise ArgumentError(f"linalg.vander: N must be greater than 1, got {count}")
     columns = [F.ones_like(x)]
@@ -234,6 +235,7 @@ def _linalg_vander(x: Any, *, N: int | None = None) -> Any:
 def matrix_power(A: Any, n: int) -> Tensor:
     """The product of n times the matrix A; of its inverse for a negative n."""
     check_square("matrix_power", A)
+    n = integer("matrix_power", "n", n)
     if n < 0:
         A, n = LINALG["inv"](A), -n
     result = None

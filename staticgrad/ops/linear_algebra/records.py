@@ -12,7 +12,7 @@ from ...ir import REGISTRY, OpDef, define
 from ...operators import F, Lifted, Operators, Symbol, append, as_array, enter_as, frontends, numpy_twin, spelled
 from ...types import TensorType, shape_text, to_float
 from ..batching import leading
-from ..operands import dtype_of, ndim_of
+from ..operands import dtype_of, extents, ndim_of
 from ..rules import Rule, floating
 
 LINALG: dict[str, Rule] = {}
@@ -96,8 +96,9 @@ def each_matrix(f: Rule) -> Rule:
     return call
 
 
-def zeros_info(A: Any) -> Any:
-    return np.zeros(tuple(A.shape[:-2]), np.int32)
+def zeros_info(name: str, A: Any) -> Any:
+    """The `info` of LAPACK's functions for each matrix: 0, as failures raise."""
+    return np.zeros(extents(name, A, 0, -2), np.int32)
 
 
 def in_mode_of(array: np.ndarray, like: Any) -> Any:

@@ -67,13 +67,13 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
 @linalg()
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
     """The named tuple (result, info) of `solve`."""
-    return return_types.solve_ex(solve(A, B, left=left), in_mode_of(zeros_info(A), A))
+    return return_types.solve_ex(solve(A, B, left=left), in_mode_of(zeros_info("solve_ex", A), A))
 
 
 @linalg()
 def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
     """The named tuple (inverse, info) of `inv`."""
-    return return_types.inv_ex(inv(A), in_mode_of(zeros_info(A), A))
+    return return_types.inv_ex(inv(A), in_mode_of(zeros_info("inv_ex", A), A))
 
 
 @linalg()

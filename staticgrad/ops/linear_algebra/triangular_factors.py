@@ -15,7 +15,7 @@ from ...types import TensorType, shape_text
 from .. import attributes as at
 from .. import return_types
 from ..batching import leading
-from ..operands import dtype_of, ndim_of
+from ..operands import dtype_of, extent, extents, ndim_of
 from ..slicing import cut
 from .records import check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, same_type, zeros_info
 from .solving import inv, solve
@@ -55,7 +55,7 @@ def cholesky(input: Any, upper: bool = False) -> Tensor:
 @linalg()
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The named tuple (L, info) of `cholesky`."""
-    return return_types.cholesky_ex(_linalg_cholesky(A, upper=upper), in_mode_of(zeros_info(A), A))
+    return return_types.cholesky_ex(_linalg_cholesky(A, upper=upper), in_mode_of(zeros_info("cholesky_ex", A), A))
 
 
 @torch_function()
@@ -99,7 +99,7 @@ def _lu_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 
 
 def _pivots_infer(x: TensorType) -> TensorType:
-    return TensorType((*x.shape[:-2], min(x.shape[-2:])), np.dtype(np.int32))
+    return TensorType((*x.shape[:-2], min(extents("lu_factor", x, -2))), np.dtype(np.int32))
 
 
 def _pivots_eval(x: np.ndarray) -> np.ndarray:
@@ -133,9 +133,9 @@ def permutation(pivots: Any, rows: int, dtype: np.dtype) -> Any:
     return F.astype(apply(permutation_op, pivots, rows=rows), dtype)
 
 
-def _factors(packed: Any) -> tuple[Any, Any]:
+def _factors(name: str, packed: Any) -> tuple[Any, Any]:
     """L and U of the matrix that holds both."""
-    m, n = packed.shape[-2:]
+    m, n = extents(name, packed, -2)
     k = min(m, n)
     lower = F.tril(cut(packed, ndim_of(packed) - 1, 0, k), -1) + np.eye(m, k, dtype=dtype_of(packed))
     return lower, F.triu(cut(packed, ndim_of(packed) - 2, 0, k))
@@ -154,14 +154,14 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """The named tuple (LU, pivots, info)."""
     packed, pivots = lu_factor(A, pivot=pivot)
-    return return_types.lu_factor_ex(packed, pivots, in_mode_of(zeros_info(A), A))
+    return return_types.lu_factor_ex(packed, pivots, in_mode_of(zeros_info("lu_factor_ex", A), A))
 
 
 @linalg(name="lu")
 def _linalg_lu(A: Any, *, pivot: bool = True) -> Any:
     """The named tuple (P, L, U) with A = P L U."""
     packed, pivots = lu_factor(A, pivot=pivot)
-    lower, upper = _factors(packed)
+    lower, upper = _factors("lu", packed)
     return return_types.lu(permutation(pivots, A.shape[-2], dtype_of(packed)), lower, upper)
 
 
@@ -169,15 +169,15 @@ def _linalg_lu(A: Any, *, pivot: bool = True) -> Any:
 def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """(LU, pivots), with get_infos also the infos, by an older name."""
     packed, pivots = lu_factor(input, pivot=pivot)
-    return (packed, pivots, in_mode_of(zeros_info(input), input)) if get_infos else (packed, pivots)
+    return (packed, pivots, in_mode_of(zeros_info("lu", input), input)) if get_infos else (packed, pivots)
 
 
 @torch_function(method=False)
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> return_types.lu:
     """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
     empty = in_mode_of(np.zeros((0,), dtype_of(LU_data)), LU_data)
-    lower, upper = _factors(LU_data) if unpack_data else (empty, empty)
-    p = permutation(LU_pivots, LU_data.shape[-2], dtype_of(LU_data)) if unpack_pivots else empty
+    lower, upper = _factors("lu_unpack", LU_data) if unpack_data else (empty, empty)
+    p = permutation(LU_pivots, extent("lu_unpack", LU_data, -2), dtype_of(LU_data)) if unpack_pivots else empty
     return return_types.lu(p, lower, upper)
 
 
@@ -188,7 +188,7 @@ def _linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint
     check_matrices("lu_solve", B)
     if ndim_of(pivots) != ndim_of(LU) - 1:
         raise ShapeError(f"linalg.lu_solve: pivots {shape_text(pivots.shape)} don't fit LU {shape_text(LU.shape)}")
-    lower, upper = _factors(LU)
+    lower, upper = _factors("lu_solve", LU)
     A = F.matmul(permutation(pivots, LU.shape[-2], dtype_of(LU)), F.matmul(lower, upper))
     return solve(F.swapaxes(A, -1, -2) if adjoint else A, B, left=left)
 

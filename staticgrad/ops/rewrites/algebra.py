@@ -1,4 +1,4 @@
-"""The laws by which the compiler simplifies graphs: data, one record per law.
+"""The rewrite rules by which the compiler simplifies graphs: data, one record per rule.
 
 A rule holds for all values, NaN and infinity included, unless it states an assumption.
 """
@@ -61,14 +61,14 @@ def _fold(node: Node, *inputs: Any) -> Any:
 
 
 def _neutral(right_only: bool, neutral: float) -> Callable[..., Any]:
-    def law(node: Node, x: Any, y: Any) -> Any:
+    def rule(node: Node, x: Any, y: Any) -> Any:
         if _is(y.node, neutral):
             return _shaped(x, node)
         if not right_only and _is(x.node, neutral):
             return _shaped(y, node)
         return None
 
-    return law
+    return rule
 
 
 def _minus_zero(node: Node, x: Any, y: Any) -> Any:
@@ -288,7 +288,7 @@ def _log_of_sum_of_exp(node: Node, x: Any) -> Any:
     return F.logsumexp(Symbol(x.graph, inner.inputs[0]), x.node.attrs["axis"], x.node.attrs["keepdims"])
 
 
-STABILISING = (
+STABILIZING = (
     RewriteRule("log of softmax", "log(softmax(x)) = log_softmax(x), finite where it underflows", ("log",), _log_of_softmax),
     RewriteRule("exp of log-softmax", "exp(log_softmax(x)) = softmax(x), made of known terms", ("exp",), _exp_of_log_softmax),
     RewriteRule("softmax", "exp(x - logsumexp(x)) = exp(x - top) / sum(exp(x - top))", ("exp",), _exp_minus_logsumexp),

@@ -1,8 +1,8 @@
-"""Laws of matrix products with a vector, which kernels do in passing and BLAS in calls of their own.
+"""Rewrite rules for products of a matrix and a vector: kernels compute them among other work, BLAS in calls of its own.
 
-A product with one column is a sum over rows' elements, its transpose a sum over rows: fused with what surrounds them,
-a loss and its gradient read their matrix once. They apply where an extent is 1 because a weight is a vector, and not
-because a batch happens to hold one example: that takes the kernels of any other batch.
+A product with one column is a sum over the elements of each row, and its transpose is a sum over rows. Fused with their
+neighbors, a loss and its gradient read their matrix once. The rules apply where an extent is 1 because a weight is a vector.
+They don't apply where a batch happens to hold one example, which uses the kernels of any other batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The record of a law, by which graphs are simplified."""
+"""The record of a rewrite rule, by which graphs are simplified."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class RewriteRule:
-    """`ops`: the names of the ops it applies to (empty: all); `law`: the identity it states.
+    """`ops`: the names of the ops it applies to (empty: all); `identity`: the equation that it states.
 
     `apply(node, *inputs)` gets a node of the new graph with symbols of its operands, and returns the symbol that may
     replace it, or None.
     """
 
     name: str
-    law: str
+    identity: str
     ops: tuple[str, ...]
     apply: Callable[..., Any]

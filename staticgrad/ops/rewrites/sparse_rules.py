@@ -1,4 +1,4 @@
-"""Laws about values that are 0 but for a few rows: the whole of them is never made where its parts do."""
+"""Rewrite rules for values that are 0 except in a few rows: where the rows are enough, the whole value is never computed."""
 
 from __future__ import annotations
 

@@ -404,8 +404,8 @@ def test_they_run_in_compiled_code_only() -> None:
 
 @needs_vectors
 @pytest.mark.parametrize("name", elementary.FUNCTIONS)
-def test_loop_vectorises(name: str) -> None:
-    """The optimised code computes with vectors, and calls nothing but what vectors with a rare argument take."""
+def test_loop_vectorizes(name: str) -> None:
+    """The optimized code computes with vectors, and calls nothing but what vectors with a rare argument take."""
     base, bits = name.split("_f")
     dtype, element = (np.float32, "float") if bits == "32" else (np.float64, "double")
     if base in ("sin", "cos", "pow"):

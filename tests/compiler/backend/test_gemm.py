@@ -106,7 +106,7 @@ def test_products_by_one_matrix_are_one_product():
         step = sg.compile(fn)
         expected = fn(sg.tensor(x), sg.tensor(w)).numpy()
         np.testing.assert_allclose(step(x, w).numpy(), expected, rtol=1e-4, atol=1e-5)
-        names.append(next(row.name for row in step.plan.rows if row.kind == "gemm"))
+        names.append(next(row.name for row in step.plan.instructions if row.kind == "gemm"))
     assert names == ["32x16x32", "16x8x32 x4"]
 
 
@@ -178,7 +178,7 @@ def test_threads_meet_once_for_products_that_are_apart(name: str, threads: int):
         plan = b.check(*write(b), rtol=1e-3)
     finally:
         sg.set_num_threads(before)
-    found = [row.name for row in plan.rows if row.kind == "gemm"]
+    found = [row.name for row in plan.instructions if row.kind == "gemm"]
     assert found == (expected if threads > 1 else [name for names in expected for name in names.split(", ")])
 
 
@@ -193,7 +193,7 @@ for dtype in (np.float32, np.float64):
     a, b, c = np.ones((3, 4), dtype), np.ones((4, 5), dtype), np.ones(5, dtype)
     step = sg.compile(lambda a, b, c: a @ b + c)
     assert (step(a, b, c).numpy() == 5).all()
-    assert [row.name for row in step.plan.rows] == ["3x4x5 + c"], step.plan.explain()
+    assert [row.name for row in step.plan.instructions] == ["3x4x5 + c"], step.plan.explain()
 assert "numba" not in sys.modules
 """
     environment = {**os.environ, "STATICGRAD_CACHE_DIR": str(tmp_path)}

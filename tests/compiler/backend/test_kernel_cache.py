@@ -131,7 +131,7 @@ def test_two_threads_compile_once(cache: Path):
 
 
 def test_only_the_steps_of_a_sum_may_be_rearranged(cache: Path):
-    """Their flag lets a loop of them vectorise; what is elementwise keeps its meaning at infinity."""
+    """Their flag lets a loop of them vectorize; what is elementwise keeps its meaning at infinity."""
     lines = ("x0 = f64_at(buffers, 0)", "t = f64(0)", "for i in range(start, stop):", "    a = x0[i] - f64(2)",
              "    t = plus_f64(t, a)", "x0[0] = t")  # fmt: skip
     text = "@kernel\ndef kernel(buffers, sizes, start, stop):\n" + "".join(f"    {line}\n" for line in lines)

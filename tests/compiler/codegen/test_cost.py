@@ -16,7 +16,7 @@ from tests.compiler.helpers import Bench
 
 
 def kernel_costs(plan: Plan) -> list[Cost]:
-    return [cost(row) for row in plan.rows if row.kernel is not None]
+    return [cost(row) for row in plan.instructions if row.kernel is not None]
 
 
 R, C = 300, 20

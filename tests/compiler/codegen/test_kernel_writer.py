@@ -273,7 +273,7 @@ def test_many_levels_in_one_kernel(write: Callable, threads: int, monkeypatch: p
     b = Bench()
     plan = b.check(*write(b), rtol=1e-4)
     assert plan.kernels == 1
-    assert all(row.chunks == threads for row in plan.rows if row.kind == "kernel")
+    assert all(row.chunks == threads for row in plan.instructions if row.kind == "kernel")
 
 
 # floating-point meaning -------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def test_results_are_fresh():
 def test_a_plan_without_work():
     b = Bench()
     plan = b.check(b.feed(3))
-    assert plan.rows == []
+    assert plan.instructions == []
     assert b.plan().run(b.arrays, {}) == []
 
 
@@ -324,16 +324,16 @@ def test_explain():
     _, plan = example()
     text = plan.explain()
     assert text.splitlines()[0] == (
-        f"{len(plan.rows)} rows: {len(plan.rows) - 1} native (2 generated kernels), 1 on the host; "
+        f"{len(plan.instructions)} instructions: {len(plan.instructions) - 1} native (2 generated kernels), 1 on the host; "
         f"{text.count(' to ')} buffers in an arena of {plan.memory.arena:,d} bytes "
-        f"({sum(s.nbytes for s in {s for r in plan.rows for s, _ in r.buffers} if s.kind == 'arena'):,d} without reuse, "
-        f"{plan.memory.bound:,d} alive at once)"
+        f"({sum(s.nbytes for s in {s for r in plan.instructions for s, _ in r.buffers} if s.kind == 'arena'):,d} "
+        f"without reuse, {plan.memory.bound:,d} live at once)"
     )
-    for section in ("rows", "buffers in the arena", "fusion", "variables", "host calls"):
+    for section in ("instructions", "buffers in the arena", "fusion", "variables", "host calls"):
         assert f"\n{section}" in text
     assert re.search(r"gemm +4x5x3 .* 120 flop", text), "2 m n k"
     assert "w: written in place by the kernel that computes mul" in text
-    assert len(re.findall(r"(test_plan|helpers)\.py:", text)) >= len(plan.rows)
+    assert len(re.findall(r"(test_plan|helpers)\.py:", text)) >= len(plan.instructions)
 
 
 def test_source_shows_each_kernel_once():
@@ -352,8 +352,8 @@ def test_profile_times_every_native_row_and_changes_nothing():
     plan.run(b.arrays, b.store)
     before = {cell: array.copy() for cell, array in b.store.items()}
     profile = plan.profile(20)
-    assert [name for _, name, _ in profile.rows] == [row.name for row in plan.native]
-    assert profile.total == pytest.approx(sum(us for _, _, us in profile.rows))
+    assert [name for _, name, _ in profile.instructions] == [row.name for row in plan.native]
+    assert profile.total == pytest.approx(sum(us for _, _, us in profile.instructions))
     assert str(profile).splitlines()[0].split() == ["kind", "what", "us", "share", "Gflop/s", "GB/s"]
     for cell, array in b.store.items():
         np.testing.assert_array_equal(array, before[cell])
@@ -368,7 +368,7 @@ def test_profile_stays_in_range():
     fetch = F.tanh(b.feed(100, 100) @ F.exp(picked @ w * 0.1)) @ w
     plan = b.plan(fetch)
     assert any("written over floor_divide" in note for note in plan.notes)
-    [check] = [row for row in plan.rows if row.check]
+    [check] = [row for row in plan.instructions if row.check]
     numbers = check.buffers[1][0]
     others = [slot for slot in plan.builder.stream.temporaries if slot.kind == "arena" and slot.dtype == np.float32]
     assert any(slot.offset < numbers.offset + numbers.nbytes <= slot.offset + slot.nbytes for slot in others)
@@ -407,7 +407,7 @@ def test_profile_outlives_the_feeds_of_the_last_run():
     b = Bench()
     plan = b.plan(F.take(b.feed(4, 2), b.feed(value=np.array([3, 1])), 0))
     plan.run([np.ones((4, 2), np.float32), np.array([3, 1])], {})
-    assert len(plan.profile(10).rows) == 2
+    assert len(plan.profile(10).instructions) == 2
 
 
 def test_a_debugger_sees_the_text_of_a_kernel():
@@ -455,14 +455,14 @@ def test_a_plan_prints_as_a_few_lines():
     step(np.ones((3, 4), np.float32), np.ones((3, 4), np.float32))
     plan = step.plan
     lines = str(plan).splitlines()
-    assert [line.split()[0] for line in lines] == ["Plan", "rows", "inputs", "results", "memory", "more"]
-    assert lines[0] == f"Plan of {len(plan.rows)} rows: {plan.kernels} generated kernels, 0 host calls"
+    assert [line.split()[0] for line in lines] == ["Plan", "kinds", "inputs", "results", "memory", "more"]
+    assert lines[0] == f"Plan of {len(plan.instructions)} instructions: {plan.kernels} generated kernels, 0 host calls"
     assert lines[2] == "  inputs   x f32[3,4], y f32[3,4]"
     assert lines[3].startswith("  results  f32[]; writes ")
     assert ".explain()" in lines[5]
     assert len(str(plan)) < 700
     program = step.latest.program
-    for thing in (plan, step, program, program.prepared, plan.rows[0], plan.fetches[0], plan.profile(1), plan.ir):
+    for thing in (plan, step, program, program.prepared, plan.instructions[0], plan.fetches[0], plan.profile(1), plan.ir):
         assert len(repr(thing)) < 200
     assert len(str(plan.ir)) < 40_000
 

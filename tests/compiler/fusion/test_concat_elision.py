@@ -76,8 +76,8 @@ def test_computed_in_place(name: str):
     build, kinds = IN_PLACE[name]
     b = Bench()
     plan = b.check(*build(b), rtol=1e-5)
-    assert sorted(row.kind for row in plan.rows) == sorted(kinds)
-    assert any("computed where it lies in concatenate" in note for note in plan.notes)
+    assert sorted(row.kind for row in plan.instructions) == sorted(kinds)
+    assert any("computed in place in concatenate" in note for note in plan.notes)
 
 
 COPIED: dict[str, tuple[Build, int]] = {
@@ -102,7 +102,7 @@ def test_copied(name: str):
     build, copies = COPIED[name]
     b = Bench()
     plan = b.check(*build(b), rtol=1e-5)
-    assert [row.kind for row in plan.rows].count("copy") == copies
+    assert [row.kind for row in plan.instructions].count("copy") == copies
 
 
 def heads(b: Bench, batch: int = 3) -> Symbol:
@@ -145,7 +145,7 @@ def test_products_are_computed_in_the_order_in_which_they_are_read(name: str):
     build, kinds = REORDERED[name]
     b = Bench()
     plan = b.check(*build(b), rtol=1e-5)
-    assert sorted(row.kind for row in plan.rows) == sorted(kinds)
+    assert sorted(row.kind for row in plan.instructions) == sorted(kinds)
 
 
 KEPT: dict[str, tuple[Build, int]] = {
@@ -165,7 +165,7 @@ def test_products_that_are_copied(name: str):
     build, copies = KEPT[name]
     b = Bench()
     plan = b.check(*build(b), rtol=1e-5)
-    assert [row.kind for row in plan.rows].count("copy") == copies
+    assert [row.kind for row in plan.instructions].count("copy") == copies
 
 
 def test_attention_copies_nothing():
@@ -186,7 +186,7 @@ def test_attention_copies_nothing():
     np.testing.assert_allclose(y, step.fn(sg.tensor(x)).detach().numpy(), rtol=1e-4, atol=1e-6)
     for a, p in zip(found, layer.parameters(), strict=True):
         np.testing.assert_allclose(a, p.grad.numpy(), rtol=1e-4, atol=1e-5)
-    assert not [row for row in step.plan.rows if row.kind == "copy"]
+    assert not [row for row in step.plan.instructions if row.kind == "copy"]
 
 
 def test_a_variable_keeps_its_old_value_until_it_was_read():
@@ -234,4 +234,4 @@ def test_a_compiled_step(axis: int):
         run = sg.compile(step) if compiled else step
         losses.append([run(sg.tensor(x)).item() for _ in range(5)])
     np.testing.assert_allclose(*losses, rtol=1e-5)
-    assert not any(row.kind == "copy" for row in run.plan.rows)
+    assert not any(row.kind == "copy" for row in run.plan.instructions)

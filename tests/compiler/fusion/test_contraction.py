@@ -24,11 +24,11 @@ def random_nodes(rng: random.Random, n: int) -> list[Node]:
 
 
 def quotient(groups: Contraction) -> nx.DiGraph:
-    """One vertex for each unit; an edge from a unit to itself is none."""
+    """One vertex for each vertex; an edge from a vertex to itself does not count."""
     graph = nx.DiGraph()
-    for node, unit in groups.unit_of.items():
-        graph.add_node(unit)
-        graph.add_edges_from((groups.unit_of[i], unit) for i in node.inputs if groups.unit_of[i] is not unit)
+    for node, vertex in groups.vertex_of.items():
+        graph.add_node(vertex)
+        graph.add_edges_from((groups.vertex_of[i], vertex) for i in node.inputs if groups.vertex_of[i] is not vertex)
     return graph
 
 
@@ -47,18 +47,18 @@ def test_unions_are_refused_where_networkx_finds_a_cycle(monkeypatch: pytest.Mon
     refused = joined = 0
     for _ in range(120):
         a, b = rng.sample(nodes, 2)
-        if groups.unit_of[a] is groups.unit_of[b]:
+        if groups.vertex_of[a] is groups.vertex_of[b]:
             continue
         graph = quotient(groups)
         between = groups.between(a, b)
-        assert (between is None) == closes_a_cycle(graph, groups.unit_of[a], groups.unit_of[b])
+        assert (between is None) == closes_a_cycle(graph, groups.vertex_of[a], groups.vertex_of[b])
         if between is None:
             refused += 1
             continue
         groups.join(a, b, between)
         joined += 1
         assert all(u.label < v.label for u, v in quotient(groups).edges), "labels are a topological order"
-        assert len({unit.label for unit in groups.unit_of.values()}) == len(set(groups.unit_of.values()))
+        assert len({vertex.label for vertex in groups.vertex_of.values()}) == len(set(groups.vertex_of.values()))
     assert refused
     assert joined
 
@@ -82,7 +82,7 @@ def test_a_way_that_was_found_is_known_to_the_next_question():
         h = F.tanh(h)
         steps.append(h := F.add(h, x))
     groups = Contraction(b.graph.nodes)
-    first = groups.unit_of[steps[0].node]
+    first = groups.vertex_of[steps[0].node]
     for step in steps[1:]:
         before = len(first.following or ())
         assert groups.between(steps[0].node, step.node) is None

@@ -77,7 +77,7 @@ def test_sums_of_products(name: str):
     write, expected = CASES[name]
     b = Bench()
     plan = b.check(*write(b), rtol=1e-4)
-    assert [row.name for row in plan.rows if row.kind == "gemm"] == expected, plan.explain()
+    assert [row.name for row in plan.instructions if row.kind == "gemm"] == expected, plan.explain()
 
 
 @pytest.mark.parametrize("factors", [(1e30, 1e30), (1e-30, 1e-30), (1e30, 1e30, 1e-30), (np.inf,), (np.nan,)])
@@ -89,9 +89,9 @@ def test_factors_beyond_the_range_stay_apart(factors: tuple[float, ...], value: 
     for factor in factors:
         y = y * factor
     plan = b.check(y, y + b.feed(5))
-    assert [row.name for row in plan.rows if row.kind == "gemm"] == ["4x6x5"]
+    assert [row.name for row in plan.instructions if row.kind == "gemm"] == ["4x6x5"]
     plan = b.check(y)
-    assert any("its factor leaves the range of float32" in str(decision) for decision in plan.decisions)
+    assert any("its factor is outside the range of float32" in str(decision) for decision in plan.decisions)
 
 
 def test_integers_stay_with_the_host():
@@ -104,10 +104,10 @@ def test_a_plan_says_what_it_did(dtype: Any):
     b = Bench()
     x, w, v, c = (b.feed(*shape, dtype=dtype) for shape in ((4, 6), (6, 5), (5,), (4, 5)))
     text = b.check((x @ w) * 3.0 + v, rtol=1e-4).explain()
-    assert "yes  matmul fused with add: 1 product adds up in its memory, with placeholder to begin with" in text
+    assert "yes  matmul fused with add: 1 product accumulates into its memory, starting from placeholder" in text
     assert "3 * 4x6x5 + x2" in text
     text = b.check((x @ w) + v + c, rtol=1e-4).explain()
-    assert "no   matmul not fused with add: a product begins with one value only" in text
+    assert "no   matmul not fused with add: a product can start from one value only" in text
 
 
 # memory -------------------------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from staticgrad.autodiff.reverse import gradients
+from staticgrad.compiler.fusion.broadcast_rank import COL, FULL, ROW, SCALAR, FusionFailure
 from staticgrad.compiler.fusion.fuse import MAX_MEMBERS, Group
-from staticgrad.compiler.fusion.iteration_domain import COL, FULL, ROW, SCALAR, FusionFailure, classify
+from staticgrad.compiler.fusion.iteration_domain import classify
 from staticgrad.compiler.fusion.layout import Layouts
 from staticgrad.operators import F, Symbol
 from tests.compiler.helpers import Bench, on_host, ops_of, reasons
@@ -68,7 +69,7 @@ def test_softmax_cross_entropy_forward_and_backward_is_one_kernel():
     x, labels = b.feed(8, 10), b.feed(value=np.arange(8))
     loss = cross_entropy(x, labels)
     plan = b.check(loss, *gradients([loss], [x]))
-    assert [row.kind for row in plan.rows] == ["check", "kernel"], plan.explain()
+    assert [row.kind for row in plan.instructions] == ["check", "kernel"], plan.explain()
 
 
 def test_a_bias_gradient_is_accumulated_by_the_backward_kernel():
@@ -76,7 +77,7 @@ def test_a_bias_gradient_is_accumulated_by_the_backward_kernel():
     x, w, bias, labels = b.feed(8, 6), b.feed(6, 10), b.feed(10), b.feed(value=np.arange(8))
     loss = cross_entropy(x @ w + bias, labels)
     plan = b.check(loss, *gradients([loss], [w, bias]))
-    kinds = [row.kind for row in plan.rows]
+    kinds = [row.kind for row in plan.instructions]
     assert sorted(kinds) == ["check", "gemm", "gemm", "kernel"], plan.explain()
     (ops,) = ops_of(plan)
     assert ops.count("sum") >= 3, "the softmax's, the picked one, and those over the rows"
@@ -97,7 +98,7 @@ def test_scalar_arithmetic_gathers_in_one_kernel():
     vector = b.feed(100)
     plan = b.check(vector * F.astype(decay[0], np.float32), decay[1] + 1, decay[2])
     assert len(ops_of(plan)) == 2
-    assert plan.rows[0].name.startswith("exp")
+    assert plan.instructions[0].name.startswith("exp")
 
 
 def test_cheap_values_are_computed_again_rather_than_stored():
@@ -170,11 +171,11 @@ REASONS: dict[str, tuple[Callable[[Bench], list[Symbol]], str]] = {
     ),
     "spaces": (
         lambda b: [F.sum(F.exp(F.sum(F.exp(b.feed(4, 5, 6)), 2)), 1)],
-        "exp not fused with sum: they reduce over different spaces: 4 x 5, 20 x 6",
+        "exp not fused with sum: they reduce over different domains: 4 x 5, 20 x 6",
     ),
     "shape": (
         lambda b: [F.sum(F.exp(b.feed(4, 5)), 1) + b.feed(3, 4)],
-        "sum not fused with add: its shape (3, 4) is not of the space 4 x 5",
+        "sum not fused with add: its shape (3, 4) does not fit the domain 4 x 5",
     ),
     "copied": (
         lambda b: [F.sum(F.permute(b.feed(4, 5, 6), (1, 2, 0)), (1, 2))],
@@ -230,7 +231,7 @@ def test_as_many_rows_as_columns(side: int):
 def test_misfit_says_why():
     b = Bench()
     x = b.feed(4, 5, 6)
-    with pytest.raises(FusionFailure, match="they reduce over different spaces"):
+    with pytest.raises(FusionFailure, match="they reduce over different domains"):
         classify([F.sum(x, 2).node, F.sum(x, (1, 2)).node], Layouts(b.graph))
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from staticgrad.autodiff.reverse import gradients
 from staticgrad.compiler.fusion import fuse
-from staticgrad.compiler.fusion.iteration_domain import FusionFailure, GroupDomain, Union, domain_of, united
+from staticgrad.compiler.fusion.broadcast_rank import FusionFailure
+from staticgrad.compiler.fusion.iteration_domain import GroupDomain, Union, domain_of, united
 from staticgrad.compiler.fusion.layout import Layouts
 from staticgrad.compiler.passes.functionalize import functionalize
 from staticgrad.compiler.pipeline import compile_plan
@@ -49,10 +50,10 @@ def test_unions_of_random_programs(monkeypatch: pytest.MonkeyPatch, start: int):
             assert str(caught.value) == expected
             raise caught.value
         union = united(small, large, layouts, position)
-        assert (*union.extents, union.kind, union.post) == expected
+        assert (*union.extents, union.rank, union.post) == expected
         for node, (kind, post) in union.changed.items():
             domain = small.domain if node in small.domain.rank else large.domain
-            assert (kind, post) == (domain.rank[node], node in domain.post) != (union.kind[node], node in union.post)
+            assert (kind, post) == (domain.rank[node], node in domain.post) != (union.rank[node], node in union.post)
         commit = union.commit
 
         def committed() -> None:
@@ -103,7 +104,7 @@ def test_scans(name: str, threads: int, monkeypatch: pytest.MonkeyPatch):
     write, rows = SCANS[name]
     b = Bench()
     plan = b.check(write(b))
-    assert len([row for row in plan.rows if row.kind != "fold"]) == rows, plan.explain()
+    assert len([row for row in plan.instructions if row.kind != "fold"]) == rows, plan.explain()
 
 
 def test_a_scan_rounds_as_the_routine_does():

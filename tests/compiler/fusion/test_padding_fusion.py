@@ -44,8 +44,8 @@ IN_PLACE: dict[str, Callable[[Bench], list[Symbol]]] = {
 def test_read_in_place(name: str):
     b = Bench()
     plan = b.check(*IN_PLACE[name](b), rtol=1e-5)
-    assert {row.kind for row in plan.rows} == {"kernel"}
-    assert not any(row.name == "concatenate" for row in plan.rows)
+    assert {row.kind for row in plan.instructions} == {"kernel"}
+    assert not any(row.name == "concatenate" for row in plan.instructions)
 
 
 STORED: dict[str, Callable[[Bench], list[Symbol]]] = {
@@ -69,7 +69,7 @@ STORED: dict[str, Callable[[Bench], list[Symbol]]] = {
 def test_stored(name: str):
     b = Bench()
     plan = b.check(*STORED[name](b), rtol=1e-5)
-    assert any(row.kind in ("copy", "clear") for row in plan.rows)
+    assert any(row.kind in ("copy", "clear") for row in plan.instructions)
 
 
 def test_what_is_read_at_another_place_is_computed_before():
@@ -77,7 +77,7 @@ def test_what_is_read_at_another_place_is_computed_before():
     b = Bench()
     x = b.feed(6)
     plan = b.check(F.exp(x) * F.concatenate([F.exp(x)[3:], F.tanh(x)[:3]], 0), rtol=1e-5)
-    assert plan.kernels == len(plan.rows) == 2
+    assert plan.kernels == len(plan.instructions) == 2
 
 
 def test_a_variable_is_not_written_while_it_is_read_at_another_place():

@@ -71,10 +71,10 @@ def added_apart(b: Bench) -> Symbol:
 def test_added_by_the_kernel_that_computes_them(name: str, threads: int):
     b = Bench()
     plan = b.check(*FOLDED[name](b), rtol=2e-5)
-    kernels = [row for row in plan.rows if row.kind == "kernel"]
+    kernels = [row for row in plan.instructions if row.kind == "kernel"]
     assert len(kernels) == 1, plan.explain()
     assert "put_add" in kernels[0].name
-    assert not {"scatter_add", "zero"} & {row.name for row in plan.rows}
+    assert not {"scatter_add", "zero"} & {row.name for row in plan.instructions}
     assert kernels[0].chunks == (1 if name in ("no numbers", "one number") else threads)
 
 
@@ -85,8 +85,8 @@ STORED: dict[str, tuple[str, Callable[[Bench], list[Symbol]]]] = {
     "nobody computes them": ("", lambda b: [added(b, b.feed(7, WIDTH))]),
     "short rows": ("", lambda b: [added(b, some(b, 7, 31))]),
     "along the last axis": ("", lambda b: [apply(scatter_op, some(b), b.feed(7, 50), b.feed(value=np.arange(WIDTH)), axis=1)]),
-    "rows are summed up": ("the kernel sums up rows", lambda b: [added(b, F.softmax(b.feed(7, WIDTH)))]),
-    "dear": ("its work is dear", lambda b: [added(b, F.tanh(F.sin(F.exp(F.tanh(b.feed(7, WIDTH))))))]),
+    "rows are summed up": ("the kernel reduces rows", lambda b: [added(b, F.softmax(b.feed(7, WIDTH)))]),
+    "dear": ("its work is expensive", lambda b: [added(b, F.tanh(F.sin(F.exp(F.tanh(b.feed(7, WIDTH))))))]),
 }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def test_stored_and_added_by_a_routine(name: str):
     why, program = STORED[name]
     b = Bench()
     plan = b.check(*program(b), rtol=2e-5)
-    assert "scatter_add" in {row.name for row in plan.rows}, plan.explain()
+    assert "scatter_add" in {row.name for row in plan.instructions}, plan.explain()
     assert not why or any(why in text for text in reasons(plan, False))
 
 
@@ -103,14 +103,14 @@ def test_two_results_are_two_kernels():
     b = Bench()
     x = b.feed(7, WIDTH)
     plan = b.check(added(b, x * 2), added(b, x + 1, NUMBERS[::-1]))
-    assert [row.kind for row in plan.rows if row.kind != "check"] == ["kernel", "kernel"], plan.explain()
+    assert [row.kind for row in plan.instructions if row.kind != "check"] == ["kernel", "kernel"], plan.explain()
 
 
 def test_numbers_that_a_kernel_computes_lie_in_memory():
     b = Bench()
     index = b.feed(value=NUMBERS // 2) * 2
     plan = b.check(apply(scatter_op, some(b), b.feed(7, WIDTH), index, axis=0))
-    assert "scatter_add" not in {row.name for row in plan.rows}, plan.explain()
+    assert "scatter_add" not in {row.name for row in plan.instructions}, plan.explain()
 
 
 def test_what_needs_the_whole_result_waits_for_it():
@@ -145,7 +145,7 @@ def test_another_number_of_rows_shares_the_kernel():
     for n, rows in ((3, 7), (40, 9)):
         b = Bench()
         plan = b.plan(added(b, some(b, n, WIDTH), np.arange(n) % rows, rows))
-        bodies.add(tuple(without_comments(row.source) for row in plan.rows if row.kind == "kernel"))
+        bodies.add(tuple(without_comments(row.source) for row in plan.instructions if row.kind == "kernel"))
     assert len(bodies) == 1
 
 
@@ -155,7 +155,7 @@ def test_the_gradient_of_rows_and_what_follows_them():
     table = b.feed(9, WIDTH)
     y = F.sum(F.square(F.tanh(F.take(table, b.feed(value=NUMBERS), 0))))
     plan = b.check(y, *gradients([y], [table]), rtol=1e-5)
-    assert [row.kind for row in plan.rows if row.kind != "fold"] == ["check", "kernel"], plan.explain()
+    assert [row.kind for row in plan.instructions if row.kind != "fold"] == ["check", "kernel"], plan.explain()
 
 
 def test_layer_norm_behind_an_embedding():
@@ -170,9 +170,9 @@ def test_layer_norm_behind_an_embedding():
     step = sg.compile(program)
     for result, reference in zip(step(NUMBERS), program(NUMBERS), strict=True):
         np.testing.assert_allclose(result.numpy(), reference.numpy(), rtol=1e-10, atol=1e-10)
-    kinds = [row.kind for row in step.plan.rows if row.kind != "fold"]
+    kinds = [row.kind for row in step.plan.instructions if row.kind != "fold"]
     assert kinds == ["check", "kernel", "clear", "routine"], step.explain()
-    assert "the kernel sums up rows, and walks blocks of them" in step.explain()
+    assert "the kernel reduces rows, and works on tiles of them" in step.explain()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

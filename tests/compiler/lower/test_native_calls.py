@@ -50,7 +50,7 @@ def test_instructions(name: str):
     b = Bench()
     fetch = make(b)
     plan = b.check(fetch)
-    assert [row.name for row in plan.rows if not row.check] == expected, plan.explain()
+    assert [row.name for row in plan.instructions if not row.check] == expected, plan.explain()
     assert not plan.host_calls
 
 

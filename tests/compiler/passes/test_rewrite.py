@@ -1,4 +1,4 @@
-"""The laws of simplification: each fires where it holds, leaves the value alone, and does not fire elsewhere."""
+"""The rewrite rules: each fires where it holds, leaves the value alone, and does not fire elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from staticgrad.ir.interpret import interpret
 from staticgrad.ir.verify import verify
 from staticgrad.operators import F, Symbol, append, apply
 from staticgrad.ops.leaves import constant, constant_of
-from staticgrad.ops.rewrites.algebra import ALGEBRA, STABILISING
+from staticgrad.ops.rewrites.algebra import ALGEBRA, STABILIZING
 from tests.compiler.helpers import Bench
 from tests.helpers import assert_close
 
@@ -28,9 +28,9 @@ POSITIVE = np.array([[0.5, 1.25, 2.0], [1e-3, 7.0, 3.0]], np.float32)
 
 @dataclass(frozen=True)
 class Row:
-    """`after`: the ops that are left, leaves aside (None: not pinned). `law`: the one that has to fire; "" for none at all."""
+    """`after`: the ops that are left, leaves aside (None: not pinned). `rule`: the one that has to fire; "" for none at all."""
 
-    law: str
+    rule: str
     write: Callable[[Symbol], Symbol]
     after: tuple[str, ...] | None
     special: bool = True
@@ -179,24 +179,24 @@ def _number(x: Symbol, value: float) -> Symbol:
     return append(x.graph, constant, (), constant_of(np.float32(value)))
 
 
-def rewritten(row: Row, laws: tuple) -> tuple[Bench, Node, Graph, Node, list[tuple[str, str]]]:
+def rewritten(row: Row, rules: tuple) -> tuple[Bench, Node, Graph, Node, list[tuple[str, str]]]:
     b = Bench()
     written = row.write(b.feed(value=row.value)).node
     graph, moved = specialize(b.graph, [written], {})
     before = moved[written]
-    if laws is ALGEBRA:
+    if rules is ALGEBRA:
         graph, moved = expand(graph, [before])
         before = moved[before]
     log: list[tuple[str, str]] = []
-    graph, moved = simplify(graph, [before], laws, log)
+    graph, moved = simplify(graph, [before], rules, log)
     return b, written, graph, moved[before], log
 
 
-def check(row: Row, laws: tuple, rtol: float = 0.0) -> None:
-    b, written, graph, result, log = rewritten(row, laws)
+def check(row: Row, rules: tuple, rtol: float = 0.0) -> None:
+    b, written, graph, result, log = rewritten(row, rules)
     verify(graph, static=True)
     fired = {name for name, _ in log}
-    assert row.law in fired if row.law else not fired, log
+    assert row.rule in fired if row.rule else not fired, log
     assert row.after is None or tuple(n.op.name for n in graph.nodes if not n.op.leaf) == row.after, graph
     leaves = {n: row.value for n in graph.nodes if n.op.leaf == "placeholder"}
     assert_close(interpret(graph, [result], leaves)[result], b.expected(Symbol(b.graph, written))[0][0], rtol)
@@ -209,12 +209,12 @@ def test_law(name: str):
 
 @pytest.mark.parametrize("name", STABLE)
 def test_stabilising_law(name: str):
-    check(STABLE[name], STABILISING, 1e-6)
+    check(STABLE[name], STABILIZING, 1e-6)
 
 
 def test_every_law_has_a_row():
-    tested = {row.law for row in (*ROWS.values(), *STABLE.values())}
-    assert {law.name for law in (*ALGEBRA, *STABILISING)} - {"cast", "rows added"} <= tested
+    tested = {row.rule for row in (*ROWS.values(), *STABLE.values())}
+    assert {rule.name for rule in (*ALGEBRA, *STABILIZING)} - {"cast", "rows added"} <= tested
 
 
 ADDED = {
@@ -237,7 +237,7 @@ def test_rows_are_added_to_variables(name: str):
     w = b.variable(4, 3)
     b.assign(w, write(w, b.feed(value=POSITIVE)))
     plan = b.check(rtol=1e-6)
-    assert ("rows added" in dict(plan.laws)) is fires, plan.laws
+    assert ("rows added" in dict(plan.rewrites)) is fires, plan.rewrites
     assert any("written in place by the kernel that computes index_add" in note for note in plan.notes) is fires
 
 
@@ -246,7 +246,7 @@ def test_rows_are_added_to_a_copy_where_the_old_value_is_needed():
     w = b.variable(4, 3)
     b.assign(w, w - _put(b.feed(value=POSITIVE), w, [1, 3]))
     plan = b.check(F.exp(w), w, rtol=1e-6)
-    assert "rows added" in dict(plan.laws)
+    assert "rows added" in dict(plan.rewrites)
 
 
 @pytest.mark.parametrize(
@@ -272,13 +272,13 @@ def test_simplifying_twice_changes_nothing():
         _, _, graph, result, _ = rewritten(row, ALGEBRA)
         log: list[tuple[str, str]] = []
         simplify(graph, [result], ALGEBRA, log)
-        assert not log, (row.law, log)
+        assert not log, (row.rule, log)
 
 
-def test_a_plan_lists_the_laws_that_fired():
+def test_a_plan_lists_the_rules_that_fired():
     b = Bench()
     plan = b.check(F.log(F.softmax(b.feed(4, 3))) * 1.0)
-    assert {name for name, _ in plan.laws} >= {"log of softmax", "times one"}
+    assert {name for name, _ in plan.rewrites} >= {"log of softmax", "times one"}
     assert "1 x log of softmax (at log)" in plan.explain()
 
 

@@ -148,7 +148,7 @@ def test_swap():
     b.assign(v, w)
     b.assign(w, v)
     plan = b.check()
-    assert [row.kind for row in plan.rows] == ["copy"] * 4
+    assert [row.kind for row in plan.instructions] == ["copy"] * 4
     assert plan.notes == [f"{x}: copied at the end, because its value is not computed in this run" for x in "vw"]
 
 
@@ -167,7 +167,7 @@ def test_the_old_value_is_fetched_as_it_was():
     b.assign(w, w + 1)
     plan = b.check(w, w[1:], F.expand_dims(w, 0))
     assert plan.notes == [f"w: {IN_PLACE} add"]
-    assert [row.kind for row in plan.rows] == ["copy"] * 3 + ["kernel"]
+    assert [row.kind for row in plan.instructions] == ["copy"] * 3 + ["kernel"]
 
 
 def test_x_equals_x_does_nothing():
@@ -175,9 +175,9 @@ def test_x_equals_x_does_nothing():
     w = b.variable(4)
     b.assign(w, w)
     plan = b.check()
-    assert plan.rows == []
+    assert plan.instructions == []
     plan = b.check(w)
-    assert len(plan.rows) == 1
+    assert len(plan.instructions) == 1
 
 
 def test_a_view_of_the_new_value_is_fetched_from_the_variable():
@@ -192,7 +192,7 @@ def test_a_view_of_the_new_value_is_fetched_from_the_variable():
 
 
 def kinds(plan: Plan) -> list[str]:
-    return [row.kind for row in plan.rows]
+    return [row.kind for row in plan.instructions]
 
 
 def test_checks_come_first_and_writes_last():
@@ -201,7 +201,7 @@ def test_checks_come_first_and_writes_last():
     b.assign(w, w - 1)
     plan = b.check(F.exp(x @ b.feed(4, 3)), F.take(w, index, 0))
     assert kinds(plan)[0] == "check"
-    assert plan.rows[-1].nodes[-1].op.name == "sub"
+    assert plan.instructions[-1].nodes[-1].op.name == "sub"
 
 
 def test_host_calls_come_before_writes():
@@ -226,7 +226,7 @@ def test_a_reader_of_the_old_value_comes_before_the_write():
 
 def arena(plan: Plan) -> list[tuple[int, int, int, int]]:
     """(begin, end, first row, last row) of every buffer in the arena."""
-    slots = dict.fromkeys(slot for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena")
+    slots = dict.fromkeys(slot for row in plan.instructions for slot, _ in row.buffers if slot.kind == "arena")
     return [(s.offset, s.offset + s.nbytes, s.first, s.last) for s in slots]
 
 
@@ -264,7 +264,7 @@ def test_every_buffer_lives_from_its_first_to_its_last_use():
     late = on_host(on_host(on_host(early, 1) * 2, 0) * 3, 1) @ early
     plan = b.check(late, rtol=1e-4)
     assert not overlapping(plan)
-    for i, row in enumerate(plan.rows):
+    for i, row in enumerate(plan.instructions):
         for slot, _ in row.buffers:
             assert slot.kind != "arena" or slot.first <= i <= slot.last
 
@@ -275,13 +275,14 @@ def test_fetches_live_until_the_end():
     first = on_host(x, 0)
     plan = b.check(first, on_host(on_host(first, 1), 0), rtol=1e-4)
     assert not overlapping(plan)
-    assert plan.fetches[0].root.last == len(plan.rows)
+    assert plan.fetches[0].root.last == len(plan.instructions)
 
 
 def test_buffers_are_aligned():
     b = Bench()
     plan = b.check(on_host(F.exp(b.feed(3)) * 2) + on_host(b.feed(5))[:3])
-    assert all(slot.memory.ctypes.data % 64 == 0 for row in plan.rows for slot, _ in row.buffers if slot.kind == "arena")
+    buffers = [buffer for each in plan.instructions for buffer, _ in each.buffers if buffer.kind == "arena"]
+    assert all(buffer.memory.ctypes.data % 64 == 0 for buffer in buffers)
 
 
 def test_saved_values_outlive_the_writes():

@@ -105,7 +105,7 @@ def exp_near_zero(r: Real) -> Real:
 
 
 def expm1_pair(r: Real) -> tuple[Real, Real]:
-    """e**r - 1 for |r| <= ln2 / 2, as a number and what its rounding left."""
+    """e**r - 1 for |r| <= ln2 / 2, as a number and its rounding error."""
     tail = r * r * horner(r, EXPM1)
     p = r + tail
     return p, tail - (p - r)
@@ -125,7 +125,7 @@ def exp(x: Real) -> Real:
     Reduction by ln2 in two parts, polynomial of degree 6 (float32) or 12 (float64), scaling by two powers of two so
     that results round once into the subnormal range. Error: 1.01 ULP (float32), 0.98 ULP (float64).
     """
-    # 2**n may lie outside the format. So t counts n + 2 bias, and the halves of that are two exponents within it.
+    # 2**n may be outside the format. So t is n + 2 bias, whose halves are two exponents in the format.
     t, r = reduce_biased(clamp(x, UNDERFLOW, OVERFLOW), x.format.bias)
     both = t.pattern()
     half = x.builder.lshr(both, x.format.integer(1))

@@ -51,7 +51,7 @@ def power_in_double(a: Real, y: Real) -> Real:
 def log_pair(a: Real) -> tuple[Real, Real]:
     """log(a) for a positive finite a, as a pair; relative error 2**-65.
 
-    Each quantity q is followed by q_low, what its rounding left. Terms below 2**-65 of the result are dropped.
+    Each quantity q is followed by q_low, its rounding error. Terms below 2**-65 of the result are dropped.
     """
     k, m = split_any_exponent(a)
     numerator, denominator = m - 1.0, m + 1.0

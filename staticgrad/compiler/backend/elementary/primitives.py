@@ -2,10 +2,10 @@
 
 A function such as `exp` is plain Python over `Real`. It runs once per format, while Numba compiles the first kernel
 that calls it, and leaves a straight line of instructions: no type inference of its own, constants rounded to the format
-at hand, one text for float32 and float64. Nothing here branches, so a loop around it vectorises.
+at hand, one text for float32 and float64. Nothing here branches, so a loop around it vectorizes.
 
 The instructions carry no fast-math flag. Error-compensated arithmetic needs the order of operations as written; LLVM
-reads the flags of each instruction, so a caller compiled with `reassoc` cannot reorder what it inlines.
+reads the flags of each instruction, so a caller compiled with `reassoc` cannot reorder inlined code.
 
 `fma` is one instruction wherever the CPU has it (x86-64 since 2013, every arm64). Elsewhere LLVM calls the C library's:
 right, and slow.
@@ -226,7 +226,7 @@ def power_of_two(n: Real) -> Real:
 
 
 def scale(x: Real, n: Real) -> Real:
-    """x * 2**n. 2**n may lie outside the format, by two factors; for |x| near 1 only the last product is rounded."""
+    """x * 2**n by two factors, because 2**n may be outside the format; for |x| near 1 only the last product is rounded."""
     half = rint(n * 0.5)
     return x * power_of_two(half) * power_of_two(n - half)
 

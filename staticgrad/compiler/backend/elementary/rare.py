@@ -1,8 +1,8 @@
 """Arguments that are rare and take long: functions beside the straight line, called where a vector holds such an argument.
 
-A branch would keep LLVM from vectorising the loop around it. A call does not, if its function has variants for vectors
+A branch would keep LLVM from vectorizing the loop around it. A call does not, if its function has variants for vectors
 (LLVM Language Reference, "vector-function-abi-variant"). A variant looks whether any argument is rare. `lang.kernel`
-inlines it once loops are vectorised: what stays in the loop is a comparison, and a branch that is not taken.
+inlines it once loops are vectorized: what stays in the loop is a comparison, and a branch that is not taken.
 
 What is called then is compiled once, kept in the kernel cache, and its machine code becomes part of each kernel's.
 """
@@ -118,7 +118,7 @@ def _apart(module: Any, symbol: str, number: Any) -> tuple[Any, Any]:
 
 
 def _bind(symbol: str, number: Any, limit: float, write: Callable[[Real], Real]) -> None:
-    """Make these two functions, or load them, once in a process, and have them known to what it compiles."""
+    """Compile these two functions, or load them, once per process, and make them known to code that it compiles."""
     if f"{symbol}_exact" in CODE:
         return
 

@@ -22,7 +22,7 @@ PI_2_HIGH, PI_2_MIDDLE, PI_2_LOW = 1.5707963267948966, 6.123233995736766e-17, -1
 # below 2**-53 of the smallest |r| that a float64 leaves, 2**-60.5.
 BOUND = 2.0**45
 
-# floor(2/pi * 2**1161). The largest float64 is m * 2**971, and 190 bits behind the point of x * 2/pi are wanted.
+# floor(2/pi * 2**1161). The largest float64 is m * 2**971, and 190 bits after the point of x * 2/pi are needed.
 TWO_OVER_PI_BITS = int(
     "145f306dc9c882a53f84eafa3ea69bb81b6c52b3278872083fca2c757bd778ac36e48dc74849ba5c00c925dd413a32439fc3"
     "bd63962534e7dd1046bea5d768909d338e04d68befc827323ac7306a673e93908bf177bf250763ff12fffbc0b301fde5e231"
@@ -84,7 +84,7 @@ def far_waves(x: Real) -> tuple[Real, Real, Real]:
     # The last of the bits of 2/pi that matter, for this exponent; 1023 is beyond all of finite numbers.
     last = b.and_(b.sub(I64(2046), b.lshr(bits, I64(52))), I64(1023))
     high, middle, low = _product(b, mantissa, _window(b, last))
-    # As 2 bits in front of the point and 190 behind it: the nearest integer, and what is left, within 1/2 of 0.
+    # With 2 bits before the point and 190 after it: the nearest integer, and the remainder, within 1/2 of 0.
     n = b.lshr(b.add(high, I64(1 << 61)), I64(62))
     high, middle = _shifted_left(b, high, middle, I64(2)), _shifted_left(b, middle, low, I64(2))
     # The first 128 bits of the rest, in exact parts of 48, 48 and 32, then as a pair (Dekker's two-sum).
@@ -154,7 +154,7 @@ def shifted_sine(x: Real, quarters: int) -> Real:
 def sin(x: Real) -> Real:
     """The sine of x; NaN at infinities.
 
-    float32 is computed in float64, with pi/2 in two parts; float64 takes three, and a pair of numbers for what is left.
+    float32 is computed in float64, with pi/2 in two parts; float64 takes three, and a pair of numbers for the remainder.
     Error: 0.57 ULP (float32), 0.85 ULP (float64).
     """
     return flip_sign(shifted_sine(x, 0), x)

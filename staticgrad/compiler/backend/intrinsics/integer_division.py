@@ -1,4 +1,4 @@
-"""Division that rounds down, what it leaves, and powers of integers: NumPy's, bit by bit.
+"""Floor division, remainders, and powers of integers, with NumPy's bits.
 
 They branch and call, so a loop around them stays scalar. Integers are computed in int64; kernels cut them to their dtype.
 Source: `npy_divmod` in NumPy's umath.
@@ -17,7 +17,7 @@ HALF, ONE = 0.5, 1.0
 
 @inline
 def rest_of(x, y):
-    """The remainder with the sign of y, exact but for the addition of y."""
+    """The remainder with the sign of y, exact except for the addition of y."""
     rest = np.fmod(x, y)
     if y == 0:
         return rest
@@ -63,7 +63,7 @@ def remainder_f64(x, y):
 
 @inline
 def floor_divide_int(x, y):
-    """0 for y = 0; y = -1 has no overflow to trap on: the most negative number stays what it is."""
+    """0 for y = 0; y = -1 has no overflow to trap on: the most negative number stays unchanged."""
     x, y = i64(x), i64(y)
     if y == 0:
         return i64(0)

@@ -1,6 +1,6 @@
 """Philox 4x32-10 and the draws made of it, for kernels. `ops/random.py` is the same in NumPy, and gives the formulas.
 
-Words are kept in uint64, whose products hold the full 64 bits; a loop over elements vectorises.
+Words are kept in uint64, whose products hold the full 64 bits; a loop over elements vectorizes.
 """
 
 from __future__ import annotations

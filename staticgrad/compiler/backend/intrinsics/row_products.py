@@ -1,6 +1,6 @@
 """Sums of products over blocks of rows, in explicit vectors.
 
-LLVM vectorises a sum along a short row poorly: what is left over runs one by one, and adding up the lanes of each row
+LLVM vectorizes a sum along a short row poorly: the remainder runs one by one, and adding up the lanes of each row
 costs more than its products. Here as many rows as a vector has lanes are summed at once, whose lanes are then added in
 a tree of shuffles; the end of a row is read under a mask.
 """
@@ -66,7 +66,7 @@ class Vectors:
         return self.call(f"llvm.fma.{self.suffix}", ir.FunctionType(self.type, [self.type] * 3), [x, y, z])
 
     def sums(self, vectors: list[ir.Value]) -> ir.Value:
-        """Lane r of the result is the sum of the lanes of vector r: neighbours are added in a tree."""
+        """Lane r of the result is the sum of the lanes of vector r: neighbors are added in a tree."""
         b, n = self.builder, self.lanes
         even, odd = self.mask_of(list(range(0, 2 * n, 2))), self.mask_of(list(range(1, 2 * n, 2)))
         while len(vectors) > 1:

@@ -1,4 +1,4 @@
-"""Vector code of the library's inner loops, where the vectoriser can't be relied on: tiles kept in registers.
+"""Vector code of the library's inner loops, where the vectorizer can't be relied on: tiles kept in registers.
 
 Addresses are plain integers (`at(pointer, i)` is that of an element); `like` is any pointer to the elements' dtype. A
 tile is EIGHT rows of `lanes` elements: row b is the sum over r of `x[bases[b] + offsets[r]] * v[r * lanes : (r + 1) *
@@ -74,7 +74,7 @@ def _transposed(builder: Any, rows: list[Any], lanes: int) -> list[Any]:
 
 
 def _element(like: Any) -> tuple[Any, int]:
-    """The LLVM type and the bytes of what a pointer points to."""
+    """The LLVM type and the bytes of a pointer's elements."""
     return (ir.FloatType(), 4) if like.dtype == types.float32 else (ir.DoubleType(), 8)
 
 
