@@ -69,6 +69,7 @@ from .errors import (
     ShapeError,
     StaticgradError,
     TraceError,
+    TransformError,
     UninitializedError,
     VerifyError,
 )
@@ -218,9 +219,10 @@ pi = math.pi
 e = math.e
 
 if TYPE_CHECKING:
-    from . import distributions, fft, functional, nn, optim, utils
+    from . import distributions, fft, func, functional, nn, optim, utils
     from .compiler.passes.user_passes import graph_pass, rewrite
     from .compiler.runtime.threads import get_num_threads, set_num_threads
+    from .func import vmap
     from .interchange.graph_json import from_json, to_json
     from .ir.text import to_dot, to_graphml, to_networkx, to_text
     from .serialization import load, save
@@ -286,11 +288,12 @@ _MODULES = {
         "tanh_", "threshold", "threshold_", "triplet_margin_loss", "trunc_", "xlogy_", "zero_",
     ),
     ".tracing": ("compile",),
+    ".func": ("vmap",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 """Public name -> the module that defines it, imported when the name is first used."""
 
-_LAZY_MODULES = frozenset({"distributions", "fft", "functional", "nn", "optim", "utils"})
+_LAZY_MODULES = frozenset({"distributions", "fft", "func", "functional", "nn", "optim", "utils"})
 
 
 if not TYPE_CHECKING:  # type checkers know the names from the imports above, and report all others
@@ -419,32 +422,33 @@ __all__ = [
     "AnomalyError", "ArgumentError", "BoolTensor", "ByteTensor", "CharTensor", "CompileError", "DTypeError", "DeviceError",
     "DivisionError", "DoubleTensor", "FeedError", "FloatTensor", "Generator", "GradientError", "Graph", "GraphError",
     "GraphKeys", "IndexRangeError", "IntTensor", "LinAlgError", "LongTensor", "Operation", "OutOfMemoryError", "Session",
-    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "UninitializedError", "Variable",
-    "VerifyError", "__version__", "abs", "add", "all", "any", "arange", "are_deterministic_algorithms_enabled", "argmax",
-    "argmin", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "astype", "atan", "autograd", "backends",
-    "bool", "bool_", "broadcast_like", "broadcast_to", "can_cast", "ceil", "channels_last", "clamp", "clip", "clone",
-    "compare", "compile", "concatenate", "cond", "constant", "contiguous_format", "control_dependencies", "cos", "cosh",
-    "cuda", "cumsum", "detach", "detect_anomaly", "device", "distributions", "div", "dot", "double", "draw", "dropout",
-    "dtype", "e", "einsum", "empty", "empty_permuted", "empty_strided", "enable_grad", "eq", "erf", "exp", "exp2", "expand",
-    "expand_dims", "expm1", "eye", "fft", "finfo", "flatten", "flip", "float", "float32", "float64", "floor",
-    "floor_divide", "from_json", "from_numpy", "full", "functional", "ge", "get_collection", "get_default_device",
-    "get_default_dtype", "get_default_graph", "get_default_session", "get_device", "get_float32_matmul_precision",
-    "get_num_threads", "get_rng_state", "getitem", "global_variables", "global_variables_initializer", "grad", "gradients",
-    "graph_of", "graph_pass", "group", "gt", "identity", "iinfo", "index_add", "index_along", "inf", "inference_mode",
-    "initial_seed", "int", "int16", "int32", "int64", "int8", "is_anomaly_enabled", "is_complex", "is_conj",
-    "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "is_neg", "is_nonzero", "is_same_size",
-    "is_signed", "is_tensor", "isfinite", "isnan", "le", "linalg", "linspace", "load", "log", "log1p", "log2",
-    "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace", "logsumexp", "long", "lt",
-    "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mul", "nan", "ne", "neg", "nn",
-    "no_grad", "no_op", "norm", "numel", "one_hot", "ones", "ones_like", "optim", "outer", "permute", "pi", "placeholder",
-    "pow", "preserve_format", "promote_types", "rand", "randint", "randn", "random", "randperm", "reciprocal", "relu",
-    "remainder", "reset_default_graph", "reshape", "result_type", "rewrite", "round", "rsqrt", "save", "scalar_tensor",
-    "scan", "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type", "set_float32_matmul_precision",
-    "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "short", "sigmoid", "sign", "sin", "sinh",
-    "softmax", "softplus", "special", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "strided",
-    "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot", "to_graphml", "to_json", "to_networkx",
-    "to_text", "trainable_variables", "transpose", "typename", "uint8", "unsqueeze", "use_deterministic_algorithms",
-    "utils", "var", "variables_initializer", "where", "while_loop", "zeros", "zeros_like",
+    "ShapeError", "ShortTensor", "Size", "StaticgradError", "Tensor", "TraceError", "TransformError", "UninitializedError",
+    "Variable", "VerifyError", "__version__", "abs", "add", "all", "any", "arange", "are_deterministic_algorithms_enabled",
+    "argmax", "argmin", "as_tensor", "asarray", "assign", "assign_add", "assign_sub", "astype", "atan", "autograd",
+    "backends", "bool", "bool_", "broadcast_like", "broadcast_to", "can_cast", "ceil", "channels_last", "clamp", "clip",
+    "clone", "compare", "compile", "concatenate", "cond", "constant", "contiguous_format", "control_dependencies", "cos",
+    "cosh", "cuda", "cumsum", "detach", "detect_anomaly", "device", "distributions", "div", "dot", "double", "draw",
+    "dropout", "dtype", "e", "einsum", "empty", "empty_permuted", "empty_strided", "enable_grad", "eq", "erf", "exp",
+    "exp2", "expand", "expand_dims", "expm1", "eye", "fft", "finfo", "flatten", "flip", "float", "float32", "float64",
+    "floor", "floor_divide", "from_json", "from_numpy", "full", "func", "functional", "ge", "get_collection",
+    "get_default_device", "get_default_dtype", "get_default_graph", "get_default_session", "get_device",
+    "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "getitem", "global_variables",
+    "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "gt", "identity", "iinfo",
+    "index_add", "index_along", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64", "int8",
+    "is_anomaly_enabled", "is_complex", "is_conj", "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled",
+    "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_tensor", "isfinite", "isnan", "le", "linalg", "linspace",
+    "load", "log", "log1p", "log2", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "logspace",
+    "logsumexp", "long", "lt", "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min", "minimum", "mul",
+    "nan", "ne", "neg", "nn", "no_grad", "no_op", "norm", "numel", "one_hot", "ones", "ones_like", "optim", "outer",
+    "permute", "pi", "placeholder", "pow", "preserve_format", "promote_types", "rand", "randint", "randn", "random",
+    "randperm", "reciprocal", "relu", "remainder", "reset_default_graph", "reshape", "result_type", "rewrite", "round",
+    "rsqrt", "save", "scalar_tensor", "scan", "seed", "set_default_device", "set_default_dtype", "set_default_tensor_type",
+    "set_float32_matmul_precision", "set_grad_enabled", "set_num_threads", "set_printoptions", "set_rng_state", "short",
+    "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "special", "split", "sqrt", "square", "squeeze", "stack",
+    "std", "stop_gradient", "strided", "sub", "sum", "swapaxes", "take", "take_along_axis", "tanh", "tensor", "to_dot",
+    "to_graphml", "to_json", "to_networkx", "to_text", "trainable_variables", "transpose", "typename", "uint8", "unsqueeze",
+    "use_deterministic_algorithms", "utils", "var", "variables_initializer", "vmap", "where", "while_loop", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 __all__ += ["accelerator", "amp", "autocast", *torch_names.__all__, *_MODULES[".torch_layers"]]
 __all__.sort()

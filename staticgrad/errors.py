@@ -250,6 +250,14 @@ class TraceError(StaticgradError, TypeError):
     """
 
 
+class TransformError(StaticgradError, RuntimeError):
+    """A function can't run under `vmap`, `grad` or another transform of `sg.func` as it is written.
+
+        broken:  sg.vmap(lambda x: x if x.sum() > 0 else -x)(points)
+        fixed:   sg.vmap(lambda x: sg.where(x.sum() > 0, x, -x))(points)
+    """
+
+
 class OutOfMemoryError(StaticgradError, MemoryError):
     """Results, or values that a loop of unknown length keeps for its gradient, need more memory than there is.
 

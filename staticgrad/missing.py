@@ -160,7 +160,6 @@ PYTORCH = frozenset(
         "use_deterministic_algorithms",
         "utils",
         "vitals_enabled",
-        "vmap",
     ]
 )
 """Names that PyTorch has at its top level, beside those that are here."""

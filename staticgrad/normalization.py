@@ -45,7 +45,7 @@ def _check_channels(role: str, given: Any, channels: Any) -> None:
 
 def _in_a_graph(x: Any) -> bool:
     """Whether x belongs to a static graph, whose state is a session's."""
-    return isinstance(x, Symbol) and state.tracer is None
+    return isinstance(x, Symbol) and state.tracer is None and x.graph is not None
 
 
 def renew(tensor: Any, value: Any, x: Any) -> None:

@@ -8,7 +8,7 @@ from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_gra
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
 from ..operators import Tensor as AnyTensor
 from ..operators import is_tensor
-from . import anomaly_mode, functional, grad_mode, graph
+from . import anomaly_mode, forward_ad, functional, grad_mode, graph
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck
 from .requests import backward
@@ -25,7 +25,7 @@ def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> 
 
 
 __all__ = [
-    "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "grad_mode",
+    "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad", "grad_mode",
     "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
     "set_grad_enabled",
 ]  # fmt: skip

@@ -25,9 +25,10 @@ from ..eager.tape import FreedTensor, Handle, Record, changed, edge, tick
 from ..eager.tensor import UNRECORDED, Tensor, check_inplace, wrap
 from ..errors import ArgumentError, GradientError, ShapeError, TraceError, user_position
 from ..ir import OpDef
-from ..operators import F, Operators, Symbol, frontends, state
+from ..operators import F, Operators, Symbol, frontends, state, top_level
 from ..ops.custom_gradient import call_symbols
 from ..types import shape_text
+from .under_transforms import apply_lifted
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -319,6 +320,9 @@ class Function:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
+        level = top_level(args)
+        if level is not None:
+            return apply_lifted(Function, cls, level, args, _gradients_fitted)
         ctx = cls._ctx_class()
         tracing = frontends.tracing and state.tracer is not None
         if tracing or any(isinstance(x, Symbol) for x in args):
@@ -487,6 +491,14 @@ def _gradients_of(ctx: Any, cotangents: Sequence[Any], count: int) -> list[Any]:
         if value is not None and not isinstance(value, Operators):
             raise TypeError(f"expected Variable or None (got {type(value).__name__}) as gradient {i} of {ctx._name}Backward")
     return found
+
+
+def _gradients_fitted(ctx: Any, cotangents: Sequence[Any], args: Sequence[Any] | None) -> list[Any]:
+    """The same, in the shapes and dtypes of the arguments, if these are given."""
+    found = _gradients_of(ctx, cotangents, len(ctx.needs_input_grad))
+    if args is None:
+        return found
+    return [g if g is None else _fitted(ctx, i, g, args[i]) for i, g in enumerate(found)]
 
 
 def _fitted(ctx: Any, place: int, value: Any, like: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from ..devices import Options, Placement, check_device, check_options, factory
 from ..errors import ArgumentError, DTypeError
 from ..ir import REGISTRY
-from ..operators import F, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state
+from ..operators import F, Lifted, Operators, Symbol, TensorLike, append, as_array, frontends, is_tensor, state
 from ..operators import Tensor as AnyTensor
 from ..types import (
     TENSOR_NAMES,
@@ -49,6 +49,8 @@ def tensor(
         tensor([1, 2, 3])
     """
     check_device(device)
+    if isinstance(data, Lifted):
+        return F.clone(F.stop_gradient(data if dtype is None else F.astype(data, dtype)))
     if frontends.tracing and state.tracer is not None and isinstance(data, (Tensor, Symbol)):
         copied: AnyTensor = state.tracer.copied(data, None if dtype is None else as_dtype(dtype), requires_grad)
         return copied
@@ -268,7 +270,7 @@ def _spaced(name: str, start: Any, stop: Any, num: Any, dtype: np.dtype) -> np.n
 
 def _beside(x: Any, made: Any) -> Any:
     """A fresh tensor, in the graph of x if that belongs to one."""
-    if isinstance(x, Symbol) and isinstance(made, Tensor):
+    if isinstance(x, Symbol) and x.graph is not None and isinstance(made, Tensor):
         return append(x.graph, REGISTRY["identity"], (made._data,), {})
     return made
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
 from ..ir import OpDef
-from ..operators import Symbol, append, frontends, located, state
+from ..operators import Symbol, append, frontends, located, state, top_level
 from ..types import type_of
 from .grad_mode import Mode, modes
 from .operands import PLANS, arrays_of, number, tensors_of
@@ -42,7 +42,8 @@ def run(op: OpDef, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
     if plan is None:
         for arg in args:
             if isinstance(arg, Symbol):
-                return append(arg.graph, op, args, attrs)
+                level = top_level(args)
+                return append(arg.graph, op, args, attrs) if level is None else level.apply(op, args, attrs)
         args = tensors_of(op, args, run)
         tracked = any(t._tracked for t in args)
     elif plan:
@@ -192,3 +193,4 @@ PRUNE = frozenset(2**n for n in range(4, 40))
 
 frontends.eager = run
 frontends.tensor_class = Tensor
+frontends.recording = lambda: modes.now.grad

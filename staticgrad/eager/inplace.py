@@ -15,9 +15,10 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, GradientError, GraphError, IndexRangeError, ShapeError
 from ..ir import REGISTRY
-from ..operators import INPLACE, F, Index, Operators, Symbol, TensorLike, apply, as_array, frontends, misuse, state
+from ..operators import INPLACE, F, Index, Lifted, Operators, Symbol, TensorLike, apply, as_array, frontends, misuse, state
 from ..ops.gathering import gather_op, scatter_op
 from ..ops.indexing import check_order
+from ..ops.placing import written
 from ..ops.random import uniform_op
 from ..types import category, check_unmasked, is_number, shape_text
 from .execution import UNLISTED
@@ -35,7 +36,9 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
 
     Raises before anything is changed.
     """
-    if isinstance(value, Symbol) and tracer() is None:
+    if isinstance(value, Lifted) and not isinstance(x, Lifted):
+        raise misuse.transformed(name, value.level.name)
+    if isinstance(value, Symbol) and not isinstance(x, Lifted) and tracer() is None:
         raise of_a_graph(name, value)
     if value.shape != x.shape:
         raise ShapeError(
@@ -43,6 +46,9 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         )
     if category(value.dtype) > category(x.dtype):
         raise DTypeError(f"{name}: result type {value.dtype} can't be cast to the desired output type {x.dtype}")
+    if isinstance(x, Lifted):
+        x.assign(F.astype(value, x.dtype), name)
+        return x
     if tracer() is not None:
         tracer().assign(x, value, name)
         return x
@@ -78,6 +84,8 @@ def of_a_graph(name: str, value: Symbol) -> GraphError:
 
 def check_change(x: Any) -> None:
     """Raise GradientError for a leaf that requires grad, or a view of one, where its change would be recorded."""
+    if isinstance(x, Lifted):
+        return
     if tracer() is None:
         check_inplace(x)
     else:
@@ -398,10 +406,17 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     """self[key] = value, with gradients to both."""
     check_change(self)
+    if isinstance(self, Lifted):
+        _set_lifted(self, key, value)
+        return
+    parts = (value, *(key if isinstance(key, tuple) else (key,)))
+    for part in parts:
+        if isinstance(part, Lifted):
+            raise misuse.transformed("setitem", part.level.name)
     if tracer() is not None:
         tracer().assign_item(self, key, value)
         return
-    for part in (value, *(key if isinstance(key, tuple) else (key,))):
+    for part in parts:
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
     check_unmasked(value)
@@ -430,6 +445,30 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
         raise GradientError("setitem: an index is named twice, so the gradient is not defined", "make the indices unique")
     mask, flat = _written(self, places, cast("Tensor", spread))
     replace(self, F.where(mask, flat, self), "setitem")
+
+
+def _set_lifted(x: Any, key: Any, value: Any) -> None:
+    """x[key] = value of a tensor under a transform: a new value with the elements that the key names replaced."""
+    value = value if isinstance(value, Operators) else np.asarray(value, x.dtype)
+    if category(value.dtype) > category(x.dtype):
+        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {x.dtype} tensor", "cast one of them")
+    keys: Sequence[Any] = key if isinstance(key, tuple) else (key,)
+    value = F.astype(value, x.dtype)
+    masks = [k for k in keys if isinstance(k, Operators) and k.dtype == np.bool_]
+    if masks and len(keys) == 1:
+        mask = F.reshape(masks[0], (*masks[0].shape, *[1] * (x.ndim - masks[0].ndim)))
+        if value.shape:
+            raise ArgumentError("setitem: values for a mask depend on how many it names", "use sg.where(mask, value, x)")
+        replace(x, F.where(mask, value, x), "setitem")
+        return
+    places = F.getitem(np.arange(int(np.prod(x.shape))).reshape(x.shape), key)
+    shape = value.shape[max(value.ndim - len(places.shape), 0) :]
+    try:
+        spread = F.broadcast_to(F.reshape(value, shape), places.shape)
+    except ShapeError:
+        raise _misfit(value.shape, places.shape) from None
+    flat = written(F.reshape(x, (-1,)), F.reshape(places, (-1,)), spread)
+    replace(x, F.reshape(flat, x.shape), "setitem")
 
 
 def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
@@ -486,3 +525,5 @@ def _refused(name: str) -> Callable[..., NoReturn]:
 for _name in [name for name, value in vars(Tensor).items() if getattr(value, "__module__", "") == __name__]:
     if not _name.startswith("__i"):  # x += y makes a new tensor, for Python has a meaning for it
         setattr(Symbol, _name, _refused(_name))
+for _name in [name for name, value in vars(Tensor).items() if getattr(value, "__module__", "") == __name__]:
+    setattr(Lifted, _name, getattr(Tensor, _name))

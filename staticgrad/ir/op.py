@@ -274,6 +274,8 @@ class Attribute:
     what: str
     holds: Callable[[Any, Sequence[TensorType]], bool]
     optional: bool = False
+    shifted: Callable[[Any], Any] | None = None
+    """Of one that names axes: the value where every operand has one more axis in front."""
 
 
 Range = tuple[int, int] | None
@@ -333,6 +335,13 @@ class OpDef:
     """`range(types, attrs, *ranges of the operands)`: the range of integers in the result."""
     backward: str = ""
     """PyTorch's name of its derivative, where that does not follow from `name`: `UnsqueezeBackward0`."""
+    batch: Callable[..., Any] | None = None
+    """The batching rule: `(samples, node, *operands) -> result`, the op on many samples at once. Operands that
+    `samples.flags` marks have an axis of samples in front of the axes that `node` knows, and so has the result, unless it is
+    the same for all. None: the rule follows from `emit` and `attrs`; see `ops/batching.py`."""
+    jvp: Callable[..., Any] | None = None
+    """The forward-mode rule: `(node, out, primals, tangents) -> tangent`; a tangent that is None is 0. None: the rule
+    follows from `emit` and `vjp`; see `autodiff/forward.py`."""
     leaf: str = field(init=False, repr=False, default="")
     """The kind of a leaf, "" for other ops."""
     effect: str = field(init=False, repr=False, default="")

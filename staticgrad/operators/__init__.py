@@ -3,6 +3,7 @@
 from . import conversions, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, Output, Tensor, TensorLike, Tensors
 from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
+from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import layout_of
 from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
@@ -14,11 +15,14 @@ __all__ = [
     "INPLACE",
     "NUMPY",
     "WRITERS",
+    "Application",
     "Array",
     "Carry",
     "F",
     "GradFn",
     "Index",
+    "Level",
+    "Lifted",
     "Operators",
     "Output",
     "Size",
@@ -31,8 +35,10 @@ __all__ = [
     "as_array",
     "as_node",
     "bind_methods",
+    "concrete",
     "control_of",
     "default_graph",
+    "ended",
     "enter_as",
     "flows",
     "frontends",
@@ -50,5 +56,6 @@ __all__ = [
     "size_of",
     "spelled",
     "state",
+    "top_level",
     "torch_function",
 ]

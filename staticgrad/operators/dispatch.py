@@ -55,6 +55,8 @@ class State(threading.local):
         """How many bodies of loops and branches are being built."""
         self.stream: Any = None
         """The random numbers of the eager loop or branch under way; None outside of any."""
+        self.levels: list[Any] = []
+        """The function transforms (`vmap`, `jvp`, `grad`) whose functions are running, the innermost last."""
 
 
 state = State()
@@ -77,6 +79,10 @@ class Frontends:
     """replay(nodes, leaves, results): the function of arrays that runs a program on a tape; see `eager/replay.py`."""
     kept: Callable[[Graph, Any], Any]
     """kept(graph, tensor): the variable of a static graph that stands for a tensor which is state, not trained."""
+    recording: Callable[[], bool]
+    """Whether operations in this thread are recorded: not inside `no_grad`."""
+    draw: Callable[..., Any]
+    """draw(place, op, like, attrs): random numbers inside a `vmap`; see `autodiff/batching.py`."""
     renew: Callable[[Any, Any, Any], None]
     """renew(x, tensor, value): in x's static graph, assign to that variable whenever a train step needs x."""
     tensor_class: type = type(None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradientError, ShapeError, StaticgradError
+from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, TransformError
 from ..types import Shape, shape_text
 
 # the tape ---------------------------------------------------------------------------------------------------------------
@@ -137,4 +137,14 @@ def not_a_view(shape: Shape, strides: Any) -> StaticgradError:
         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
         "contiguous subspaces). Use .reshape(...) instead.",
         f"it has shape {shape_text(shape)} and strides {tuple(strides)}",
+    )
+
+
+def transformed(name: str, transform: str) -> TransformError:
+    """The error for an in-place change that would give a tensor from outside the value of one under a transform."""
+    return TransformError(
+        f"{transform}: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+        f"extra_args that has more elements than `self`: {name} would give a tensor from outside the value of one under "
+        f"{transform}",
+        "write y = f(x, other) for a new tensor, or pass x to the function as an argument that is transformed too",
     )

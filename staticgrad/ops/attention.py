@@ -13,6 +13,7 @@ from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
 from ..operators import F, Tensor, apply
 from ..types import SHORT, TensorType
 from . import attributes as at
+from .batching import leading
 from .reductions import sum_op
 from .rules import floating
 
@@ -49,6 +50,7 @@ def _plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 attention_softmax_op = define(
     OpDef(
         name="attention_softmax",
+        batch=leading,
         attrs={"scale": at.positive, "causal": at.flag},
         infer=_infer,
         eval=_eval,

@@ -37,9 +37,16 @@ def _ndim(types: Sequence[TensorType], operand: int) -> int:
     return types[operand].ndim if operand < len(types) else 0
 
 
+def _next(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The same axes where there is one more in front."""
+    return tuple([a + 1 for a in axes])
+
+
 def axis_of(operand: int) -> Attribute:
     return Attribute(
-        f"an axis of operand {operand}, counted from 0", lambda value, types: whole(value, 0, _ndim(types, operand))
+        f"an axis of operand {operand}, counted from 0",
+        lambda value, types: whole(value, 0, _ndim(types, operand)),
+        shifted=lambda axis: axis + 1,
     )
 
 
@@ -55,22 +62,26 @@ def axes_of(operand: int) -> Attribute:
     return Attribute(
         f"axes of operand {operand}, counted from 0 and ascending",
         lambda value, types: _ascending(value, _ndim(types, operand)),
+        shifted=_next,
     )
 
 
 one_axis = Attribute(
     "one axis of operand 0, in a tuple",
     lambda value, types: _ascending(value, _ndim(types, 0)) and len(value) == 1,
+    shifted=_next,
 )
 new_axes = Attribute(
     "axes of the result, counted from 0 and ascending",
     lambda value, types: value.__class__ is tuple and _ascending(value, _ndim(types, 0) + len(value)),
+    shifted=_next,
 )
 order = Attribute(
     "an order of the axes of operand 0",
     lambda value, types: value.__class__ is tuple
     and all(whole(a) for a in value)
     and sorted(value) == list(range(_ndim(types, 0))),
+    shifted=lambda axes: (0, *_next(axes)),
 )
 flag = Attribute("True or False", lambda value, types: value.__class__ is bool)
 text = Attribute(
@@ -133,6 +144,7 @@ def slices_of(operand: int) -> Attribute:
     return Attribute(
         f"at most one integer or (start, stop, step) for each axis of operand {operand}",
         lambda value, types: value.__class__ is tuple and len(value) <= _ndim(types, operand) and all(map(_is_slice, value)),
+        shifted=lambda slices: ((None, None, 1), *slices),
     )
 
 

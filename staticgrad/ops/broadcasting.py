@@ -11,7 +11,9 @@ from ..errors import ShapeError
 from ..ir import Expand, Node, OpDef, define
 from ..operators import Array, F, Operators, Tensor, apply, public
 from ..types import TensorType, shape_text
+from .batching import broadcast, summed
 from .reductions import ADD, Axes, sum_op
+from .tangents import linear
 
 
 def _sum_to_axes(shape: tuple[Any, ...], like: tuple[Any, ...]) -> Axes:
@@ -55,6 +57,8 @@ def _sum_to_expand(node: Node, x: Any, like: Any) -> Any:
 sum_to = define(
     OpDef(
         name="sum_to",
+        batch=summed,
+        jvp=linear,
         infer=_sum_to_infer,
         eval=_sum_to_eval,
         vjp=(lambda g, node, out, x, like: F.broadcast_like(g, x), None),
@@ -78,6 +82,8 @@ def _broadcast_like_eval(x: np.ndarray, like: np.ndarray) -> np.ndarray:
 broadcast_like_op = define(
     OpDef(
         name="broadcast_like",
+        batch=broadcast,
+        jvp=linear,
         range=lambda types, attrs, x, like: x,
         infer=_broadcast_like_infer,
         eval=_broadcast_like_eval,

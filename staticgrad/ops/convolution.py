@@ -18,9 +18,11 @@ from ..operators import apply
 from ..types import ADDRESSES, Shape, TensorType
 from . import attributes as at
 from . import convolution_tables, depthwise_tables
+from .batched_products import convolved, input_cotangents, weight_cotangents
 from .leaves import fits
 from .rules import numeric
 from .settings import Pair, size_text
+from .tangents import multilinear
 
 # shapes ---------------------------------------------------------------------------------------------------------------
 
@@ -262,6 +264,8 @@ def _as_weight(g: Any, x: Any, like: Any, node: Any) -> Any:
 conv_op = define(
     OpDef(
         name="conv2d",
+        batch=convolved,
+        jvp=multilinear,
         attrs=SETTINGS,
         infer=_conv_infer,
         eval=_conv_eval,
@@ -277,6 +281,8 @@ conv_op = define(
 conv_input_op = define(
     OpDef(
         name="conv2d_input",
+        batch=input_cotangents,
+        jvp=multilinear,
         attrs={**SETTINGS, "extra": at.pair(0)},
         infer=_input_infer,
         eval=_input_eval,
@@ -294,6 +300,8 @@ conv_input_op = define(
 conv_weight_op = define(
     OpDef(
         name="conv2d_weight",
+        batch=weight_cotangents,
+        jvp=multilinear,
         attrs=SETTINGS,
         infer=_weight_infer,
         eval=_weight_eval,

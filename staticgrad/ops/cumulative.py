@@ -30,6 +30,7 @@ from . import return_types
 from .operands import dtype_of, ndim_of
 from .ordering import along, with_axis, without_axis
 from .reductions import ADD, axis_of_scalar, widened
+from .tangents import linear
 
 # sums -----------------------------------------------------------------------------------------------------------------
 
@@ -65,6 +66,7 @@ def _cumsum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 cumsum_op = define(
     OpDef(
         name="cumsum",
+        jvp=linear,
         attrs={"axis": at.axis_of(0)},
         infer=lambda x, axis: x,
         eval=_cumsum_eval,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ir import OpDef, define
-from ..operators import F, Operators, Symbol, Tensor, apply, frontends, is_tensor, torch_function
+from ..operators import F, Operators, Symbol, Tensor, apply, concrete, frontends, is_tensor, torch_function
 from ..types import TensorType, bool_, int64, normalize_axis, shape_text
 from . import attributes as at
 from . import return_types
@@ -30,6 +30,7 @@ REMEDIES = {
 
 def known(name: str, *operands: Any) -> list[np.ndarray]:
     """The arrays of operands whose values decide extents. Raises ArgumentError for tensors that have none yet."""
+    operands = tuple(map(concrete, operands))
     for x in operands:
         if isinstance(x, Symbol):
             raise ArgumentError(

@@ -30,9 +30,12 @@ from ..ir import (
 from ..operators import Array, F, Tensor, append, apply, public
 from ..types import MOST_AXES, SHORT, TensorType, broadcast_shapes, int64, normalize_axis, shape_text
 from . import attributes as at
+from .batched_moves import added, bags, checked, gathered, scattered
+from .batching import same_for_all
 from .leaves import fits
 from .rules import keep, unbroadcast
 from .sparse_rows import note
+from .tangents import linear
 
 ADDED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64))
 """Dtypes that native routines add up."""
@@ -49,6 +52,7 @@ def _index_eval(x: np.ndarray, axis: int) -> np.ndarray:
 index_along_op = define(
     OpDef(
         name="index_along",
+        batch=same_for_all,
         attrs={"axis": at.axis_of(0)},
         infer=lambda x, axis: TensorType(tuple(d if i == axis else 1 for i, d in enumerate(x.shape)), int64),
         eval=_index_eval,
@@ -117,6 +121,7 @@ def _bounded_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 bounded_op = define(
     OpDef(
         name="bounded",
+        batch=checked,
         attrs={"axis": at.axis_of(1), "low": at.integer(-1, 1), "loss": at.text},
         infer=_bounded_infer,
         range=lambda types, attrs, index, like: (0, max(types[1].shape[attrs["axis"]] - 1, 0)),
@@ -207,6 +212,8 @@ gather_op = define(
     OpDef(
         name="gather",
         backward="IndexBackward0",
+        batch=gathered,
+        jvp=linear,
         attrs=AXIS,
         indexes=_gathered_from,
         range=_of_table,
@@ -225,6 +232,8 @@ gather_op = define(
 scatter_op: OpDef = define(
     OpDef(
         name="scatter_add",
+        batch=scattered,
+        jvp=linear,
         attrs=AXIS,
         indexes=_scattered_to,
         infer=_scatter_infer,
@@ -303,6 +312,8 @@ def _put_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | None:
 pick_op: OpDef = define(
     OpDef(
         name="pick",
+        batch=gathered,
+        jvp=linear,
         attrs=AXIS,
         indexes=_gathered_from,
         range=_of_table,
@@ -317,6 +328,8 @@ pick_op: OpDef = define(
 put_op: OpDef = define(
     OpDef(
         name="put_add",
+        batch=scattered,
+        jvp=linear,
         attrs=AXIS,
         indexes=_scattered_to,
         infer=_put_infer,
@@ -375,6 +388,8 @@ def _index_add_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | N
 index_add_op = define(
     OpDef(
         name="index_add",
+        batch=added,
+        jvp=linear,
         indexes=lambda types, attrs: [(2, 0, 0)],
         infer=_index_add_infer,
         eval=_index_add_eval,
@@ -419,6 +434,8 @@ def _gather_sum_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call] | 
 gather_sum_op = define(
     OpDef(
         name="gather_sum",
+        batch=bags,
+        jvp=linear,
         indexes=lambda types, attrs: [(1, 0, 0)],
         infer=_gather_sum_infer,
         eval=lambda x, index: np.add.reduce(x[index], axis=index.ndim - 1, dtype=x.dtype),
@@ -501,6 +518,7 @@ along_op = define(
     OpDef(
         name="take_along_axis",
         backward="GatherBackward0",
+        jvp=linear,
         attrs={"axis": at.axis_of(0)},
         indexes=lambda types, attrs: [(1, 0, attrs["axis"])],
         range=_of_table,
@@ -514,6 +532,7 @@ along_op = define(
 scatter_along_op = define(
     OpDef(
         name="scatter_along_axis",
+        jvp=linear,
         attrs={"axis": at.axis_of(0)},
         indexes=lambda types, attrs: [(2, 1, attrs["axis"])],
         infer=_scatter_along_infer,

@@ -13,6 +13,7 @@ from ..operators import F, Tensor, apply, enter_as, numpy_twin, torch_function
 from ..signals import module
 from ..types import bool_, category, to_float
 from . import attributes as at
+from .batching import aligned
 from .operands import dtype_of, integer, operand, promoted
 from .rules import Rule, binary, elementwise, floating, unary, unbroadcast
 
@@ -143,7 +144,7 @@ _fmod_op = smooth_record(
 )
 _nextafter_op = define(OpDef("nextafter", elementwise, np.nextafter, None, None, floating, doc="The next number towards y."))
 enter_as("nextafter", binary(_nextafter_op), inplace=True)
-_signbit_op = define(OpDef("signbit", lambda x: x.with_dtype(bool_), np.signbit, None, None, floating))
+_signbit_op = define(OpDef("signbit", lambda x: x.with_dtype(bool_), np.signbit, None, None, floating, batch=aligned))
 _atan2_op = smooth_record(
     "atan2", np.arctan2,
     lambda out, x, y: _ratio(y, x * x + y * y), lambda out, x, y: -_ratio(x, x * x + y * y), "The angle of (other, input).",
@@ -174,6 +175,7 @@ def _polygamma_eval(x: np.ndarray, order: int) -> np.ndarray:
 polygamma_op: OpDef = define(
     OpDef(
         name="polygamma",
+        batch=aligned,
         attrs={"order": at.integer(0, 2**31)},
         infer=lambda x, order: x,
         eval=_polygamma_eval,
@@ -239,5 +241,5 @@ _mantissa_op: OpDef = define(
 )  # fmt: skip
 _exponent_op: OpDef = define(
     OpDef("exponent_of", lambda x: x.with_dtype(np.dtype(np.int32)), lambda x: np.frexp(x)[1].astype(np.int32), None, None,
-          floating)
+          floating, batch=aligned)
 )  # fmt: skip

@@ -18,6 +18,7 @@ from ..operators import (
     Tensor,
     TensorLike,
     apply,
+    concrete,
     numpy_twin,
     public,
     spelled,
@@ -160,6 +161,7 @@ def _as_mask(k: Any) -> Any:
         return array if array.dtype == bool_ and array.size else k
     if getattr(k, "dtype", None) != bool_:
         return k
+    k = concrete(k)
     if isinstance(k, Symbol):
         raise ArgumentError(
             "a boolean mask gives a result whose size depends on values; a graph can't hold it",

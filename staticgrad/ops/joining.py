@@ -16,6 +16,7 @@ from .leaves import fits
 from .operands import ndim_of
 from .rules import arithmetic, joint
 from .slicing import slice_op
+from .tangents import linear
 
 
 def _concatenate_infer(*types: TensorType, axis: int) -> TensorType:
@@ -73,6 +74,7 @@ def _part_slices(likes: Sequence[Any], axis: int, index: int) -> tuple[slice, ..
 part_op = define(
     OpDef(
         name="part",
+        jvp=linear,
         range=lambda types, attrs, g, *likes: g,
         attrs={"axis": at.axis_of(0), "index": at.integer(0)},
         infer=_part_infer,
@@ -129,6 +131,7 @@ concatenate_op = define(
     OpDef(
         name="concatenate",
         backward="CatBackward0",
+        jvp=linear,
         range=lambda types, attrs, *xs: joint(*xs),
         attrs={"axis": at.axis_of(0)},
         infer=_concatenate_infer,

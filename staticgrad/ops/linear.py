@@ -12,8 +12,10 @@ from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
 from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public
 from ..types import TensorType, broadcast_shapes, shape_text
+from .batched_products import multiplied
 from .operands import ndim_of
 from .rules import numeric, unbroadcast
+from .tangents import multilinear
 
 
 def _infer(x: TensorType, y: TensorType) -> TensorType:
@@ -61,6 +63,8 @@ matmul_op = define(
     OpDef(
         name="matmul",
         backward="MmBackward0",
+        batch=multiplied,
+        jvp=multilinear,
         infer=_infer,
         eval=np.matmul,
         vjp=(_left, _right),

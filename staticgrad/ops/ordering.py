@@ -16,6 +16,7 @@ from ..operators import F, Operators, Symbol, Tensor, apply, enter_as, numpy_twi
 from ..types import TensorType, int64, normalize_axis, shape_text
 from . import attributes as at
 from . import return_types
+from .batched_moves import searched
 from .gathering import along_op
 from .operands import dtype_of, integer, ndim_of, operand
 from .reductions import argmax_op, argmin_op
@@ -367,7 +368,7 @@ def _search_infer(edges: TensorType, values: TensorType, right: bool) -> TensorT
 
 
 search_op = define(
-    OpDef("searchsorted", _search_infer, _search_eval, attrs={"right": at.flag}, promote=None,
+    OpDef("searchsorted", _search_infer, _search_eval, attrs={"right": at.flag}, promote=None, batch=searched,
           doc="The places of values among sorted ones, along the last axis.")
 )  # fmt: skip
 

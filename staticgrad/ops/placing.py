@@ -16,6 +16,7 @@ from ..ir import OpDef, define
 from ..operators import F, Operators, Tensor, apply, as_array, is_tensor, torch_function
 from ..types import TensorType, bool_, broadcast_shapes, int64, is_scalar, normalize_axis, shape_text
 from . import attributes as at
+from .batched_moves import last_writers
 from .broadcasting import broadcast_like_op
 from .gathering import along_op, bounded, check_index, scatter_op
 from .indexing import _as_index as as_index
@@ -109,7 +110,7 @@ def _last_infer(places: TensorType, size: int) -> TensorType:
 
 last_op = define(
     OpDef("last_writer", _last_infer, _last_eval, attrs={"size": at.integer(0)}, promote=None,
-          indexes=None, doc="For each place, the number of the last value written to it; -1 for none.")
+          batch=last_writers, indexes=None, doc="For each place, the number of the last value written to it; -1 for none.")
 )  # fmt: skip
 
 

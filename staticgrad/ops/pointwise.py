@@ -29,8 +29,10 @@ from ..types import (
     to_float,
 )
 from . import attributes as at
+from .batching import aligned, leading
 from .gathering import index_check
 from .rules import arithmetic, binary, boolean, compared, elementwise, floating, keep, numeric, unary, unbroadcast
+from .tangents import linear
 
 CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
 TINY = {dtype: float(np.finfo(dtype.name).tiny) for dtype in DTYPES if dtype.kind == "f"}
@@ -124,6 +126,7 @@ def _exponent_eval(y: np.ndarray) -> np.ndarray:
 exponent_op = define(
     OpDef(
         name="exponent",
+        batch=aligned,
         infer=lambda y: y.with_dtype(int64),
         eval=_exponent_eval,
         vjp=None,
@@ -207,6 +210,7 @@ identity = define(
     OpDef(
         name="identity",
         backward="CloneBackward0",
+        jvp=linear,
         range=lambda types, attrs, x: x,
         infer=lambda x: x,
         eval=lambda x: x.copy(),
@@ -227,6 +231,8 @@ def saved_with(g: Any, x: Any) -> Any:
 saved_with_op = define(
     OpDef(
         name="saved_with",
+        batch=leading,
+        jvp=linear,
         infer=lambda g, x: g,
         eval=lambda g, x: g.copy(),
         vjp=(lambda h, node, out, g, x: h, lambda h, node, out, g, x: F.zeros_like(x)),
@@ -239,6 +245,8 @@ saved_with_op = define(
 saving_op = define(
     OpDef(
         name="saving",
+        batch=aligned,
+        jvp=linear,
         infer=lambda x: x,
         eval=lambda x: x.copy(),
         vjp=(lambda g, node, out, x: saved_with(g, x),),
@@ -323,6 +331,7 @@ def _divisor_plan(node: Node, layouts: Sequence[Layout]) -> Sequence[Call]:
 divisor_op = define(
     OpDef(
         name="divisor",
+        batch=aligned,
         infer=lambda y: y,
         eval=_divisor_eval,
         vjp=None,
@@ -384,6 +393,7 @@ cast = define(
     OpDef(
         name="cast",
         backward="ToCopyBackward0",
+        jvp=linear,
         range=_cast_range,
         attrs={"dtype": at.dtype},
         infer=lambda x, dtype: x.with_dtype(dtype),

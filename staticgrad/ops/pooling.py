@@ -17,10 +17,12 @@ from ..ir import Call, Clear, Layout, Native, Node, OpDef, Routine, define
 from ..operators import apply
 from ..types import SHORT, TensorType, shape_text
 from . import attributes as at
+from .batching import folded
 from .leaves import fits
 from .pointwise import saved_with
 from .rules import floating, numeric
 from .settings import Pair
+from .tangents import linear
 
 # the largest ----------------------------------------------------------------------------------------------------------
 
@@ -154,6 +156,7 @@ def _put(g: Any, x: Any, node: Any) -> Any:
 most_op = define(
     OpDef(
         name="max_pool2d",
+        batch=folded,
         attrs=WINDOWS,
         infer=_most_infer,
         eval=_most_eval,
@@ -166,6 +169,8 @@ most_op = define(
 most_put_op: OpDef = define(
     OpDef(
         name="max_pool2d_put",
+        batch=folded,
+        jvp=linear,
         attrs=WINDOWS,
         infer=_put_infer,
         eval=_most_put_eval,
@@ -178,6 +183,8 @@ most_put_op: OpDef = define(
 most_take_op: OpDef = define(
     OpDef(
         name="max_pool2d_take",
+        batch=folded,
+        jvp=linear,
         attrs=WINDOWS,
         infer=_take_infer,
         eval=_most_take_eval,
@@ -272,6 +279,8 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 mean_pool_op = define(
     OpDef(
         name="avg_pool2d",
+        batch=folded,
+        jvp=linear,
         attrs=MEANS,
         infer=_mean_infer,
         eval=_mean_eval,
@@ -284,6 +293,8 @@ mean_pool_op = define(
 mean_put_op: OpDef = define(
     OpDef(
         name="avg_pool2d_put",
+        batch=folded,
+        jvp=linear,
         attrs=MEANS,
         infer=_put_infer,
         eval=_mean_put_eval,

@@ -20,7 +20,7 @@ from ..devices import CPU, check_device, is_device
 from ..errors import ArgumentError
 from ..ir import REGISTRY, Graph, OpDef, Pointwise, define
 from ..locks import lock
-from ..operators import F, append, apply, state
+from ..operators import F, append, apply, frontends, state
 from ..types import TensorType, int64
 from . import attributes as at
 from .rules import keep
@@ -177,6 +177,11 @@ class Place(NamedTuple):
     number: int
 
     def draw(self, op: OpDef, *like: Any, **attrs: Any) -> Any:
+        mapped = state.levels and any(level.maps for level in state.levels)
+        return frontends.draw(self, op, like, attrs) if mapped else self.apply(op, *like, **attrs)
+
+    def apply(self, op: OpDef, *like: Any, **attrs: Any) -> Any:
+        """The numbers, also where functions run under `vmap`."""
         operands = (self.rng,) if self.step is None else (self.rng, self.step)
         return apply(op if self.step is None else IN_LOOP[op], *operands, *like, **attrs, index=self.number)
 

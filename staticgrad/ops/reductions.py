@@ -14,8 +14,10 @@ from ..ir import Expand, Extent, Node, OpDef, Reduction, define
 from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, spelled
 from ..types import Axis, TensorType, bool_, category, int64, normalize_axes, normalize_axis, promote, type_of
 from . import attributes as at
+from .batching import same_for_all
 from .operands import ndim_of
 from .rules import boolean, floating, keep
+from .tangents import linear
 
 Axes = tuple[int, ...]
 
@@ -56,6 +58,7 @@ def _count_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
 count = define(
     OpDef(
         name="count",
+        batch=same_for_all,
         attrs={"axis": at.axes_of(0), "dtype": at.dtype},
         infer=lambda x, axis, dtype: TensorType((), dtype),
         eval=_count_eval,
@@ -80,6 +83,7 @@ def _samples_eval(x: np.ndarray, axis: Axes, dtype: np.dtype) -> np.ndarray:
 samples = define(
     OpDef(
         name="samples",
+        batch=same_for_all,
         attrs={"axis": at.axes_of(0), "dtype": at.dtype},
         infer=_samples_infer,
         eval=_samples_eval,
@@ -99,6 +103,7 @@ def widened(operands: Sequence[Any]) -> list[np.dtype]:
 sum_op = define(
     OpDef(
         name="sum",
+        jvp=linear,
         attrs=OVER,
         infer=reduced,
         eval=lambda x, axis, keepdims: ADD.reduce(x, axis, None, None, keepdims),
@@ -171,6 +176,7 @@ def _mean_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
 mean_op = define(
     OpDef(
         name="mean",
+        jvp=linear,
         attrs=OVER,
         infer=reduced,
         eval=_mean_eval,

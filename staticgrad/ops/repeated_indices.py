@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Routine, Scratch, define
 from ..types import TensorType, int64
+from .batching import one_by_one
 
 
 def _eval(index: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -36,6 +37,7 @@ first_of_op = define(
         range=lambda types, attrs, index, like: (0, max(types[0].size - 1, 0)),
         eval=_eval,
         vjp=None,
+        batch=one_by_one,
         emit=Native(_plan),
         shape_only=(1,),
         promote=lambda operands: [int64, None],

@@ -28,8 +28,10 @@ from ..types import (
     shape_text,
 )
 from . import attributes as at
+from .batching import broadcast, reshaped
 from .operands import ndim_of
 from .rules import unbroadcast
+from .tangents import linear
 
 # reshape ---------------------------------------------------------------------------------------------------------
 
@@ -77,6 +79,7 @@ reshape_op = define(
     OpDef(
         name="reshape",
         backward="ViewBackward0",
+        batch=reshaped,
         attrs={"shape": at.new_shape},
         infer=_reshape_infer,
         eval=lambda x, shape: x.reshape(shape),
@@ -87,6 +90,8 @@ reshape_op = define(
 reshape_like_op = define(
     OpDef(
         name="reshape_like",
+        batch=reshaped,
+        jvp=linear,
         range=lambda types, attrs, x, like: x,
         infer=_reshape_like_infer,
         eval=lambda x, like: x.reshape(like.shape),
@@ -208,6 +213,7 @@ broadcast_to_op = define(
     OpDef(
         name="broadcast_to",
         backward="ExpandBackward0",
+        batch=broadcast,
         attrs={"shape": at.shape},
         infer=_broadcast_infer,
         eval=lambda x, shape: np.broadcast_to(x, shape),

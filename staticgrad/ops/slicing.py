@@ -13,6 +13,7 @@ from ..operators import apply
 from ..types import TensorType, shape_text, type_of
 from . import attributes as at
 from .leaves import fits
+from .tangents import linear
 
 Slices = tuple[Any, ...]
 """Per axis an int, which removes it, or the (start, stop, step) of a slice; axes that are not named stay whole."""
@@ -144,6 +145,7 @@ slice_op = define(
 unslice_op: OpDef = define(
     OpDef(
         name="unslice",
+        jvp=linear,
         attrs={"slices": at.slices_of(1)},
         infer=_unslice_infer,
         eval=_unslice_eval,

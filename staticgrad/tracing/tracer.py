@@ -18,7 +18,7 @@ from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
-from ..operators import F, append, flows, frontends, layout_of, misuse, state
+from ..operators import F, append, flows, frontends, layout_of, misuse, state, top_level
 from ..ops.leaves import constant_of
 from ..types import TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
@@ -272,6 +272,8 @@ class Tracer:
 
     def apply(self, op: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> Traced:
         """Append an op. Eager operands enter as variables."""
+        if state.levels and (level := top_level(args)) is not None:
+            return level.apply(op, args, attrs)  # type: ignore[no-any-return]
         operands = [
             self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
         ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import Graph
-from ...operators import F, Symbol, as_array, frontends, state
+from ...operators import F, Lifted, Symbol, as_array, frontends, state
 from ...types import shape_text
 from ..leaves import fits
 from ..pytree import text
@@ -19,7 +19,9 @@ from ..pytree import text
 
 
 def graph_for(leaves: Sequence[Any]) -> Graph | None:
-    """The graph that a loop or branch belongs to; None in eager mode."""
+    """The graph that a loop or branch belongs to; None in eager mode, and where a transform runs it in Python."""
+    if state.levels and not state.levels[-1].loops:
+        return None
     if frontends.tracing and state.tracer is not None:
         graph: Graph = state.tracer.graph
         return graph
@@ -35,8 +37,11 @@ class InGraph(BaseException):
 
 def eager_tensors(leaves: Sequence[Any], likes: Sequence[Any] = ()) -> list[Any]:
     """Leaves as eager tensors. Raises InGraph for a symbol."""
-    found = []
+    found: list[Any] = []
     for i, leaf in enumerate(leaves):
+        if isinstance(leaf, Lifted) or (isinstance(leaf, Symbol) and state.levels):
+            found.append(leaf)
+            continue
         if isinstance(leaf, Symbol):
             raise InGraph(leaf.graph)
         if isinstance(leaf, frontends.tensor_class):

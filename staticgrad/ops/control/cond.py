@@ -9,11 +9,12 @@ import numpy as np
 
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ir import REGISTRY
-from ...operators import F, Output, Symbol, Tensor, TensorLike, apply, public
+from ...operators import F, Operators, Output, Symbol, Tensor, TensorLike, apply, public
 from ...types import bool_, shape_text
 from ..leaves import fits
 from ..pytree import flatten, paths, text, unflatten
 from ..random import stream
+from . import under_transforms
 from .carries import check_callable, check_scalar, eager_tensors, graph_for, own
 from .subgraph_tracing import Draws, Traced, outputs, symbol
 
@@ -36,6 +37,10 @@ def cond(
     """
     check_callable("true_fn", true_fn)
     check_callable("false_fn", false_fn)
+    level = under_transforms.innermost()
+    if level is not None and isinstance(pred, Operators) and (level.loops or isinstance(pred, Symbol)):
+        under: Output = under_transforms.cond(level, cond, pred, lambda: true_fn(*operands), lambda: false_fn(*operands))
+        return under
     decided = not hasattr(pred, "dtype") or isinstance(pred, np.generic)
     graph = None if decided else graph_for([pred])
     if graph is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...ir import REGISTRY, Extent, Graph, Index, Node, Pointwise, Subgraph, View
 from ...ir.walks import reached
-from ...operators import F, Symbol, apply, frontends, state
+from ...operators import F, Lifted, Symbol, apply, frontends, state
 from ...types import StackType, TensorType, TupleType
 from .loop_operands import Loop, Parts
 from .subgraph_tracing import copied, outputs, parameter, twin
@@ -28,7 +28,7 @@ def joined(known: Any, more: Any) -> Any:
         return more
     if isinstance(more, Parts):
         return Parts({**known, **{i: joined(known.get(i), g) for i, g in more.items()}})
-    if isinstance(more, Symbol) and isinstance(more.node.type, StackType):
+    if isinstance(more, Symbol) and not isinstance(more, Lifted) and isinstance(more.node.type, StackType):
         return _sum_of_stacks(known, more)
     return F.add(known, more)
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from ...errors import GraphError
 from ...ir import REGISTRY, Graph
-from ...operators import Array, F, Symbol, Tensor, TensorLike, apply, public
+from ...operators import Array, F, Lifted, Symbol, Tensor, TensorLike, apply, public, state
 from ...types import bool_
 from ..adjoint import as_written
 from ..pytree import flatten, paths, unflatten
 from ..random import stream
+from . import under_transforms
 from .carries import (
     InGraph,
     check_callable,
@@ -87,6 +88,12 @@ def while_loop(
         max_steps = iterations(max_steps, "while_loop: max_steps", 0)
     if checkpoint_every is not None:
         checkpoint_every = iterations(checkpoint_every, "while_loop: checkpoint_every", 1)
+    level = under_transforms.innermost()
+    if level is not None and level.loops:
+        result = under_transforms.while_loop(
+            level, while_loop, cond, body, given, max_steps=max_steps, checkpoint_every=checkpoint_every
+        )
+        return result[0] if bare else result
     leaves, spec = flatten(given)
     job = _While(cond, body, spec, max_steps)
     graph = graph_for(leaves)
@@ -137,8 +144,13 @@ class _While:
 
     def eager(self, carry: list[Any]) -> Any:
         steps = 0
-        while (self.limit is None or steps < self.limit) and _truth(self.verdict(carry)):
+        while self.limit is None or steps < self.limit:
+            verdict = self.verdict(carry)
+            if not _truth(under_transforms.some(verdict)):
+                break
             after = eager_tensors(self.next(carry), carry)
+            if isinstance(verdict, Lifted):  # samples that have ended keep their values
+                after = [F.where(verdict, new, old) for new, old in zip(after, carry, strict=True)]
             check_carries("while_loop", self.names, carry, after)
             carry, steps = after, steps + 1
         return unflatten(self.spec, own(carry))
@@ -217,8 +229,10 @@ class _While:
 
 
 def _truth(verdict: Any) -> bool:
-    if isinstance(verdict, Symbol):
+    if isinstance(verdict, Symbol) and not state.levels:
         raise InGraph(verdict.graph)
+    if isinstance(verdict, Symbol):
+        raise under_transforms.no_loop("while_loop")
     return bool(check_scalar(verdict, "while_loop: the condition"))
 
 

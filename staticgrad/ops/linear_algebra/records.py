@@ -9,8 +9,9 @@ import numpy as np
 
 from ...errors import LinAlgError, ShapeError
 from ...ir import REGISTRY, OpDef, define
-from ...operators import F, Operators, Symbol, append, as_array, enter_as, frontends, numpy_twin, spelled
+from ...operators import F, Lifted, Operators, Symbol, append, as_array, enter_as, frontends, numpy_twin, spelled
 from ...types import TensorType, shape_text, to_float
+from ..batching import leading
 from ..operands import dtype_of, extents, ndim_of
 from ..rules import Rule, floating
 
@@ -70,9 +71,14 @@ def lapack(name: str, function: Rule) -> Rule:
     return call
 
 
-def host_record(name: str, infer: Rule, evaluate: Rule, vjp: Any, attrs: Any = None, doc: str = "", shown: str = "") -> OpDef:
+def host_record(
+    name: str, infer: Rule, evaluate: Rule, vjp: Any, attrs: Any = None, doc: str = "", shown: str = "", batch: Rule = leading
+) -> OpDef:
     return define(
-        OpDef(f"linalg_{name}", infer, lapack(shown or name, evaluate), vjp, None, floating, doc=doc, attrs=attrs or {})
+        OpDef(
+            f"linalg_{name}", infer, lapack(shown or name, evaluate), vjp, None, floating, doc=doc, attrs=attrs or {},
+            batch=batch,
+        )
     )
 
 
@@ -97,6 +103,8 @@ def zeros_info(name: str, A: Any) -> Any:
 
 def in_mode_of(array: np.ndarray, like: Any) -> Any:
     """An array as a tensor of the mode of another one."""
+    while isinstance(like, Lifted):
+        like = like.value
     if isinstance(like, Symbol):
         return append(like.graph, REGISTRY["identity"], (array,), {})
     return frontends.tensor_class(array)

@@ -11,6 +11,7 @@ from ...ir import OpDef
 from ...operators import F, Tensor, apply, enter_as, torch_function
 from ...types import TensorType, broadcast_shapes, shape_text
 from .. import return_types
+from ..batched_products import solved
 from ..operands import dtype_of, extent, ndim_of
 from ..rules import unbroadcast
 from .records import check_square, host_record, in_mode_of, linalg, same_type, zeros_info
@@ -45,7 +46,9 @@ def _solve_db(g: Any, node: Any, out: Any, a: Any, b: Any) -> Any:
     return unbroadcast(apply(solve_op, a.mT, g), b)
 
 
-solve_op: OpDef = host_record("solve", _solve_infer, np.linalg.solve, (_solve_da, _solve_db), doc="X with A X = B.")
+solve_op: OpDef = host_record(
+    "solve", _solve_infer, np.linalg.solve, (_solve_da, _solve_db), doc="X with A X = B.", batch=solved
+)
 
 
 @linalg(twin=np.linalg.solve)

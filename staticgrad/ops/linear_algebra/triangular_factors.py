@@ -14,6 +14,7 @@ from ...signals import module
 from ...types import TensorType, shape_text
 from .. import attributes as at
 from .. import return_types
+from ..batching import leading
 from ..operands import dtype_of, extent, extents, ndim_of
 from ..slicing import cut
 from .records import check_matrices, check_square, each_matrix, host_record, in_mode_of, linalg, same_type, zeros_info
@@ -124,7 +125,7 @@ def _permutation_eval(pivots: np.ndarray, rows: int) -> np.ndarray:
 
 permutation_op = define(
     OpDef("lu_permutation", lambda pivots, rows: TensorType((*pivots.shape[:-1], rows, rows), np.dtype(np.float64)),
-          _permutation_eval, attrs={"rows": at.integer(0)}, promote=None, doc="The matrix of row exchanges.")
+          _permutation_eval, attrs={"rows": at.integer(0)}, promote=None, batch=leading, doc="The matrix of row exchanges.")
 )  # fmt: skip
 
 

@@ -1,0 +1,158 @@
+"""Forward mode: tangents are computed beside values. It names no op.
+
+The rule of an op is that of its record, or follows from it:
+
+- linear combinations: the same combination of the tangents; products of two operands: the product rule;
+- other elementwise ops: the reverse rule with the tangent for a cotangent, because their Jacobian is diagonal;
+- views: the view of the tangent;
+- everything else: the reverse rule differentiated once more. It is linear in the cotangent, so its own reverse rule, applied
+  to the tangent, is the transpose of a transpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..ir import OpDef, Pointwise, View
+from ..operators import Application, F, Level, apply
+from ..ops.rules import compared, elementwise
+from ..ops.tangents import linear, multilinear
+from .recording import Recorded, Recording, Step, pull
+from .valued import Valued
+
+
+class Forward(Level):
+    """One call of a function under `jvp`."""
+
+    name = "jvp"
+
+    def lift(self, value: Any, tangent: Any) -> Dual:
+        return Dual(self, value, tangent, given=True)
+
+    loops = True
+
+    def parts(self, x: Any) -> list[Any]:
+        mine = isinstance(x, Dual) and x.level is self
+        value = x.value if mine else x
+        if x.dtype.kind != "f":
+            return [value]
+        return [value, x.tangent if mine else F.zeros_like(x)]
+
+    def whole(self, parts: Sequence[Any]) -> Any:
+        return parts[0] if len(parts) == 1 else Dual(self, *parts)
+
+    def process(self, node: Application, operands: list[Any]) -> Any:
+        mine = [isinstance(x, Dual) and x.level is self for x in operands]
+        primals = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
+        tangents = [x.tangent if m else None for x, m in zip(operands, mine, strict=True)]
+        out = apply(node.op, *primals, **node.attrs)
+        tangent = push(node, out, primals, tangents)
+        if tangent is None:
+            return out
+        made = Dual(self, out, tangent)
+        made.view_of(node, operands)
+        return made
+
+
+class Dual(Valued):
+    """A value with a tangent."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, level: Forward, value: Any, tangent: Any, *, given: bool = False):
+        super().__init__(level, value, given=given)
+        self.tangent = tangent
+
+    def _take(self, value: Any) -> None:
+        if isinstance(value, Dual) and value.level is self.level:
+            self.value, self.tangent = value.value, value.tangent
+        else:
+            self.value, self.tangent = value, F.zeros_like(value)
+
+
+def push(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The tangent of a result for those of the operands, of which None is 0; None where it is 0 for any of them."""
+    op = node.op
+    if op.vjp is None or node.type.dtype.kind != "f":
+        return None
+    given = [t if t is not None and op.vjp_for(i) is not None else None for i, t in enumerate(tangents)]
+    if all(t is None for t in given):
+        return None
+    rule = {"own": op.jvp, "combination": _combination, "product": _product, "diagonal": _diagonal, "view": linear,
+            "reverse": _transposed}[rule_of(op)]  # fmt: skip
+    assert rule is not None
+    tangent = rule(node, out, primals, given)
+    return tangent if tangent.shape == out.shape or None in out.shape else F.broadcast_like(tangent, out)
+
+
+def rule_of(op: OpDef) -> str:
+    """Which rule an op has: "own", "combination", "product", "diagonal", "view" or "reverse"."""
+    if op.jvp is not None:
+        return "own"
+    if isinstance(op.emit, Pointwise) and op.emit.linear:
+        return "combination"
+    if isinstance(op.emit, Pointwise) and op.emit.bilinear:
+        return "product"
+    if isinstance(op.emit, Pointwise) or op.infer in (elementwise, compared):
+        return "diagonal"
+    return "view" if isinstance(op.emit, View) else "reverse"
+
+
+_product = multilinear
+
+
+def _combination(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    assert isinstance(node.op.emit, Pointwise)
+    total: Any = None
+    for coefficient, t in zip(node.op.emit.linear, tangents, strict=True):
+        if t is not None:
+            part = t if coefficient == 1 else -t if coefficient == -1 else t * coefficient
+            total = part if total is None else total + part
+    return total
+
+
+def _diagonal(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    total: Any = None
+    for i, t in enumerate(tangents):
+        if t is None:
+            continue
+        rule = node.op.vjp_for(i)
+        assert rule is not None
+        alike = [F.broadcast_like(x, out) if p == i else x for p, x in enumerate(primals)]
+        part = rule(F.broadcast_like(t, out), node, out, *alike)
+        total = part if total is None else total + part
+    return total
+
+
+def _transposed(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    with Recording("jvp", always=True) as level:
+        g = level.leaf(F.zeros_like(out))
+        wanted = [t is not None for t in tangents]
+        if node.op.vjp_all is not None:
+            back = list(node.op.vjp_all(g, node, wanted, *primals))
+        else:
+            rules = [node.op.vjp_for(i) if needed else None for i, needed in enumerate(wanted)]
+            back = [None if rule is None else rule(g, node, out, *primals) for rule in rules]
+    mine = [(h, t) for h, t in zip(back, tangents, strict=True) if isinstance(h, Recorded) and h.level is level]
+    ends = [(h.step, t) for h, t in mine if t is not None]
+    (found,) = pull(ends, [g.step])
+    return F.zeros_like(out) if found is None else found
+
+
+def push_steps(ends: Sequence[Step | None], tangents: dict[Step, Any]) -> list[Any]:
+    """The tangents of recorded values for those of the arguments; None where it is 0. The values are not computed again."""
+    found: dict[Step, Any] = dict(tangents)
+    seen: set[Step] = set()
+    stack = [step for step in ends if step is not None]
+    while stack:
+        step = stack.pop()
+        if step not in seen:
+            seen.add(step)
+            stack.extend(s for s in step.sources if s is not None)
+    for step in sorted(seen, key=lambda s: s.number):
+        if step.node is not None:
+            found[step] = push(
+                step.node, step.out, step.primals, [None if s is None else found.get(s) for s in step.sources]
+            )
+    return [None if step is None else found.get(step) for step in ends]
