@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from ..ir import Cell, Graph, Node
 from ..locks import lock
 from ..signals import module
 from ..types import TensorType
-from .passes.functionalize import functionalize
+from .passes.functionalize import FunctionalGraph, functionalize
 from .passes.strict import check_numerics
 from .templates import Templates
 
@@ -40,13 +41,22 @@ class Program:
     ):
         """templates: of programs that may be the same but for extents."""
         self.templates = Templates() if templates is None else templates
-        self.outcome = ""
-        """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
-        self.prepared = functionalize(graph, fetches, feeds, effects, draws, self.strict)
+        self._hold(functionalize(graph, fetches, feeds, effects, draws, self.strict))
+
+    def _hold(self, prepared: FunctionalGraph) -> None:
+        self.prepared = prepared
+        self.outcome = ""
+        """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = lock()
+
+    def of(self, prepared: FunctionalGraph) -> Program:
+        """The program of another functional graph, with the same settings and templates."""
+        other = copy.copy(self)
+        other._hold(prepared)
+        return other
 
     def __repr__(self) -> str:
         return f"<Program of {self.prepared.graph!r}, {len(self.plans)} plans>"

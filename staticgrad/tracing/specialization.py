@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, is_
 from sys import getrefcount
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 
 from ..compiler.execute.fastcall import Spec
 from ..compiler.execute.many_runs import Steps
+from ..compiler.passes.functionalize import FunctionalGraph
+from ..compiler.passes.symbolic_extents import Filler, now
 from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
 from ..compiler.templates import Templates
@@ -59,6 +62,15 @@ class GradientBinding:
         self.cells = [cell]
         self.alone: tuple[int, int] | None = None
         """Reference counts of the tensor and of its array when only this binding holds them."""
+
+    @property
+    def tensor(self) -> Tensor:
+        found: Tensor = self.cell.tensor
+        return found
+
+    def again(self, filler: Filler, cells: Mapping[Cell, Cell]) -> GradientBinding:
+        """The same for a plan over other storage."""
+        return GradientBinding(self.holder, cells[self.cell])
 
     def held(self) -> bool:
         """Whether somebody else holds the tensor or its array. The first call, when nobody can, sets the baseline."""
@@ -211,7 +223,7 @@ class Specialization:
         else:
             cells = []
             for i, part in enumerate(sparse.parts):
-                place = wrap(np.zeros(part.type.shape, part.type.dtype))
+                place = wrap(np.zeros([*map(now, part.type.shape)], part.type.dtype))
                 cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part)))
             binding = DeferredGradientBinding(key, sparse, cells)
             tensor = binding.tensor
@@ -254,12 +266,64 @@ class Specialization:
                 specs.append(Spec(None, (), arg))
         return specs
 
+    # other shapes ----------------------------------------------------------------------------------------------------
+
+    def accepts(self, call: Call) -> bool:
+        """Whether the trace is valid for arguments of the same kind, whatever their extents: its guards hold."""
+        return (
+            self.grad_mode is modes.now.grad
+            and not self.has_shared_views
+            and self.suits(call.given)
+            and self.holds()
+            and self._same_hooks()
+            and all((t._grad is None) if cell is None else t._grad is not None and _fits(t._grad, cell)
+                    for t, cell in self.initial_grads)
+        )  # fmt: skip
+
+    def cells(self, prepared: FunctionalGraph, filler: Filler, first: bool) -> dict[Cell, Cell]:
+        """Storage for the variables of the program with these extents. first: what the trace made is not in use yet."""
+        values = dict(prepared.assigns)
+        made = {cell for binding in self.bindings.values() for cell in binding.cells}
+        found = dict.fromkeys([n.attrs["cell"] for n in prepared.graph.nodes if n.op.leaf == "variable"])
+        found |= dict.fromkeys([*values, *made])
+        result = {cell: cell for cell in found} if first else {}
+        for cell in found if not first else ():
+            tensor, kind = cell.tensor, cell.type
+            if cell in made:
+                kind = filler.type(values[cell].type)
+                tensor = wrap(np.zeros(kind.shape, kind.dtype))
+            result[cell] = Cell(cell.name, kind, tensor=tensor)
+        for holder, cell in self.initial_grads:
+            if cell is not None and not first:
+                result[cell] = Cell(cell.name, cell.type, tensor=holder._grad)
+            elif cell is not None:
+                result[cell] = cell
+        return result
+
+    def again(
+        self, call: Call, program: FunctionalGraph, filler: Filler, cells: Mapping[Cell, Cell], first: bool
+    ) -> Specialization:
+        """This trace for a call with other extents, over storage of its own. first: of the call that was traced."""
+        new = copy.copy(self)
+        new.key, new.program = call.key, self.program.of(program)
+        new.bindings = {at: binding.again(filler, cells) for at, binding in self.bindings.items()}
+        new.owners, new.own_grads = [*self.owners], [*self.own_grads]
+        for at, binding in new.bindings.items():
+            new.own_grads[at] = binding.tensor
+        new.initial_grads = [(tensor, None if cell is None else cells[cell]) for tensor, cell in self.initial_grads]
+        new.written = [cells[cell] for cell in self.written]
+        new.effects = [effect.again(filler.number, first) for effect in self.effects]
+        new.assigns = []
+        new.specs = new._specs(call)
+        return new
+
     # before a run -----------------------------------------------------------------------------------------------------
 
-    def compile(self, call: Call) -> None:
-        """Make the plan and bind it. Raises TraceError when tensors share memory that the step writes."""
+    def compile(self, call: Call, traced: bool = True) -> None:
+        """Make the plan and bind it. traced: just now. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
-        self.guards.freeze()
+        if traced:
+            self.guards.freeze()
         self.free = self.plan.atomic and not (self.written or self.owners or self.initial_grads or self.effects)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
@@ -306,6 +370,9 @@ class Specialization:
         if self.changes != changes:
             self.bind(changes)
         return True
+
+    def _same_hooks(self) -> bool:
+        return all(tuple(hooks) == keys for hooks, keys in self.hooks)
 
     def unmoved(self) -> bool:
         """Whether hooks and initial gradients are those that the plan is bound to."""

@@ -147,19 +147,24 @@ def _accumulate(tracer: Tracer, key: Any, g: Traced, create: bool) -> None:
 
 def _saved(tracer: Tracer, node: Node) -> tuple[Symbol, list[Symbol]]:
     """The result and the operands of an operation as its rules see them: without those that eager mode lost."""
-    operands = [_saved_value(tracer, node, i, messages.operand_text(i, node.op.grad_name)) for i in node.inputs]
-    return _saved_value(tracer, node, node, messages.output_text(node.op.grad_name)), operands
+    return _saved_value(tracer, node, node), [_saved_value(tracer, node, i) for i in node.inputs]
 
 
-def _saved_value(tracer: Tracer, node: Node, value: Node, description: str) -> Symbol:
+def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
     if node in tracer.freed:
         return LostValue(tracer.graph, value, messages.freed)
     if tracer.overwritten and not (value is node and isinstance(node.op.emit, View)):
         memory = memory_node(value)
         if memory in tracer.overwritten and tracer.writers.get(node) is not memory:
-            return LostValue(tracer.graph, value, lambda: messages.modified(description))
+            return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value)))
     return Symbol(tracer.graph, value)
+
+
+def _description(node: Node, value: Node) -> str:
+    """A value that `node` read or made, for an error text."""
+    name = node.op.grad_name
+    return messages.output_text(name) if value is node else messages.operand_text(value, name)
 
 
 def _free(tracer: Tracer, roots: list[Traced], order: list[Node], wanted: set[Node] | None) -> None:

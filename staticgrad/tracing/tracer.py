@@ -20,7 +20,7 @@ from ..errors import TraceError
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
 from ..operators import F, append, flows, frontends, layout_of, misuse, state
 from ..ops.leaves import constant_of
-from ..types import TensorType, check_unmasked, shape_text, type_of
+from ..types import Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
@@ -47,13 +47,20 @@ class Tracer:
     """The state of one trace: the graph, the captured tensors, and their symbolic values.
 
     name: of the function. arrays: ids of the ndarrays that existed before; every run reads them again. places: of arguments
-    that share memory, by number. observer: of Python's state, told where values of arrays become constants.
+    that share memory, by number. observer: of Python's state, told where values of arrays become constants. shapes: of the
+    arguments, with symbolic extents; None: those of their arrays.
     """
 
     def __init__(
-        self, name: str, arrays: Collection[int] = (), places: Mapping[int, Place] | None = None, observer: Any = None
+        self,
+        name: str,
+        arrays: Collection[int] = (),
+        places: Mapping[int, Place] | None = None,
+        observer: Any = None,
+        shapes: Sequence[Shape] | None = None,
     ):
         self.name = name
+        self.shapes = shapes
         self.places: Mapping[int, Place] = {} if places is None else places
         self.shared_views: list[SharedView] = []
         self.graph = Graph()
@@ -137,7 +144,8 @@ class Tracer:
     def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | SharedView:
         """The placeholder of an argument, or the view of another tensor's memory that stands for it."""
         number = len(self.arguments)
-        leaf = self.bases[number] if number in self.bases else self._placeholder(array, name)
+        shape = array.shape if self.shapes is None else self.shapes[number]
+        leaf = self.bases[number] if number in self.bases else self._placeholder(TensorType(shape, array.dtype), name)
         leaf._parameter = isinstance(given, Tensor) and given._parameter
         passed = given._data if isinstance(given, Tensor) else given
         if isinstance(passed, np.ndarray) and not passed.flags.c_contiguous:
@@ -158,8 +166,8 @@ class Tracer:
         self.arguments.append((given, leaf))
         return leaf
 
-    def _placeholder(self, array: np.ndarray, name: str) -> Leaf:
-        return Leaf(self, append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name).node)
+    def _placeholder(self, kind: TensorType, name: str) -> Leaf:
+        return Leaf(self, append(self.graph, REGISTRY["placeholder"], (), {"type": kind}, name=name).node)
 
     def _base(self, place: Place) -> Leaf:
         """The tensor whose memory a view shares: another argument, a captured tensor, or the gradient of one."""
@@ -174,7 +182,7 @@ class Tracer:
             assert isinstance(base, Leaf)
             return base
         if place.base not in self.bases:
-            self.bases[place.base] = self._placeholder(place.array, f"arg{place.base}")
+            self.bases[place.base] = self._placeholder(type_of(place.array), f"arg{place.base}")
         return self.bases[place.base]
 
     def members(self, sources: Sequence[np.ndarray], labels: Sequence[str]) -> list[MemoryUse]:
@@ -472,8 +480,8 @@ class Tracer:
             )
         if tensor is x:
             return self.variable(before, f"{tensor.name if tensor.name else 'tensor'}.grad")
-        symbol = append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(before._data)}, name=f"{x.name}.grad")
-        return Leaf(self, symbol.node)
+        kind = type_of(before._data)
+        return self._placeholder(x.origin.type if kind == x.origin.type else kind, f"{x.name}.grad")
 
     def set_grad(self, x: Any, value: Any) -> None:
         """`x.grad = value`. Raises as the eager setter does."""
