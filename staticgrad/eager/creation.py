@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from ..compiler.passes.symbolic_extents import has_extents
 from ..devices import check_options
 from ..errors import ArgumentError, DTypeError
 from ..ir import REGISTRY
@@ -71,6 +72,13 @@ def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
     return Tensor(array, requires_grad)
 
 
+def _filled(value: Any, shape: tuple[int, ...], dtype: np.dtype, requires_grad: bool) -> AnyTensor:
+    """One value everywhere. Where an extent is a symbol of a trace, it stays one."""
+    if has_extents(shape):
+        return cast("AnyTensor", state.tracer.filled(np.full((), value, dtype), shape, requires_grad))
+    return _made(np.full(shape, value, dtype) if value else np.zeros(shape, dtype), requires_grad)
+
+
 def _dtype(dtype: DTypeLike | None) -> np.dtype:
     return get_default_dtype() if dtype is None else as_dtype(dtype)
 
@@ -95,7 +103,7 @@ def zeros(
 ) -> AnyTensor:
     """Zeros; default float unless `dtype` is given."""
     check_options("zeros", device=device, layout=layout, out=out)
-    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return _filled(0, _extents(shape, size), _dtype(dtype), requires_grad)
 
 
 def ones(
@@ -110,7 +118,7 @@ def ones(
 ) -> AnyTensor:
     """Ones; default float unless `dtype` is given."""
     check_options("ones", device=device, layout=layout, out=out)
-    return _made(np.ones(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return _filled(1, _extents(shape, size), _dtype(dtype), requires_grad)
 
 
 def empty(
@@ -126,7 +134,7 @@ def empty(
 ) -> AnyTensor:
     """A tensor whose values are yet to be written: zeros, so that a program that reads them is the same in every run."""
     check_options("empty", device=device, layout=layout, out=out)
-    return _made(np.zeros(_extents(shape, size), _dtype(dtype)), requires_grad)
+    return _filled(0, _extents(shape, size), _dtype(dtype), requires_grad)
 
 
 def empty_strided(
@@ -176,7 +184,10 @@ def full(
     check_unmasked(fill_value)
     kind = as_array(fill_value).dtype if dtype is None else as_dtype(dtype)
     try:
-        return _made(np.full(as_shape(size), fill_value, kind), requires_grad)
+        extents = as_shape(size)
+        if has_extents(extents) and is_scalar(fill_value):
+            return _filled(fill_value, extents, kind, requires_grad)
+        return _made(np.full(extents, fill_value, kind), requires_grad)
     except OverflowError as error:
         raise DTypeError(f"full: {error}") from None
 

@@ -23,7 +23,7 @@ from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
 from ..ir import REGISTRY, Cell, Node
 from ..operators import Symbol, append
-from ..types import shape_text
+from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
 from .observer.trace_observer import TraceObserver
@@ -224,14 +224,14 @@ class Specialization:
             cells = []
             for i, part in enumerate(sparse.parts):
                 place = wrap(np.zeros([*map(now, part.type.shape)], part.type.dtype))
-                cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part)))
+                cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part), part.type))
             binding = DeferredGradientBinding(key, sparse, cells)
             tensor = binding.tensor
         self.bindings[len(self.owners)] = binding
         self._has_grad(key, tensor)
 
-    def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any) -> Cell:
-        variable = tracer.variable(tensor, name).origin
+    def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any, kind: TensorType | None = None) -> Cell:
+        variable = tracer.variable(tensor, name, kind).origin
         self.assigns.append((variable, value))
         cell: Cell = variable.attrs["cell"]
         return cell
@@ -281,23 +281,19 @@ class Specialization:
         )  # fmt: skip
 
     def cells(self, prepared: FunctionalGraph, filler: Filler, first: bool) -> dict[Cell, Cell]:
-        """Storage for the variables of the program with these extents. first: what the trace made is not in use yet."""
-        values = dict(prepared.assigns)
+        """Storage for the variables of the program with these extents. first: the tensors that the trace made are not in use
+        yet."""
         made = {cell for binding in self.bindings.values() for cell in binding.cells}
-        found = dict.fromkeys([n.attrs["cell"] for n in prepared.graph.nodes if n.op.leaf == "variable"])
-        found |= dict.fromkeys([*values, *made])
-        result = {cell: cell for cell in found} if first else {}
-        for cell in found if not first else ():
-            tensor, kind = cell.tensor, cell.type
-            if cell in made:
-                kind = filler.type(values[cell].type)
+        grads = {cell: holder for holder, cell in self.initial_grads if cell is not None}
+        read = [node.attrs["cell"] for node in prepared.graph.nodes if node.op.leaf == "variable"]
+        result = {}
+        for cell in dict.fromkeys([*read, *(cell for cell, _ in prepared.assigns), *made, *grads]):
+            kind, tensor = filler.type(cell.type), cell.tensor
+            if cell in grads:
+                tensor = grads[cell]._grad
+            elif cell in made and not first:
                 tensor = wrap(np.zeros(kind.shape, kind.dtype))
             result[cell] = Cell(cell.name, kind, tensor=tensor)
-        for holder, cell in self.initial_grads:
-            if cell is not None and not first:
-                result[cell] = Cell(cell.name, cell.type, tensor=holder._grad)
-            elif cell is not None:
-                result[cell] = cell
         return result
 
     def again(

@@ -211,6 +211,11 @@ class Tracer:
         result = Traced(self, append(self.graph, REGISTRY["constant"], (), constant_of(array)).node)
         return result.requires_grad_(True) if requires_grad else result
 
+    def filled(self, number: np.ndarray, shape: Shape, requires_grad: bool = False) -> Traced:
+        """A tensor of one number, made inside the function, whose shape has symbolic extents."""
+        result = self.own(F.broadcast_to(self.constant(number), shape))
+        return result.requires_grad_(True) if requires_grad else result
+
     def array(self, array: np.ndarray) -> Traced:
         """An array as a tensor. Every run reads an array that existed before the trace again."""
         found = self.operand(array)
@@ -251,14 +256,15 @@ class Tracer:
         if any(given is tensor for given, _ in self.arguments):
             raise ArgumentReached(tensor)
 
-    def variable(self, tensor: Tensor, name: str) -> Leaf:
+    def variable(self, tensor: Tensor, name: str, kind: TensorType | None = None) -> Leaf:
+        """A variable whose storage is the tensor's. kind: its type, with symbolic extents."""
         if not tensor._data.flags.c_contiguous:
             self.refuse(
                 f"a tensor of shape {shape_text(tensor.shape)} does not lie in memory in row-major order, so a compiled "
                 "function can't be bound to it",
                 "make it outside: x = x.contiguous(), or x.data = x.data.clone()",
             )
-        cell = Cell(name, TensorType(tensor.shape, tensor.dtype), tensor=tensor)
+        cell = Cell(name, TensorType(tensor.shape, tensor.dtype) if kind is None else kind, tensor=tensor)
         return Leaf(self, append(self.graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
 
     def _wrapped(self, owner: Any, array: np.ndarray) -> Leaf:
