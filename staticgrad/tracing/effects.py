@@ -68,7 +68,7 @@ class Effect:
 
     def again(self, number: Callable[[Any], Any], first: bool) -> Effect:
         """The same write for other extents; number: of an extent. first: for the call that was traced."""
-        new = Effect(self.kind, self.holder, self.key, [*map(number, self.args)], self.kwargs)
+        new = Effect(self.kind, self.holder, number(self.key), [*map(number, self.args)], self.kwargs)
         new.done, new.build = self.done and first, self.build
         return new
 

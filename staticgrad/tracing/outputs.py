@@ -5,11 +5,13 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..compiler.passes.symbolic_extents import SymbolicExtent, Unfollowed
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
@@ -58,7 +60,8 @@ class Results:
     _old: Callable[[Any], bool] | None = None
 
     def _walk(self, part: Any) -> Build:
-        if self._old is not None and not isinstance(part, (Symbol, tuple)) and (_plain(part) or self._old(part)):
+        extent = type(part) is SymbolicExtent
+        if self._old is not None and not extent and not isinstance(part, (Symbol, tuple)) and (_plain(part) or self._old(part)):
             return lambda tensors, given: part
         if isinstance(part, Symbol):
             if id(part) not in self._known:
@@ -86,6 +89,8 @@ class Results:
             blank = _record(part, fields, [None] * len(fields))
             return lambda tensors, given: _record(blank, fields, [p(tensors, given) for p in fields.values()])
         held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
+        if type(part) is SymbolicExtent or any(type(x) is SymbolicExtent for x in (*held, *_closed_over(part))):
+            raise Unfollowed("an extent outlives the trace")
         if any(isinstance(value, Traced) for value in held):
             does = "keeps" if self._old is not None else "returns"
             raise TraceError(
@@ -102,6 +107,14 @@ class Results:
         position = len(self.fetches)
         self.fetches.append(x)
         return lambda tensors, given: tensors[position]
+
+
+def _closed_over(part: Any) -> list[Any]:
+    """The values that a function made in the trace took from the variables around it, and its defaults."""
+    if not isinstance(part, types.FunctionType):
+        return []
+    cells = [cell.cell_contents for cell in part.__closure__ or () if cell != types.CellType()]
+    return [*cells, *(part.__defaults__ or ()), *(part.__kwdefaults__ or {}).values()]
 
 
 def _plain(value: Any) -> bool:

@@ -88,12 +88,6 @@ class Conditions:
         self.known[_key(kind, a, b)] = answer
         return answer
 
-    def refuse(self, why: str) -> Unfollowed:
-        """The exception for code that takes an extent for something else than a number. The trace is void from here on, whether
-        the user's code catches it or not."""
-        self.unfollowed = why
-        return Unfollowed(why)
-
     @property
     def pinned(self) -> bool:
         """Whether the conditions leave no other value to a symbol."""
@@ -165,12 +159,18 @@ class SymbolicExtent:
 
     def __hash__(self) -> int:
         if self._record.exposed and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE_DIR):
-            raise self._record.refuse("an extent is a key")
+            raise self.unfollowed("an extent is a key")
         return id(self) >> 4
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return int
+
+    def unfollowed(self, why: str) -> Unfollowed:
+        """The exception for code that takes an extent for something else than a number. The trace is void from here on, whether
+        the user's code catches it or not."""
+        self._record.unfollowed = why
+        return Unfollowed(why)
 
     # its value, which becomes a condition
 
