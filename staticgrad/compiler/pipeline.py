@@ -41,6 +41,7 @@ from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.user_passes import Pass, UserPasses
+from .passes.symbolic_program import SymbolicProgram
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
 from .schedule.order import schedule
@@ -68,9 +69,10 @@ def specialized_plan(
     templates: Templates,
     strict: bool = False,
     passes: Sequence[Pass] = (),
+    origin: SymbolicProgram | None = None,
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
-    first trace of a program. templates: of earlier traces; it grows."""
+    first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in."""
     if strict or passes:
         return compile_plan(prepared, known, None, strict, passes), ""
     types = [known[feed] for feed in prepared.feeds]
@@ -96,7 +98,8 @@ def specialized_plan(
     if templates.vain >= VAIN:
         return compile_plan(prepared, known), reason
     try:
-        template = Template(prepared, known, axes, partial(_decided, specialized=True), written)
+        recorded = None if origin is None else origin.restated(types)
+        template = Template(prepared, known, axes, partial(_decided, specialized=True), written, recorded)
         if template.twins:
             plan = compile_plan(prepared, known)
         else:

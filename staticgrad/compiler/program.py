@@ -18,6 +18,7 @@ from .templates import Templates
 
 if TYPE_CHECKING:
     from .execute.plan import Plan
+    from .passes.symbolic_program import SymbolicProgram
     from .passes.user_passes import Pass
 
 
@@ -45,17 +46,17 @@ class Program:
         self.passes = passes
         self._hold(functionalize(graph, fetches, feeds, effects, draws, self.strict))
 
-    def _hold(self, prepared: FunctionalGraph) -> None:
-        self.prepared = prepared
+    def _hold(self, prepared: FunctionalGraph, origin: SymbolicProgram | None = None) -> None:
+        self.prepared, self.origin = prepared, origin
         self.outcome = ""
         """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = lock()
 
-    def of(self, prepared: FunctionalGraph) -> Program:
-        """The program of another functional graph, with the same settings and templates."""
+    def of(self, prepared: FunctionalGraph, origin: SymbolicProgram) -> Program:
+        """The program of another functional graph, with the same settings and templates. origin: of that graph, over symbols."""
         other = copy.copy(self)
-        other._hold(prepared)
+        other._hold(prepared, origin)
         return other
 
     def __repr__(self) -> str:
@@ -97,6 +98,6 @@ class Program:
                     for node, array in zip(ready.feeds, arrays, strict=True)
                 }
                 self.plans[key], self.outcome = pipeline.specialized_plan(
-                    ready, known, self.templates, self.strict, self.passes
+                    ready, known, self.templates, self.strict, self.passes, self.origin
                 )
             return self.plans[key]

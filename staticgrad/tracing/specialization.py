@@ -297,11 +297,11 @@ class Specialization:
         return result
 
     def again(
-        self, call: Call, program: FunctionalGraph, filler: Filler, cells: Mapping[Cell, Cell], first: bool
+        self, call: Call, program: Program, filler: Filler, cells: Mapping[Cell, Cell], first: bool
     ) -> Specialization:
         """This trace for a call with other extents, over storage of its own. first: of the call that was traced."""
         new = copy.copy(self)
-        new.key, new.program = call.key, self.program.of(program)
+        new.key, new.program = call.key, program
         new.bindings = {at: binding.again(filler, cells) for at, binding in self.bindings.items()}
         new.owners, new.own_grads = [*self.owners], [*self.own_grads]
         for at, binding in new.bindings.items():

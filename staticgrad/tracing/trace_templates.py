@@ -62,7 +62,8 @@ class TraceTemplate:
         if isinstance(filler, str):
             return filler
         cells = self.trace.cells(self.program.prepared, filler, first)
-        return self.trace.again(call, self.program.filled(filler, cells), filler, cells, first)
+        program = self.trace.program.of(self.program.filled(filler, cells), self.program)
+        return self.trace.again(call, program, filler, cells, first)
 
 
 class TraceTemplates:

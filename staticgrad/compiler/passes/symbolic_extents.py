@@ -95,18 +95,9 @@ class Conditions:
 
     def fill(self, symbols: Sequence[int]) -> list[int] | str:
         """The values of all extents for these values of the symbols; or the condition that does not hold, in words."""
-        atoms: list[int] = []
-        values: list[int] = []
-        for kind, a, b in self.atoms:
-            if kind == "symbol":
-                atoms.append(symbols[a])
-                continue
-            x, y = self._value(a, atoms), self._value(b, atoms)
-            if not y:
-                return f"{self.text(b)} is 0"
-            atoms.append(x // y if kind == "//" else x % y)
-        for extent in self.extents:
-            values.append(_evaluated(extent._terms, atoms))
+        values = self.evaluated(symbols)
+        if isinstance(values, str):
+            return values
         for condition in self.conditions:
             kind, first, other, answer = condition
             x = values[first._number]
@@ -115,7 +106,21 @@ class Conditions:
                 return f"{self.text(first)} {kind} {self.text(other)} is {'true' if not answer else 'false'} now"
         return values
 
-    def _value(self, extent: Any, atoms: Sequence[int]) -> int:
+    def evaluated(self, symbols: Sequence[Any]) -> list[Any] | str:
+        """The values of all extents, whether the conditions hold or not; or the divisor that is 0, in words. symbols: numbers,
+        or symbols of another record."""
+        atoms: list[Any] = []
+        for kind, a, b in self.atoms:
+            if kind == "symbol":
+                atoms.append(symbols[a])
+                continue
+            x, y = self._value(a, atoms), self._value(b, atoms)
+            if not y:
+                return f"{self.text(b)} is 0"
+            atoms.append(x // y if kind == "//" else x % y)
+        return [_evaluated(extent._terms, atoms) for extent in self.extents]
+
+    def _value(self, extent: Any, atoms: Sequence[Any]) -> Any:
         return _evaluated(extent._terms, atoms) if type(extent) is SymbolicExtent else extent
 
     def text(self, extent: Any) -> str:
@@ -133,12 +138,13 @@ class Conditions:
         return self.names[a] if kind == "symbol" else f"(({self.text(a)}) {kind} ({self.text(b)}))"
 
 
-def _evaluated(terms: tuple[tuple[tuple[int, ...], int], ...], atoms: Sequence[int]) -> int:
-    total = 0
+def _evaluated(terms: tuple[tuple[tuple[int, ...], int], ...], atoms: Sequence[Any]) -> Any:
+    total: Any = 0
     for numbers, factor in terms:
+        part: Any = factor
         for number in numbers:
-            factor *= atoms[number]
-        total += factor
+            part *= atoms[number]
+        total += part
     return total
 
 

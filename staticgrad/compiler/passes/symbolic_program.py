@@ -6,9 +6,9 @@ is the graph that a trace with these numbers would have made, as long as the con
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,34 +22,73 @@ PLAIN = (NoneType, bool, int, float, str, np.dtype, np.generic, Literal, Cell, S
 """Kinds of attributes that are known to have no extents inside but those that `has_extents` finds."""
 
 
+class Survey:
+    """Which nodes and attributes depend on symbols. Raises Unfollowed for an attribute of a kind that may hide an extent."""
+
+    def __init__(self) -> None:
+        self.changing: set[Node] = set()
+        """Nodes whose attributes or types do, those of bodies included."""
+
+    def nodes(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if any([self.depends(value) for value in node.attrs.values()]) or has_extents(node.type):
+                self.changing.add(node)
+
+    def depends(self, value: Any) -> bool:
+        if isinstance(value, Subgraph):
+            self.nodes(value.graph.nodes)
+            inside = not self.changing.isdisjoint(value.graph.nodes)
+            return (value.written is not None and self.depends(value.written)) or inside
+        if isinstance(value, tuple):
+            return any([self.depends(part) for part in value])
+        if not isinstance(value, PLAIN):
+            raise Unfollowed(f"an attribute is a {type(value).__name__}")
+        return has_extents(value)
+
+
+class Bodies:
+    """Copies of nodes and of bodies of loops and branches, with numbers in the place of extents. What several have in common
+    stays common."""
+
+    def __init__(self, survey: Survey, filler: Filler):
+        self.changing, self.filler = survey.changing, filler
+        self.nodes: dict[Node, Node] = {}
+        self.bodies: dict[Subgraph, Subgraph] = {}
+
+    def node(self, node: Node) -> Node:
+        """The copy of a node, over the copies of its operands."""
+        attrs, kind = node.attrs, node.type
+        if node in self.changing:
+            attrs = {name: self.attribute(value) for name, value in attrs.items()}
+            kind = self.filler.type(kind)
+        new = Node(node.op, tuple([self.nodes[i] for i in node.inputs]), attrs, kind, node.name, node.where)
+        object.__setattr__(new, "uniform", node.uniform)
+        return new
+
+    def attribute(self, value: Any) -> Any:
+        return self._body(value) if isinstance(value, Subgraph) else self.filler.attribute(value)
+
+    def _body(self, body: Subgraph) -> Subgraph:
+        if body not in self.bodies:
+            for node in body.graph.nodes:
+                if node not in self.nodes:
+                    self.nodes[node] = self.node(node)
+            written = None if body.written is None else self._body(body.written)
+            take = self.nodes.__getitem__
+            graph = body.graph.part([*map(take, body.graph.nodes)])
+            self.bodies[body] = Subgraph(graph, [*map(take, body.params)], [*map(take, body.results)], written)
+        return self.bodies[body]
+
+
 class SymbolicProgram:
-    """`prepared`: over symbols, whose values are those of `symbols`, (number of a feed, axis). Raises Unfollowed for an
-    attribute of a kind that may hide an extent."""
+    """`prepared`: over symbols, whose values are those of `symbols`, (number of a feed, axis). Raises Unfollowed where it can't be
+    filled in."""
 
     def __init__(self, prepared: FunctionalGraph, conditions: Conditions, symbols: Sequence[tuple[int, int]]):
         self.prepared, self.conditions, self.symbols = prepared, conditions, symbols
         self.types = [feed.type for feed in prepared.feeds]
-        self.changing: set[Node] = set()
-        """Nodes whose attributes or types depend on symbols, those of bodies included."""
-        self._survey([*prepared.graph.nodes, *prepared.feeds])
-
-    def _survey(self, nodes: Sequence[Node]) -> None:
-        for node in nodes:
-            changing = [self._depends(value) for value in node.attrs.values()]
-            if any(changing) or has_extents(node.type):
-                self.changing.add(node)
-
-    def _depends(self, value: Any) -> bool:
-        if isinstance(value, Subgraph):
-            self._survey(value.graph.nodes)
-            return any(node in self.changing for node in value.graph.nodes) | (
-                value.written is not None and self._depends(value.written)
-            )
-        if isinstance(value, tuple):
-            return any([self._depends(part) for part in value])
-        if not isinstance(value, PLAIN):
-            raise Unfollowed(f"an attribute is a {type(value).__name__}")
-        return has_extents(value)
+        self.survey = Survey()
+        self.survey.nodes([*prepared.graph.nodes, *prepared.feeds])
 
     def filler(self, types: Sequence[TensorType]) -> Filler | str:
         """The extents for feeds of these types; or the condition that does not hold, in words."""
@@ -69,47 +108,39 @@ class SymbolicProgram:
         """The program over numbers. cells: the storage that takes the place of the variables'."""
         found = self.prepared
         graph = Graph(intern=found.graph.intern)
-        moved = _Moved(self.changing, filler, cells)
+        copies = Bodies(self.survey, filler)
+        moved = copies.nodes
         for node in found.graph.nodes:
-            moved[node] = graph.append(moved.copy(node))
-        feeds = [moved[feed] if feed in moved else moved.copy(feed) for feed in found.feeds]
+            if node.op.leaf == "variable":
+                cell = cells[node.attrs["cell"]]
+                new = Node(node.op, (), {"cell": cell}, cell.type, node.name, node.where)
+            else:
+                new = copies.node(node)
+            moved[node] = graph.append(new)
+        feeds = [moved[feed] if feed in moved else copies.node(feed) for feed in found.feeds]
         take = moved.__getitem__
         return FunctionalGraph(
             graph, feeds, [*map(take, found.fetches)], [(cells[cell], take(value)) for cell, value in found.assigns],
             found.draws, [*map(take, found.needs)],
         )  # fmt: skip
 
+    def restated(self, types: Sequence[TensorType]) -> RestatedProgram:
+        """The program over symbols of another record, whose values are those of `types`. Raises Unfollowed where a divisor is
+        0."""
+        record = Conditions()
+        named = zip(self.conditions.names, self.symbols, strict=True)
+        symbols = [record.symbol(name, types[number].shape[axis]) for name, (number, axis) in named]
+        values = self.conditions.evaluated(symbols)
+        if isinstance(values, str):
+            raise Unfollowed(values)
+        cells = {cell: cell for cell, _ in self.prepared.assigns}
+        cells |= {n.attrs["cell"]: n.attrs["cell"] for n in self.prepared.graph.nodes if n.op.leaf == "variable"}
+        return RestatedProgram(self.filled(Filler(values), cells), record, self.symbols)
 
-class _Moved(dict[Node, Node]):
-    """The copies of nodes."""
 
-    def __init__(self, changing: set[Node], filler: Filler, cells: Mapping[Cell, Cell]):
-        self.changing, self.filler, self.cells = changing, filler, cells
-        self.bodies: dict[Subgraph, Subgraph] = {}
+class RestatedProgram(NamedTuple):
+    """A program over symbols for which decisions are yet to be made."""
 
-    def copy(self, node: Node) -> Node:
-        """The node with its numbers, over copies of its operands."""
-        attrs, kind = node.attrs, node.type
-        if node.op.leaf == "variable":
-            cell = attrs["cell"]
-            cell = self.cells.get(cell, cell)
-            return Node(node.op, (), {"cell": cell}, cell.type, node.name, node.where)
-        if node in self.changing:
-            attrs = {name: self._attribute(value) for name, value in attrs.items()}
-            kind = self.filler.type(kind)
-        return Node(node.op, tuple([self[i] for i in node.inputs]), attrs, kind, node.name, node.where)
-
-    def _attribute(self, value: Any) -> Any:
-        return self._body(value) if isinstance(value, Subgraph) else self.filler.attribute(value)
-
-    def _body(self, body: Subgraph) -> Subgraph:
-        """The body of a loop or branch. Nodes and bodies that several have in common stay common."""
-        if body not in self.bodies:
-            for node in body.graph.nodes:
-                if node not in self:
-                    self[node] = self.copy(node)
-            written = None if body.written is None else self._body(body.written)
-            take = self.__getitem__
-            graph = body.graph.part([*map(take, body.graph.nodes)])
-            self.bodies[body] = Subgraph(graph, [*map(take, body.params)], [*map(take, body.results)], written)
-        return self.bodies[body]
+    prepared: FunctionalGraph
+    conditions: Conditions
+    symbols: Sequence[tuple[int, int]]
