@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.rewrites.algebra import ALGEBRA, STABILISING
 from ..types import TensorType
@@ -41,6 +41,7 @@ from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
 from .passes.user_passes import Pass, UserPasses
+from .passes.symbolic_extents import Unfollowed
 from .passes.symbolic_program import SymbolicProgram
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
@@ -105,7 +106,7 @@ def specialized_plan(
         else:
             decided, write = template.first()
             plan = _scheduled(decided, prepared, known, write=write)
-    except Exception as error:  # what is wrong with the program is wrong with numbers, too
+    except (Unsuitable, Unfollowed, StaticgradError) as error:  # an error of the program comes again with its numbers
         templates.failed(error)
         return compile_plan(prepared, known), reason
     template.complete = True

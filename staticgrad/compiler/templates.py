@@ -23,7 +23,7 @@ class Templates:
         self.error = ""
         """Why the latest template was not made."""
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         self.vain += 1
         self.error = f"{type(error).__name__}: {error}"
 

@@ -74,9 +74,9 @@ def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
 
 def _filled(value: Any, shape: tuple[int, ...], dtype: np.dtype, requires_grad: bool) -> AnyTensor:
     """One value everywhere. Where an extent is a symbol of a trace, it stays one."""
-    if has_extents(shape):
+    if frontends.tracing and has_extents(shape):
         return cast("AnyTensor", state.tracer.filled(np.full((), value, dtype), shape, requires_grad))
-    return _made(np.full(shape, value, dtype) if value else np.zeros(shape, dtype), requires_grad)
+    return _made(np.zeros(shape, dtype) if value.__class__ is int and not value else np.full(shape, value, dtype), requires_grad)
 
 
 def _dtype(dtype: DTypeLike | None) -> np.dtype:
@@ -185,7 +185,7 @@ def full(
     kind = as_array(fill_value).dtype if dtype is None else as_dtype(dtype)
     try:
         extents = as_shape(size)
-        if has_extents(extents) and is_scalar(fill_value):
+        if frontends.tracing and is_scalar(fill_value):
             return _filled(fill_value, extents, kind, requires_grad)
         return _made(np.full(extents, fill_value, kind), requires_grad)
     except OverflowError as error:

@@ -55,6 +55,33 @@ class UnknownSize:
         return f"<size of {shape_text(self.extents)}>"
 
 
+class SymbolicSize:
+    """The same where extents are symbols of a trace: it computes as the number of elements does, which is a symbol, too."""
+
+    def __init__(self, extents: Shape, count: Any):
+        self.extents, self.count = extents, count
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return int
+
+    __call__ = Size.__call__
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.count, name)
+
+
+def _of_count(name: str) -> Any:
+    return lambda self, *others: getattr(self.count, name)(
+        *[other.count if type(other) is SymbolicSize else other for other in others]
+    )
+
+
+for _name in dir(int):  # Python looks the names of operators up in the class
+    if _name.startswith("__") and _name not in dir(object) or _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__repr__", "__str__", "__format__"):
+        setattr(SymbolicSize, _name, _of_count(_name))
+
+
 def size_of(extents: Shape) -> Size:
     """`x.size` of a tensor of this shape."""
     if None in extents:
@@ -62,6 +89,8 @@ def size_of(extents: Shape) -> Size:
     count = 1
     for extent in extents:
         count *= extent
+    if type(count) is not int:
+        return cast("Size", SymbolicSize(extents, count))
     size = Size(count)
     size.extents = extents
     return size

@@ -35,9 +35,10 @@ from .slicing import slice_op
 
 def extent(name: str, x: Any, axis: int) -> int:
     """The extent of an axis. Raises ShapeError where it is unknown."""
-    if x.shape[axis] is None:
+    found = x.shape[axis]
+    if found is None:
         raise ShapeError(f"{name}: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
-    return int(x.shape[axis])
+    return found if found.__class__ is int else int(found)
 
 
 def cut(x: Any, axis: int, start: int | None, stop: int | None, step: int = 1) -> Any:

@@ -253,7 +253,9 @@ class CompiledFunction(Generic[Arguments, Output]):
             specialization, told = self._traced_before(call)
         if specialization is None:
             symbols = self.trace_templates.symbols(call) if places is None and self._may_repeat() else None
-            specialization = None if symbols is None else self._with_symbols(call, symbols)
+            if symbols is not None:
+                specialization = self._with_symbols(call, symbols)
+                told = told if specialization is not None else f"traced with numbers, because {self.trace_templates.error}"
         if specialization is None:
             specialization = self._traced(call, places)
         self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome) if x))

@@ -113,7 +113,7 @@ class TraceTemplates:
 
     def failed(self, error: BaseException) -> None:
         self.vain += 1
-        self.error = str(error) if isinstance(error, Unfollowed) else f"{type(error).__name__}: {error}"
+        self.error = str(error) if isinstance(error, Unfollowed) else f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def pattern_of(key: tuple[Any, ...]) -> Hashable:

@@ -210,7 +210,7 @@ class SymbolicExtent:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        if not hasattr(int, name):
+        if not hasattr(0, name):
             raise AttributeError(f"'int' object has no attribute {name!r}")
         return getattr(self.__index__(), name)
 
