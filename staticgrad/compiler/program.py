@@ -54,7 +54,7 @@ class Program:
         self._lock = lock()
 
     def of(self, prepared: FunctionalGraph, origin: SymbolicProgram) -> Program:
-        """The program of another functional graph, with the same settings and templates. origin: of that graph, over symbols."""
+        """The program of another functional graph, with the same settings and templates. origin: that graph over symbols."""
         other = copy.copy(self)
         other._hold(prepared, origin)
         return other

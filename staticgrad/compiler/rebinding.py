@@ -105,8 +105,8 @@ def changed(before: Sequence[tuple[Any, ...]], shapes: Sequence[tuple[Any, ...]]
 
 
 class _Symbolic:
-    """A program over symbols, made of one over numbers, and checked like it (`passes/specialize.py`). recorded: the same program
-    from a trace over symbols, which knows where its shapes came from; without it that is guessed."""
+    """A program over symbols, made of one over numbers, and checked like it (`passes/specialize.py`). recorded: the same
+    program from a trace over symbols, which knows where its shapes came from; without it that is guessed."""
 
     def __init__(
         self,
@@ -170,11 +170,10 @@ class _Symbolic:
             return self.graph.add(node.op, (), attrs, kind, node.name, node.where)
         inputs = tuple([self.moved[i] for i in node.inputs])
         attrs = node.attrs
-        if recorded is not None:
-            if self.survey.depends(tuple(recorded.attrs.values())):
-                attrs = self.attrs[number] = dict(recorded.attrs)
-                if not inputs:
-                    return self.graph.add(node.op, (), attrs, recorded.type, node.name, node.where)
+        if recorded is not None and self.survey.any(recorded.attrs.values()):
+            attrs = self.attrs[number] = dict(recorded.attrs)
+            if not inputs:
+                return self.graph.add(node.op, (), attrs, recorded.type, node.name, node.where)
         if not node.inputs:
             return self.graph.append(node)
         if recorded is None and "shape" in attrs and inputs[0] in self.dynamic:

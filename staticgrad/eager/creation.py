@@ -76,7 +76,8 @@ def _filled(value: Any, shape: tuple[int, ...], dtype: np.dtype, requires_grad: 
     """One value everywhere. Where an extent is a symbol of a trace, it stays one."""
     if frontends.tracing and has_extents(shape):
         return cast("AnyTensor", state.tracer.filled(np.full((), value, dtype), shape, requires_grad))
-    return _made(np.zeros(shape, dtype) if value.__class__ is int and not value else np.full(shape, value, dtype), requires_grad)
+    zeros = value.__class__ is int and not value
+    return _made(np.zeros(shape, dtype) if zeros else np.full(shape, value, dtype), requires_grad)
 
 
 def _dtype(dtype: DTypeLike | None) -> np.dtype:

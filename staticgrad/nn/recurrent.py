@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import functional
-from ..eager import Tensor, zeros
+from ..eager import zeros
 from ..errors import ArgumentError, ShapeError
 from ..operators import Array, F
 from ..operators import Tensor as AnyTensor

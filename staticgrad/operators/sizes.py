@@ -56,30 +56,31 @@ class UnknownSize:
 
 
 class SymbolicSize:
-    """The same where extents are symbols of a trace: it computes as the number of elements does, which is a symbol, too."""
+    """The same where extents are symbols of a trace. Operators compute with the number of elements, which is a symbol, too."""
+
+    __array_ufunc__ = None
 
     def __init__(self, extents: Shape, count: Any):
         self.extents, self.count = extents, count
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return int
 
     __call__ = Size.__call__
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.count, name)
 
+    def __hash__(self) -> int:
+        raise self.count.unfollowed("a number of elements is a key")
+
 
 def _of_count(name: str) -> Any:
-    return lambda self, *others: getattr(self.count, name)(
-        *[other.count if type(other) is SymbolicSize else other for other in others]
-    )
+    return lambda self, *others: getattr(self.count, name)(*others)
 
 
 for _name in dir(int):  # Python looks the names of operators up in the class
-    if _name.startswith("__") and _name not in dir(object) or _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__repr__", "__str__", "__format__"):
+    if _name.startswith("__") and _name not in (*vars(SymbolicSize), *dir(type), "__new__", "__init__", "__getnewargs__"):
         setattr(SymbolicSize, _name, _of_count(_name))
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__repr__", "__str__", "__format__"):
+    setattr(SymbolicSize, _name, _of_count(_name))
 
 
 def size_of(extents: Shape) -> Size:

@@ -190,7 +190,7 @@ def _weight_eval(
 
 def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> convolution_tables.Spec:
     a = node.attrs
-    source, kernel, result = (tuple(map(index, kind.shape[2:])) for kind in (x, w, y))  # tables are made for numbers
+    source, kernel, result = ((index(k.shape[2]), index(k.shape[3])) for k in (x, w, y))  # tables are made for numbers
     spans = [max(d + sum(p), 1) for d, p in zip(source, a["padding"], strict=True)]
     strides = tuple(map(min, a["stride"], spans))  # a longer one has one pixel, too
     return convolution_tables.Spec(

@@ -53,8 +53,8 @@ class TraceTemplate:
         self.program = SymbolicProgram(trace.program.prepared, symbols.conditions, symbols.axes)
 
     def specialization(self, call: Call, first: bool = False) -> Specialization | str:
-        """The specialization that a trace of this call would have given, without its plan; or the reason that there is none, "" for
-        arguments of another kind. first: of the call that was traced."""
+        """The specialization that a trace of this call would have given, without its plan; or the condition that does not
+        hold, in words, "" for arguments of another kind. first: of the call that was traced."""
         if not first and (self.pattern != pattern_of(call.key) or not self.trace.accepts(call)):
             return ""
         types = [TensorType(array.shape, array.dtype) for array in self.trace.fed(call.arrays, call.given)]

@@ -31,8 +31,12 @@ class Survey:
 
     def nodes(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
-            if any([self.depends(value) for value in node.attrs.values()]) or has_extents(node.type):
+            if self.any(node.attrs.values()) or has_extents(node.type):
                 self.changing.add(node)
+
+    def any(self, values: Iterable[Any]) -> bool:
+        """Whether one of some attributes depends on symbols. All of them are looked at."""
+        return True in [self.depends(value) for value in values]
 
     def depends(self, value: Any) -> bool:
         if isinstance(value, Subgraph):
@@ -40,7 +44,7 @@ class Survey:
             inside = not self.changing.isdisjoint(value.graph.nodes)
             return (value.written is not None and self.depends(value.written)) or inside
         if isinstance(value, tuple):
-            return any([self.depends(part) for part in value])
+            return self.any(value)
         if not isinstance(value, PLAIN):
             raise Unfollowed(f"an attribute is a {type(value).__name__}")
         return has_extents(value)
@@ -81,8 +85,8 @@ class Bodies:
 
 
 class SymbolicProgram:
-    """`prepared`: over symbols, whose values are those of `symbols`, (number of a feed, axis). Raises Unfollowed where it can't be
-    filled in."""
+    """`prepared`: over symbols, whose values are those of `symbols`, (number of a feed, axis). Raises Unfollowed where it can't
+    be filled in."""
 
     def __init__(self, prepared: FunctionalGraph, conditions: Conditions, symbols: Sequence[tuple[int, int]]):
         self.prepared, self.conditions, self.symbols = prepared, conditions, symbols
