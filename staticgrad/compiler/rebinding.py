@@ -360,10 +360,10 @@ class Template:
         bodies = Bodies(self.survey, filler)
         moved = bodies.nodes
         put = object.__setattr__
-        changing = self.survey.changing
+        changing = self.survey.attributes
         for node in found.graph.nodes:
             attrs, inputs = node.attrs, node.inputs
-            if node in changing and attrs:
+            if node in changing:
                 attrs = {name: bodies.attribute(value) for name, value in attrs.items()}
             elif swapped and not inputs and node.op.leaf in ("variable", "argument"):
                 attrs = {name: swapped.get(id(value), value) for name, value in attrs.items()}

@@ -77,7 +77,7 @@ def _of_count(name: str) -> Any:
 
 
 for _name in dir(int):  # Python looks the names of operators up in the class
-    if _name.startswith("__") and _name not in (*vars(SymbolicSize), *dir(type), "__new__", "__init__", "__getnewargs__"):
+    if _name.startswith("__") and _name not in (*dir(object), *vars(SymbolicSize)):
         setattr(SymbolicSize, _name, _of_count(_name))
 for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__repr__", "__str__", "__format__"):
     setattr(SymbolicSize, _name, _of_count(_name))

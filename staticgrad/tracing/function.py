@@ -70,6 +70,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.recompiles: list[str] = []
         self.templates = Templates()
         """Of the compiler: decisions that other extents may share."""
+        self.traces = 0
         self.trace_templates = TraceTemplates()
         """Traces that other extents may share."""
         self.moving = 0
@@ -251,6 +252,7 @@ class CompiledFunction(Generic[Arguments, Output]):
         specialization, told = None, ""
         if places is None:
             specialization, told = self._traced_before(call)
+        repeated = specialization is not None
         if specialization is None:
             symbols = self.trace_templates.symbols(call) if places is None and self._may_repeat() else None
             if symbols is not None:
@@ -269,7 +271,8 @@ class CompiledFunction(Generic[Arguments, Output]):
                     RuntimeWarning,
                     stacklevel=4,
                 )
-        if len(self.recompiles) == OFTEN:
+        self.traces += not repeated
+        if self.traces == OFTEN and not repeated:
             warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
         self.specializations.setdefault(call.key, []).insert(0, specialization)
         if len(self.recompiles) > MOST:

@@ -55,7 +55,7 @@ def gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def by_head(x: Any) -> Any:
     b, c = x.shape
-    assert c == 6 and x.ndim == 2, f"(batch, 6) is needed, got {x.shape}"
+    assert c == 6, f"(batch, 6) is needed, got {x.shape}"
     return x.reshape(b, c // 2, 2).transpose(1, 2).reshape(b, c)
 
 
@@ -67,6 +67,9 @@ FOLLOWED: dict[str, Callable[..., Any]] = {
     "heads": by_head,
     "mean": lambda x: x.sum() / x.shape[0],
     "numel": lambda x: x.sum() / x.numel(),
+    "elements": lambda x: x.reshape(x.size // 2, 2),
+    "pad": lambda x: F.pad(x, (1, 1, 0, 2)),
+    "roll": lambda x: sg.roll(x, 1, 0),
     "product": lambda x: x * x.shape[0] + x.shape[1],
     "zeros": lambda x: sg.zeros(x.shape[0], 6) + x,
     "full": lambda x: sg.full((x.shape[0],), 2.5) * x[:, 0],

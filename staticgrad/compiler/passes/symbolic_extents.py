@@ -374,7 +374,7 @@ def _asks(name: str) -> Callable[..., Any]:
 
 
 for _name in dir(int):  # Python looks the names of operators up in the class
-    if _name.startswith("__") and not hasattr(object, _name) and _name not in vars(SymbolicExtent):
+    if _name.startswith("__") and _name not in (*dir(object), *vars(SymbolicExtent)):
         setattr(SymbolicExtent, _name, _asks(_name))
 
 

@@ -21,6 +21,9 @@ from .symbolic_extents import Conditions, Filler, Unfollowed, has_extents
 PLAIN = (NoneType, bool, int, float, str, np.dtype, np.generic, Literal, Cell, Source, TensorType)
 """Kinds of attributes that are known to have no extents inside but those that `has_extents` finds."""
 
+FREE = frozenset({NoneType, bool, int, float, str, Literal, Cell, Source})
+"""Kinds that are known without a look."""
+
 
 class Survey:
     """Which nodes and attributes depend on symbols. Raises Unfollowed for an attribute of a kind that may hide an extent."""
@@ -28,15 +31,24 @@ class Survey:
     def __init__(self) -> None:
         self.changing: set[Node] = set()
         """Nodes whose attributes or types do, those of bodies included."""
+        self.attributes: set[Node] = set()
+        """Those whose attributes do."""
 
     def nodes(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
-            if self.any(node.attrs.values()) or has_extents(node.type):
+            if node.attrs and self.any(node.attrs.values()):
+                self.attributes.add(node)
+                self.changing.add(node)
+            elif has_extents(node.type):
                 self.changing.add(node)
 
     def any(self, values: Iterable[Any]) -> bool:
         """Whether one of some attributes depends on symbols. All of them are looked at."""
-        return True in [self.depends(value) for value in values]
+        found = False
+        for value in values:
+            if type(value) not in FREE and self.depends(value):
+                found = True
+        return found
 
     def depends(self, value: Any) -> bool:
         if isinstance(value, Subgraph):
@@ -55,16 +67,17 @@ class Bodies:
     stays common."""
 
     def __init__(self, survey: Survey, filler: Filler):
-        self.changing, self.filler = survey.changing, filler
+        self.survey, self.filler = survey, filler
         self.nodes: dict[Node, Node] = {}
         self.bodies: dict[Subgraph, Subgraph] = {}
 
     def node(self, node: Node) -> Node:
         """The copy of a node, over the copies of its operands."""
         attrs, kind = node.attrs, node.type
-        if node in self.changing:
-            attrs = {name: self.attribute(value) for name, value in attrs.items()}
+        if node in self.survey.changing:
             kind = self.filler.type(kind)
+            if node in self.survey.attributes:
+                attrs = {name: self.attribute(value) for name, value in attrs.items()}
         new = Node(node.op, tuple([self.nodes[i] for i in node.inputs]), attrs, kind, node.name, node.where)
         object.__setattr__(new, "uniform", node.uniform)
         return new
