@@ -127,6 +127,12 @@ class DeferredGradientBinding:
         """The same for a plan over other storage."""
         return DeferredGradientBinding(self.holder, self.how.filled(filler), [cells[cell] for cell in self.cells])
 
+    def release(self) -> None:
+        """Let go of the tensors, which are now another binding's."""
+        self.tensor = None
+        for cell in self.cells:
+            cell.tensor = None
+
     def _deferred(self) -> Any:
         tensor: Any = new(DeferredGradient)
         tensor._record = tensor._base = tensor._views = None

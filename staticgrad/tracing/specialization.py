@@ -65,8 +65,13 @@ class GradientBinding:
 
     @property
     def tensor(self) -> Tensor:
+        """What the step leaves in `.grad`."""
         found: Tensor = self.cell.tensor
         return found
+
+    def release(self) -> None:
+        """Let go of the tensor, which is now another binding's: that one counts who holds it."""
+        self.cell.tensor = None
 
     def again(self, filler: Filler, cells: Mapping[Cell, Cell]) -> GradientBinding:
         """The same for a plan over other storage."""
@@ -309,8 +314,14 @@ class Specialization:
         new.initial_grads = [(tensor, None if cell is None else cells[cell]) for tensor, cell in self.initial_grads]
         new.written = [cells[cell] for cell in self.written]
         new.effects = [effect.again(filler.number, first) for effect in self.effects]
-        new.assigns = []
         new.specs = new._specs(call)
+        if first:
+            for at, binding in self.bindings.items():
+                self.own_grads[at] = None
+                binding.release()
+            for _, cell in self.initial_grads:
+                if cell is not None:
+                    cell.tensor = None
         return new
 
     # before a run -----------------------------------------------------------------------------------------------------

@@ -490,8 +490,6 @@ class Filler:
             return tuple([self.attribute(d) for d in x]) if any(type(d) is tuple for d in x) else self.shape(x)
         if isinstance(x, TensorType):
             return self.type(x)
-        if type(x) is slice:
-            return slice(*self.numbers([x.start, x.stop, x.step])) if has_extents(x) else x
         return self.number(x)
 
     def text(self, text: str) -> str:
@@ -512,8 +510,6 @@ def has_extents(x: Any) -> bool:
         return any(map(has_extents, x.parts))
     if kind is StackType:
         return has_extents(x.item)
-    if kind is slice:
-        return has_extents((x.start, x.stop, x.step))
     return kind is SymbolicExtent
 
 
@@ -525,5 +521,5 @@ def symbolic_attrs(attrs: Mapping[str, Any]) -> bool:
     return False
 
 
-MAY_HAVE = frozenset({tuple, TensorType, TupleType, StackType, slice, SymbolicExtent})
+MAY_HAVE = frozenset({tuple, TensorType, TupleType, StackType, SymbolicExtent})
 """Kinds of attributes that may depend on symbols."""
