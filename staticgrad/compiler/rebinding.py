@@ -119,6 +119,8 @@ class _Symbolic:
         self.symbols: list[tuple[int, int]] = [] if recorded is None else [*recorded.symbols]
         """Where each symbol's value is found: (number of a feed, axis)."""
         self.recorded = None if recorded is None else recorded.prepared.graph.nodes
+        self.follows = recorded is not None or all(prepared.feeds[i].type.shape[axis] is None for i, axis in axes)
+        """Whether all attributes are known to be right: an extent that was unknown when the graph was built is in none."""
         self.by_value: dict[int, SymbolicExtent] = {}
         self.survey = Survey()
         self.attrs: dict[int, dict[str, Any]] = {}
@@ -162,7 +164,7 @@ class _Symbolic:
 
     def _node(self, number: int, node: Node, given: Types) -> Node:
         recorded = None if self.recorded is None else self.recorded[number]
-        if recorded is None and node.op.emit.__class__ in UNFOLLOWED:
+        if not self.follows and node.op.emit.__class__ in UNFOLLOWED:
             raise Unsuitable(f"shapes are not followed into {node.op.name}")
         if node in given:
             kind = given[node]
@@ -258,7 +260,7 @@ class Template:
         self.decided = decide(symbolic.prepared, symbolic.known, lambda stage, graph, results: _named_extents(graph, named))
         self.twins = self._twins(named)
         for i, node in enumerate(self.decided.graph.nodes):
-            if recorded is None and node.op.emit.__class__ in UNFOLLOWED:
+            if not symbolic.follows and node.op.emit.__class__ in UNFOLLOWED:
                 raise Unsuitable(f"shapes are not followed into {node.op.name}")
             self.number[node] = i
         self.survey.nodes(self.decided.graph.nodes)

@@ -51,8 +51,10 @@ class Watched:
         self.templates = Templates()
         self.outcomes: dict[int, str] = {}
 
-    def compare(self, prepared: FunctionalGraph, batch: int, arrays: Sequence[np.ndarray] | None = None) -> None:
-        known = {feed: TensorType(feed.type.shape, feed.type.dtype) for feed in prepared.feeds}
+    def compare(self, prepared: FunctionalGraph, batch: int, rows: int = 0) -> None:
+        """rows: what extents that placeholders leave open are."""
+        shapes = [tuple(rows if d is None else d for d in feed.type.shape) for feed in prepared.feeds]
+        known = {feed: TensorType(shape, feed.type.dtype) for feed, shape in zip(prepared.feeds, shapes, strict=True)}
         plan, self.outcomes[batch] = specialized_plan(prepared, known, self.templates)
         scratch = compile_plan(prepared, known)
         for mine, expected in zip(listing(plan), listing(scratch), strict=True):
@@ -242,6 +244,33 @@ def test_the_axis_that_changed_is_a_symbol_from_then_on():
         outcomes.append(step.recompiles[-1].rpartition("; ")[2])
     assert outcomes[2] == REBOUND
     assert outcomes[1].startswith("decisions made anew, because an argument is f32[2,4] instead of f32[2,3]")
+
+
+OPEN: dict[str, Callable[[Any], Any]] = {
+    "rows": lambda x: sg.softmax(x, 1) @ np.ones((6, 2), np.float32),
+    "a loop over columns": lambda x: sg.scan(lambda c, r: (c + r, sg.tanh(c)), sg.sum(x, 1), sg.transpose(x))[1],
+    "a loop over rows": lambda x: sg.scan(lambda c, r: (c + r, sg.tanh(c)), sg.sum(x, 0), x)[1],
+    "a loop of Python": lambda x: sg.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2.0), (sg.tensor(0), x))[1],
+    "a branch": lambda x: sg.cond(sg.sum(x) > 0.0, lambda: x * 2.0, lambda: sg.tanh(x)),
+    "a host call": lambda x: sg.sort(x, 0)[0],
+    "an LSTM": lambda x: nn.LSTM(6, 4)(x[None])[0],
+}
+
+
+@pytest.mark.parametrize("make", OPEN.values(), ids=OPEN)
+def test_open_extents_are_followed_everywhere(monkeypatch: pytest.MonkeyPatch, make: Callable[[Any], Any]):
+    without_machine_code(monkeypatch)
+    graph = sg.Graph()
+    with graph.as_default():
+        x = sg.placeholder("float32", (None, 6))
+        y = make(x)
+        loss = sg.sum(sg.square(y))
+        fetches = [loss, *sg.gradients(loss, [x]), y]
+    prepared = functionalize(graph, [f.node for f in fetches], [x.node], [])
+    watched = Watched()
+    for batch in (5, 7, 12, 9, 1, 0, 30, 64, 8):
+        watched.compare(prepared, batch, rows=batch)
+    assert list(watched.outcomes.values()).count(REBOUND) >= 4, watched.outcomes
 
 
 def test_sessions_rebind_what_placeholders_leave_open():
