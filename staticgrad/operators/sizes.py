@@ -58,12 +58,13 @@ class UnknownSize:
 class SymbolicSize:
     """The same where extents are symbols of a trace. Operators compute with the number of elements, which is a symbol, too."""
 
-    __array_ufunc__ = None
-
     def __init__(self, extents: Shape, count: Any):
         self.extents, self.count = extents, count
 
     __call__ = Size.__call__
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.count.unfollowed("NumPy computes with a number of elements")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.count, name)

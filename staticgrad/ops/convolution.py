@@ -194,8 +194,9 @@ def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> convolutio
     spans = [max(d + sum(p), 1) for d, p in zip(source, a["padding"], strict=True)]
     strides = tuple(map(min, a["stride"], spans))  # a longer one has one pixel, too
     return convolution_tables.Spec(
-        x.shape[0], x.shape[1], y.shape[1], a["groups"], source, kernel, result, strides, a["padding"], a["dilation"]
-    )
+        x.shape[0], index(x.shape[1]), index(y.shape[1]), a["groups"], source, kernel, result, strides, a["padding"],
+        a["dilation"],
+    )  # fmt: skip
 
 
 def _conv_plan(node: Node, layouts: Any) -> Any:

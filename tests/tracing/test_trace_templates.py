@@ -119,7 +119,8 @@ UNFOLLOWED: dict[str, tuple[Callable[..., Any], str]] = {
     "type": (lambda x: x * (2 if type(x.shape[0]) is int else 3), "the type of an extent is asked for"),
     "result": (lambda x: (x * 2, x.shape[0]), "an extent outlives the trace"),
     "result in a list": (lambda x: [x * 2, 2 * x.shape[0] + 1], "an extent outlives the trace"),
-    "ufunc": (lambda x: x * float(np.sqrt(x.shape[0])), "TypeError: operand 'SymbolicExtent' does not support ufuncs"),
+    "NumPy": (lambda x: x * float(np.sqrt(x.shape[0])), "NumPy computes with an extent"),
+    "an array": (lambda x: x * (np.arange(6, dtype=np.float32) * x.shape[0]), "NumPy computes with an extent"),
 }
 
 

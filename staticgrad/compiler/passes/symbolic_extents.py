@@ -17,7 +17,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ...errors import PACKAGE_DIR
 from ...types import StackType, TensorType, TupleType
@@ -160,8 +160,8 @@ class SymbolicExtent:
     def __init__(self, record: Conditions, terms: tuple[tuple[tuple[int, ...], int], ...], value: int, number: int):
         self._record, self._terms, self._value, self._number = record, terms, value, number
 
-    __array_ufunc__ = None
-    """NumPy's operators decline an extent, rather than compute with objects."""
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.unfollowed("NumPy computes with an extent")  # it would make an array of objects
 
     def __hash__(self) -> int:
         if self._record.exposed and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE_DIR):
