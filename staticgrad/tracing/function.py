@@ -55,8 +55,8 @@ Output = TypeVar("Output")
 
 
 class CompiledFunction(Generic[Arguments, Output]):
-    """A function under `@sg.compile`. Calls run natively; `recompiles` says why traces were made, and for new shapes whether
-    the plan was re-bound, or decisions were made anew and why.
+    """A function under `@sg.compile`. Calls run natively; `recompiles` says why there is another specialization, and for new
+    shapes whether the function was traced again and the plan re-bound, and why not.
 
     plan, explain(), source(), profile(): of the latest call's plan.
     """
@@ -485,10 +485,10 @@ def compile(
 def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
-    The same text runs eagerly without the decorator. Array arguments are run-time values; a new shape repeats the trace,
-    keeps the compiler's decisions for an earlier shape where they hold, and compiles no kernel. Other arguments, and flags of
-    the modules and optimizers that the function uses, are part of the key; learning rates and the like are read at every
-    call. Results are tensors without a tape: call `backward` inside.
+    The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
+    later ones only where Python decides something else for them; the compiler's decisions are kept where they hold, and no
+    kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
+    learning rates and the like are read at every call. Results are tensors without a tape: call `backward` inside.
 
     Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
     arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists

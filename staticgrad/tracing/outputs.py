@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import gc
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -89,7 +90,7 @@ class Results:
             blank = _record(part, fields, [None] * len(fields))
             return lambda tensors, given: _record(blank, fields, [p(tensors, given) for p in fields.values()])
         held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
-        if type(part) is SymbolicExtent or any(type(x) is SymbolicExtent for x in (*held, *_closed_over(part))):
+        if _holds_extent(part):
             raise Unfollowed("an extent outlives the trace")
         if any(isinstance(value, Traced) for value in held):
             does = "keeps" if self._old is not None else "returns"
@@ -109,12 +110,17 @@ class Results:
         return lambda tensors, given: tensors[position]
 
 
-def _closed_over(part: Any) -> list[Any]:
-    """The values that a function made in the trace took from the variables around it, and its defaults."""
-    if not isinstance(part, types.FunctionType):
-        return []
-    cells = [cell.cell_contents for cell in part.__closure__ or () if cell != types.CellType()]
-    return [*cells, *(part.__defaults__ or ()), *(part.__kwdefaults__ or {}).values()]
+def _holds_extent(part: Any, depth: int = 2) -> bool:
+    """Whether an object is a symbolic extent, or refers to one: a slice, a partial, a function that closes over it."""
+    if type(part) is SymbolicExtent:
+        return True
+    if depth < 0 or isinstance(part, (type, types.ModuleType)) or _plain(part):
+        return False
+    if isinstance(part, types.FunctionType):
+        held = [*(part.__closure__ or ()), part.__defaults__, part.__kwdefaults__]
+    else:
+        held = gc.get_referents(part)
+    return any(_holds_extent(x, depth - 1) for x in held)
 
 
 def _plain(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -120,6 +121,7 @@ UNFOLLOWED: dict[str, tuple[Callable[..., Any], str]] = {
     "result": (lambda x: (x * 2, x.shape[0]), "an extent outlives the trace"),
     "result in a list": (lambda x: [x * 2, 2 * x.shape[0] + 1], "an extent outlives the trace"),
     "NumPy": (lambda x: x * float(np.sqrt(x.shape[0])), "NumPy computes with an extent"),
+    "array of extents": (lambda x: x * float(np.array([x.shape[0], 3]).sum()), "NumPy makes an array of an extent"),
     "an array": (lambda x: x * (np.arange(6, dtype=np.float32) * x.shape[0]), "NumPy computes with an extent"),
 }
 
@@ -257,6 +259,48 @@ def test_state_that_is_made_of_extents():
         step(data(n), other)
         assert (mine.last, type(mine.last)) == (other.last, int)
     assert sum(NOT_AGAIN in why for why in compiled.recompiles) == 2
+
+
+def test_arrays_of_extents_are_not_kept():
+    class Seen:
+        shape: Any = None
+
+    seen = Seen()
+
+    def step(x: Any) -> Any:
+        seen.shape = np.array([*x.shape, 1])
+        return x * 2
+
+    compiled = sg.compile(step)
+    for n in (5, 7, 9):
+        compiled(data(n))
+        assert seen.shape.dtype == np.int64
+        assert seen.shape.tolist() == [n, 6, 1]
+
+
+HIDDEN: dict[str, Callable[[int], Any]] = {
+    "slice": lambda n: slice(1, n), "partial": lambda n: functools.partial(min, n, 100), "function": lambda n: lambda: n + 0,
+    "default": lambda n: lambda m=n: m + 0, "tuple": lambda n: (n, 1), "dict": lambda n: {"n": n},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", HIDDEN.values(), ids=HIDDEN)
+def test_objects_that_hold_extents_are_not_kept(make):
+    class Seen:
+        value: Any = None
+
+    seen = Seen()
+
+    def step(x: Any) -> Any:
+        seen.value = make(x.shape[0])
+        return x * 2
+
+    compiled = sg.compile(step)
+    for n in (5, 7, 9):
+        compiled(data(n))
+        found, expected = seen.value, make(n)
+        assert repr(found() if callable(found) else found) == repr(expected() if callable(expected) else expected)
+    assert not any(NOT_AGAIN in why for why in compiled.recompiles)
 
 
 def test_gradients_of_arguments_and_those_that_were_there():

@@ -210,6 +210,8 @@ class SymbolicExtent:
         return self
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__array_interface__" and self._record.exposed:
+            raise self.unfollowed("NumPy makes an array of an extent")
         if not hasattr(0, name):
             raise AttributeError(f"'int' object has no attribute {name!r}")
         return getattr(self.__index__(), name)
