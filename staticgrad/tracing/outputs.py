@@ -51,6 +51,8 @@ class Results:
         """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
         None where every run stores the same objects."""
         if all(not isinstance(x, Symbol) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args):
+            if any(type(x) is tuple and _holds_extent(x) for x in args):
+                raise Unfollowed("an extent outlives the trace")
             return None
         self._old = old
         try:

@@ -284,6 +284,22 @@ HIDDEN: dict[str, Callable[[int], Any]] = {
 }  # fmt: skip
 
 
+def test_a_shape_is_kept_as_numbers():
+    class Seen:
+        shape: Any = None
+
+    seen = Seen()
+
+    def step(x: Any) -> Any:
+        seen.shape = x.shape
+        return x * 2
+
+    compiled = sg.compile(step)
+    for n in (5, 7, 9):
+        compiled(data(n))
+        assert repr(seen.shape) == f"({n}, 6)"
+
+
 @pytest.mark.parametrize("make", HIDDEN.values(), ids=HIDDEN)
 def test_objects_that_hold_extents_are_not_kept(make):
     class Seen:
