@@ -22,14 +22,15 @@ def _check(query: Shape, key: Shape, value: Shape) -> None:
             "Expected query, key, and value to all be at least 2 dimensional, but got "
             f"query.dim: {len(query)} key.dim: {len(key)} and value.dim: {len(value)} instead."
         )
-    sizes = f"query {size_text(query)}, key {size_text(key)}, value {size_text(value)}"
+    wrong = ""
     if _differ(query[-1], key[-1]):
+        wrong = f"query and key have different sizes of a head, {query[-1]} and {key[-1]}"
+    elif _differ(key[-2], value[-2]):
+        wrong = f"key and value have different lengths, {key[-2]} and {value[-2]}"
+    if wrong:
         raise ShapeError(
-            f"scaled_dot_product_attention: query and key have different sizes of a head, {query[-1]} and {key[-1]}", sizes
-        )
-    if _differ(key[-2], value[-2]):
-        raise ShapeError(
-            f"scaled_dot_product_attention: key and value have different lengths, {key[-2]} and {value[-2]}", sizes
+            f"scaled_dot_product_attention: {wrong}",
+            f"query {size_text(query)}, key {size_text(key)}, value {size_text(value)}",
         )
 
 

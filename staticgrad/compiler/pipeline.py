@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StaticgradError
 from ..ir import REGISTRY, Cell, Graph, Node
 from ..ops.rewrites.algebra import ALGEBRA, STABILIZING
 from ..types import TensorType
@@ -40,6 +40,8 @@ from .passes.rewrite import simplify
 from .passes.specialize import expand, specialize
 from .passes.strict import run_on_host
 from .passes.subgraphs import has_subgraphs, lower_subgraphs, merge
+from .passes.symbolic_extents import Unfollowed
+from .passes.symbolic_program import SymbolicProgram
 from .passes.user_passes import Pass, UserPasses
 from .rebinding import Another, Decided, Inspect, Template, Unsuitable, Writer, changed, leading
 from .schedule.donation import donate_buffers
@@ -68,13 +70,15 @@ def specialized_plan(
     templates: Templates,
     strict: bool = False,
     passes: Sequence[Pass] = (),
+    origin: SymbolicProgram | None = None,
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
-    first trace of a program. templates: of earlier traces; it grows."""
+    first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in."""
     if strict or passes:
-        return compile_plan(prepared, known, None, strict, passes), ""
+        why = "numerics are strict" if strict else "passes of the user decide for themselves"
+        return compile_plan(prepared, known, None, strict, passes), _anew(why, origin)
     types = [known[feed] for feed in prepared.feeds]
-    reason, axes = "", leading(prepared, known)
+    reason, other, axes = "", templates.error, leading(prepared, known)
     for template in templates.kept:
         try:
             swapped, equal = template.same(prepared)
@@ -85,7 +89,8 @@ def specialized_plan(
                 axes = moved if moved else axes
                 raise
             decided, write = template.filled(filler, swapped)
-        except Another:
+        except Another as why:
+            other = other if other else str(why)
             continue
         except Unsuitable as why:
             reason = reason if reason else f"decisions made anew, because {why}"
@@ -93,21 +98,28 @@ def specialized_plan(
         templates.served(template)
         same = template.shapes == [kind.shape for kind in types]
         return _scheduled(decided, prepared, known, write=write), "" if same else "new shape, plan re-bound"
+    reason = reason if reason else _anew(other, origin)
     if templates.vain >= VAIN:
         return compile_plan(prepared, known), reason
     try:
-        template = Template(prepared, known, axes, partial(_decided, specialized=True), written)
+        recorded = None if origin is None else origin.restated(types)
+        template = Template(prepared, known, axes, partial(_decided, specialized=True), written, recorded)
         if template.twins:
             plan = compile_plan(prepared, known)
         else:
             decided, write = template.first()
             plan = _scheduled(decided, prepared, known, write=write)
-    except Exception as error:  # an error of the program appears with numbers, too
+    except (Unsuitable, Unfollowed, StaticgradError) as error:  # an error of the program comes again with its numbers
         templates.failed(error)
         return compile_plan(prepared, known), reason
     template.complete = True
     templates.add(template)
     return plan, reason
+
+
+def _anew(why: str, origin: SymbolicProgram | None) -> str:
+    """What is said of a plan for another shape of the same trace."""
+    return f"decisions made anew, because {why}" if origin is not None and why else ""
 
 
 def _decided(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,13 @@ from ..ir import Cell, Graph, Node
 from ..locks import lock
 from ..signals import module
 from ..types import TensorType
-from .passes.functionalize import functionalize
+from .passes.functionalize import FunctionalGraph, functionalize
 from .passes.strict import check_numerics
 from .templates import Templates
 
 if TYPE_CHECKING:
     from .execute.plan import Plan
+    from .passes.symbolic_program import SymbolicProgram
     from .passes.user_passes import Pass
 
 
@@ -40,13 +42,22 @@ class Program:
     ):
         """templates: of programs that may differ only in extents."""
         self.templates = Templates() if templates is None else templates
-        self.outcome = ""
-        """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
         self.strict = check_numerics(numerics) == "strict"
         self.passes = passes
-        self.prepared = functionalize(graph, fetches, feeds, effects, draws, self.strict)
+        self._hold(functionalize(graph, fetches, feeds, effects, draws, self.strict))
+
+    def _hold(self, prepared: FunctionalGraph, origin: SymbolicProgram | None = None) -> None:
+        self.prepared, self.origin = prepared, origin
+        self.outcome = ""
+        """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
         self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
         self._lock = lock()
+
+    def of(self, prepared: FunctionalGraph, origin: SymbolicProgram) -> Program:
+        """The program of another functional graph, with the same settings and templates. origin: that graph over symbols."""
+        other = copy.copy(self)
+        other._hold(prepared, origin)
+        return other
 
     def __repr__(self) -> str:
         return f"<Program of {self.prepared.graph!r}, {len(self.plans)} plans>"
@@ -87,6 +98,6 @@ class Program:
                     for node, array in zip(ready.feeds, arrays, strict=True)
                 }
                 self.plans[key], self.outcome = pipeline.specialized_plan(
-                    ready, known, self.templates, self.strict, self.passes
+                    ready, known, self.templates, self.strict, self.passes, self.origin
                 )
             return self.plans[key]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
-from ..ir import Cell, Graph, Layout, Node, Region
+from ..ir import Cell, Graph, Layout, Node, Region, Subgraph
 from ..types import TensorType
 from .codegen.parameters import KernelSource
 from .fusion.broadcast_rank import IterationDomain
@@ -23,6 +23,7 @@ from .fusion.layout import Layouts
 from .passes.functionalize import FunctionalGraph
 from .passes.specialize import shape_leaf
 from .passes.symbolic_extents import BEGIN, Conditions, Filler, SymbolicExtent, has_extents, symbolic_attrs
+from .passes.symbolic_program import Bodies, RestatedProgram, Survey
 
 Writer = Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource]
 """(group, layouts, places of values, numbers of nodes) -> the text of a kernel and its arguments."""
@@ -104,18 +105,33 @@ def changed(before: Sequence[tuple[Any, ...]], shapes: Sequence[tuple[Any, ...]]
 
 
 class _Symbolic:
-    """A program over symbols, made of one over numbers, and checked like it (`passes/specialize.py`)."""
+    """A program over symbols, made of one over numbers, and checked like it (`passes/specialize.py`). recorded: the same
+    program from a trace over symbols, which knows where its shapes came from; without it that is guessed."""
 
-    def __init__(self, prepared: FunctionalGraph, known: Types, axes: Sequence[tuple[int, int]]):
-        self.conditions = Conditions()
-        self.symbols: list[tuple[int, int]] = []
+    def __init__(
+        self,
+        prepared: FunctionalGraph,
+        known: Types,
+        axes: Sequence[tuple[int, int]],
+        recorded: RestatedProgram | None = None,
+    ):
+        self.conditions = Conditions() if recorded is None else recorded.conditions
+        self.symbols: list[tuple[int, int]] = [] if recorded is None else [*recorded.symbols]
         """Where each symbol's value is found: (number of a feed, axis)."""
+        self.recorded = None if recorded is None else recorded.prepared.graph.nodes
+        self.follows = recorded is not None or all(prepared.feeds[i].type.shape[axis] is None for i, axis in axes)
+        """Whether all attributes are known to be right: an extent that was unknown when the graph was built is in none."""
         self.by_value: dict[int, SymbolicExtent] = {}
+        self.survey = Survey()
         self.attrs: dict[int, dict[str, Any]] = {}
         """By the number of a node, attributes with symbols."""
         self.types: list[TensorType] = []
         """Of the feeds."""
-        for i, feed in enumerate(prepared.feeds):
+        if recorded is not None:
+            if [n.op for n in recorded.prepared.graph.nodes] != [n.op for n in prepared.graph.nodes]:
+                raise Unsuitable("extents are equal that need not be")
+            self.types = [feed.type for feed in recorded.prepared.feeds]
+        for i, feed in enumerate(prepared.feeds if recorded is None else ()):
             shape: list[Any] = list(known[feed].shape)
             for number, axis in axes:
                 if number == i and shape[axis] > 1:
@@ -147,17 +163,22 @@ class _Symbolic:
         return self.by_value[value]
 
     def _node(self, number: int, node: Node, given: Types) -> Node:
-        if node.op.emit.__class__ in UNFOLLOWED:
+        recorded = None if self.recorded is None else self.recorded[number]
+        if not self.follows and node.op.emit.__class__ in UNFOLLOWED:
             raise Unsuitable(f"shapes are not followed into {node.op.name}")
         if node in given:
             kind = given[node]
             attrs = {**node.attrs, "type": kind} if "type" in node.attrs else node.attrs
             return self.graph.add(node.op, (), attrs, kind, node.name, node.where)
-        if not node.inputs:
-            return self.graph.append(node)
         inputs = tuple([self.moved[i] for i in node.inputs])
         attrs = node.attrs
-        if "shape" in attrs and inputs[0] in self.dynamic:
+        if recorded is not None and self.survey.any(recorded.attrs.values()):
+            attrs = self.attrs[number] = dict(recorded.attrs)
+            if not inputs:
+                return self.graph.add(node.op, (), attrs, recorded.type, node.name, node.where)
+        if not node.inputs:
+            return self.graph.append(node)
+        if recorded is None and "shape" in attrs and inputs[0] in self.dynamic:
             found = {**attrs, "shape": self._shape(attrs["shape"], inputs)}
             if symbolic_attrs(found):
                 attrs = self.attrs[number] = found
@@ -165,7 +186,7 @@ class _Symbolic:
         if only:
             inputs = tuple([shape_leaf(self.graph, i.type) if p in only else i for p, i in enumerate(inputs)])
         kind = node.op.typed([i.type for i in inputs], attrs)
-        return self.graph.append(node) if inputs == node.inputs else self.graph.add(
+        return self.graph.append(node) if inputs == node.inputs and attrs is node.attrs else self.graph.add(
             node.op, inputs, attrs, kind, node.name, node.where
         )  # fmt: skip
 
@@ -216,14 +237,15 @@ class Template:
         axes: Sequence[tuple[int, int]],
         decide: Callable[[FunctionalGraph, dict[Node, TensorType], Inspect], Decided],
         write: Writer,
+        recorded: RestatedProgram | None = None,
     ):
         self.made_of, self.write = prepared, write
         self.shapes = [known[feed].shape for feed in prepared.feeds]
-        symbolic = _Symbolic(prepared, known, axes)
+        symbolic = _Symbolic(prepared, known, axes, recorded)
         self.conditions, self.symbols, self.attrs = symbolic.conditions, symbolic.symbols, symbolic.attrs
-        self.types = symbolic.types
+        self.types, self.traced = symbolic.types, symbolic.survey
         self.number: dict[Node, int] = {}
-        self.symbolic_attrs: set[Node] = set()
+        self.survey = Survey()
         self.place: dict[Node, Node] | None = None
         """The places of values, for the kernels."""
         self.sources: list[KernelSource | None] = []
@@ -238,11 +260,10 @@ class Template:
         self.decided = decide(symbolic.prepared, symbolic.known, lambda stage, graph, results: _named_extents(graph, named))
         self.twins = self._twins(named)
         for i, node in enumerate(self.decided.graph.nodes):
-            if node.op.emit.__class__ in UNFOLLOWED:
+            if not symbolic.follows and node.op.emit.__class__ in UNFOLLOWED:
                 raise Unsuitable(f"shapes are not followed into {node.op.name}")
             self.number[node] = i
-            if node.attrs and symbolic_attrs(node.attrs):
-                self.symbolic_attrs.add(node)
+        self.survey.nodes(self.decided.graph.nodes)
         self.sources = [None] * len(self.decided.groups)
 
     def _twins(self, named: Iterable[Any]) -> bool:
@@ -262,7 +283,7 @@ class Template:
     @property
     def pinned(self) -> bool:
         """Whether the conditions leave no other value to a symbol: it would serve no other shape."""
-        return any(kind == "==" and answer and len(a._terms) == 1 for kind, a, _, answer in self.conditions.conditions)
+        return self.conditions.pinned
 
     # matching -------------------------------------------------------------------------------------------------------
 
@@ -289,7 +310,7 @@ class Template:
                 raise Another("other dtypes were inferred")
             if tuple([pair[i] for i in a.inputs]) != b.inputs:
                 raise Another("other operations were traced")
-            if not a.inputs:
+            if not a.inputs and number not in self.attrs:
                 if a.type is not b.type and a.type != b.type:
                     raise Another(f"{a.name or a.op.name} is {b.type} instead of {a.type}")
                 if a.op.leaf in ("variable", "argument"):
@@ -298,7 +319,7 @@ class Template:
                     continue
             if number in self.attrs:
                 equal.append((self.attrs[number], b.attrs))
-            elif a.attrs != b.attrs:
+            elif not same_attributes(a.attrs, b.attrs):
                 raise Another(f"attributes of {a.op.name} are others")
         move = pair.__getitem__
         if [*map(move, made.fetches)] != prepared.fetches:
@@ -316,19 +337,21 @@ class Template:
             if len(shape) <= axis:
                 raise Unsuitable("arguments have other axes")
             symbols.append(shape[axis])
-        found = self.conditions.fill(symbols)
-        if isinstance(found, str):
-            raise Unsuitable(found)
-        filler = Filler(found)
+        values = self.conditions.fill(symbols)
+        if isinstance(values, str):
+            raise Unsuitable(values)
+        filler = Filler(values)
         for mine, theirs in zip(self.types, types, strict=True):
             if filler.type(mine) != theirs:
                 raise Unsuitable(f"an argument is {theirs} instead of {filler.type(mine)}")
         if self.twins:
             raise Unsuitable("extents are equal that need not be")
+        bodies = Bodies(self.traced, filler)
         for attrs, theirs_attrs in equal:
             for name, value in attrs.items():
-                if filler.attribute(value) != theirs_attrs[name]:
-                    raise Unsuitable(f"a {name} is {theirs_attrs[name]} instead of {filler.attribute(value)}")
+                found = bodies.attribute(value)
+                if not same_attributes({name: found}, {name: theirs_attrs[name]}):
+                    raise Unsuitable(f"a {name} is {theirs_attrs[name]} instead of {found}")
         return filler
 
     # filling in -----------------------------------------------------------------------------------------------------
@@ -336,12 +359,14 @@ class Template:
     def filled(self, filler: Filler, swapped: Mapping[int, Any]) -> tuple[Decided, Writer]:
         """The decisions with these numbers, and what writes their kernels. swapped: see `same`."""
         found = self.decided
-        moved: dict[Node, Node] = {}
+        bodies = Bodies(self.survey, filler)
+        moved = bodies.nodes
         put = object.__setattr__
+        changing = self.survey.attributes
         for node in found.graph.nodes:
             attrs, inputs = node.attrs, node.inputs
-            if node in self.symbolic_attrs:
-                attrs = {name: filler.attribute(value) for name, value in attrs.items()}
+            if node in changing:
+                attrs = {name: bodies.attribute(value) for name, value in attrs.items()}
             elif swapped and not inputs and node.op.leaf in ("variable", "argument"):
                 attrs = {name: swapped.get(id(value), value) for name, value in attrs.items()}
             kind = attrs["cell"].type if node.op.leaf == "variable" else filler.type(node.type)
@@ -355,7 +380,7 @@ class Template:
                 raise Unsuitable(f"{cell} is {cell.type} instead of {value.type}")
         groups = [_group(group, filler, moved) for group in found.groups]
         decided = Decided(
-            found.graph.part(list(moved.values())),
+            found.graph.part([*map(move, found.graph.nodes)]),
             [moved.get(f, f) for f in found.feeds],
             [*map(move, found.fetches)],
             assigns,
@@ -375,6 +400,8 @@ class Template:
 
         def write(group: Group, layouts: Layouts, place: dict[Node, Node], listing: dict[Node, int]) -> KernelSource:
             nonlocal same
+            if id(group) not in number:  # of a body, which is lowered anew
+                return self.write(group, layouts, place, listing)
             if same is None:
                 if self.place is None:
                     back = {new: old for old, new in moved.items()}
@@ -397,6 +424,33 @@ class Template:
         if IN_CODE.search(source.body):
             raise Unsuitable("the text of a kernel names an extent")
         return source
+
+
+def same_attributes(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Whether attributes are equal; bodies of loops and branches are equal if they do the same."""
+    if not any(isinstance(value, Subgraph) for value in mine.values()):
+        return mine == theirs
+    return mine.keys() == theirs.keys() and all(
+        _same_body(value, theirs[name]) if isinstance(value, Subgraph) else value == theirs[name]
+        for name, value in mine.items()
+    )
+
+
+def _same_body(mine: Subgraph, theirs: Any) -> bool:
+    if mine is theirs:
+        return True
+    if not isinstance(theirs, Subgraph) or len(mine.graph.nodes) != len(theirs.graph.nodes):
+        return False
+    pair: dict[Node, Node] = {}
+    for a, b in zip(mine.graph.nodes, theirs.graph.nodes, strict=True):
+        if a.op is not b.op or a.where != b.where or a.type != b.type or not same_attributes(a.attrs, b.attrs):
+            return False
+        if tuple([pair[i] for i in a.inputs]) != b.inputs:
+            return False
+        pair[a] = b
+    places = [*zip((*mine.params, *mine.results), (*theirs.params, *theirs.results), strict=False)]
+    counts = len(mine.params) == len(theirs.params), len(mine.results) == len(theirs.results)
+    return all(counts) and all(pair.get(a) is b for a, b in places)
 
 
 def _named_extents(graph: Graph, found: dict[Any, None]) -> None:

@@ -21,11 +21,11 @@ class Templates:
         self.vain = 0
         """How often extents could not be symbols, or had to keep their values."""
         self.error = ""
-        """Why the latest template was not made."""
+        """Why the latest template was not made, in words."""
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException) -> None:
         self.vain += 1
-        self.error = f"{type(error).__name__}: {error}"
+        self.error = str(error).partition("\n")[0]
 
     def add(self, template: Template) -> None:
         """One that was just made. One that serves a single shape only tells why; it is the first to go."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from collections.abc import Sequence
+from typing import Any, Unpack, cast
 
 import numpy as np
 
+from ..compiler.passes.symbolic_extents import has_extents
 from ..devices import Options, Placement, check_device, check_options, factory
 from ..errors import ArgumentError, DTypeError
 from ..ir import REGISTRY
@@ -73,6 +74,14 @@ def _made(array: np.ndarray, requires_grad: bool = False) -> AnyTensor:
     return Tensor(array, requires_grad)
 
 
+def _filled(value: Any, shape: tuple[int, ...], dtype: np.dtype, requires_grad: bool) -> AnyTensor:
+    """One value everywhere. Where an extent is a symbol of a trace, it stays one."""
+    if frontends.tracing and has_extents(shape):
+        return cast("AnyTensor", state.tracer.filled(np.full((), value, dtype), shape, requires_grad))
+    zeros = value.__class__ is int and not value
+    return _made(np.zeros(shape, dtype) if zeros else np.full(shape, value, dtype), requires_grad)
+
+
 def _dtype(dtype: DTypeLike | None) -> np.dtype:
     return get_default_dtype() if dtype is None else as_dtype(dtype)
 
@@ -85,24 +94,24 @@ def _extents(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     return as_shape(tuple(int(d) if is_tensor(d) else d for d in shape))
 
 
-def _constant(name: str, make: Callable[..., np.ndarray], shape: tuple[int, ...], options: Options) -> AnyTensor:
-    """The tensor that `make(shape, dtype)` gives, with the options of a factory."""
+def _constant(name: str, value: int, shape: tuple[int, ...], options: Options) -> AnyTensor:
+    """One value everywhere, with the options of a factory."""
     if not options:
-        return _made(make(shape, get_default_dtype()))
+        return _filled(value, shape, get_default_dtype(), False)
     check_options(name, options, Options)
-    return _made(make(shape, _dtype(options.get("dtype"))), options.get("requires_grad", False))
+    return _filled(value, shape, _dtype(options.get("dtype")), options.get("requires_grad", False))
 
 
 @factory(Options)
 def zeros(*shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, **options: Unpack[Options]) -> AnyTensor:
     """Zeros; default float unless `dtype` is given."""
-    return _constant("zeros", np.zeros, _extents(shape, size), options)
+    return _constant("zeros", 0, _extents(shape, size), options)
 
 
 @factory(Options)
 def ones(*shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, **options: Unpack[Options]) -> AnyTensor:
     """Ones; default float unless `dtype` is given."""
-    return _constant("ones", np.ones, _extents(shape, size), options)
+    return _constant("ones", 1, _extents(shape, size), options)
 
 
 @factory(Options)
@@ -110,7 +119,7 @@ def empty(
     *shape: ShapeLike | AnyTensor, size: ShapeLike | None = None, memory_format: Any = None, **options: Unpack[Options]
 ) -> AnyTensor:
     """A tensor whose values are yet to be written: zeros, so that a program that reads them is the same in every run."""
-    return _constant("empty", np.zeros, _extents(shape, size), options)
+    return _constant("empty", 0, _extents(shape, size), options)
 
 
 @factory(Options)
@@ -157,7 +166,10 @@ def full(
     check_unmasked(fill_value)
     kind = as_array(fill_value).dtype if dtype is None else as_dtype(dtype)
     try:
-        return _made(np.full(as_shape(size), fill_value, kind), requires_grad)
+        extents = as_shape(size)
+        if frontends.tracing and is_scalar(fill_value):
+            return _filled(fill_value, extents, kind, requires_grad)
+        return _made(np.full(extents, fill_value, kind), requires_grad)
     except OverflowError as error:
         raise DTypeError(f"full: {error}") from None
 

@@ -9,7 +9,18 @@ import numpy as np
 
 from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, Where, user_line
 from ..ir import REGISTRY, Graph, Node, OpDef, literal
-from ..types import COMPLEX, TensorType, as_dtype, check_unmasked, is_scalar, scalar_dtype, shape_text, type_of
+from ..types import (
+    COMPLEX,
+    TensorType,
+    as_dtype,
+    bool_,
+    check_unmasked,
+    int64,
+    is_scalar,
+    scalar_dtype,
+    shape_text,
+    type_of,
+)
 from .dispatch import frontends, state
 from .symbols import Symbol
 
@@ -113,6 +124,10 @@ def as_node(graph: Graph, operand: Any, dtype: np.dtype | None, where: Where | N
             return operand
         cast = REGISTRY["cast"]
         return graph.add(cast, (operand,), {"dtype": dtype}, operand.type.with_dtype(dtype), "", where)
+    if operand.__class__ is int and type(operand) is not int:  # an extent that is a symbol of a trace
+        kind, number = TensorType((operand,), bool_), int64 if dtype is None else dtype
+        shape = graph.add(REGISTRY["shape"], (), {"type": kind}, kind, "", where)
+        return graph.add(REGISTRY["count"], (shape,), {"axis": (0,), "dtype": number}, TensorType((), number), "", where)
     try:
         array = np.asarray(operand, dtype=dtype)
     except OverflowError:

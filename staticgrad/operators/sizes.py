@@ -55,6 +55,35 @@ class UnknownSize:
         return f"<size of {shape_text(self.extents)}>"
 
 
+class SymbolicSize:
+    """The same where extents are symbols of a trace. Operators compute with the number of elements, which is a symbol, too."""
+
+    def __init__(self, extents: Shape, count: Any):
+        self.extents, self.count = extents, count
+
+    __call__ = Size.__call__
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.count.unfollowed("NumPy computes with a number of elements")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.count, name)
+
+    def __hash__(self) -> int:
+        raise self.count.unfollowed("a number of elements is a key")
+
+
+def _of_count(name: str) -> Any:
+    return lambda self, *others: getattr(self.count, name)(*others)
+
+
+for _name in dir(int):  # Python looks the names of operators up in the class
+    if _name.startswith("__") and _name not in (*dir(object), *vars(SymbolicSize)):
+        setattr(SymbolicSize, _name, _of_count(_name))
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__repr__", "__str__", "__format__"):
+    setattr(SymbolicSize, _name, _of_count(_name))
+
+
 def size_of(extents: Shape) -> Size:
     """`x.size` of a tensor of this shape."""
     if None in extents:
@@ -62,6 +91,8 @@ def size_of(extents: Shape) -> Size:
     count = 1
     for extent in extents:
         count *= extent
+    if type(count) is not int:
+        return cast("Size", SymbolicSize(extents, count))
     size = Size(count)
     size.extents = extents
     return size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -133,7 +134,8 @@ class Symbol(Operators):
         return size_of(self.node.type.shape)
 
     def numel(self) -> int:
-        return int(self.size)
+        count = math.prod(self.node.type.shape) if self.node.type.static else int(self.size)
+        return count
 
     def _count(self) -> int | None:
         return self.node.type.size if self.node.type.static else None

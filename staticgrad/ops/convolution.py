@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -191,11 +192,12 @@ def _weight_eval(
 
 def _spec(x: TensorType, w: TensorType, y: TensorType, node: Node) -> convolution_tables.Spec:
     a = node.attrs
-    spans = [max(d + sum(p), 1) for d, p in zip(x.shape[2:], a["padding"], strict=True)]
+    source, kernel, result = ((index(k.shape[2]), index(k.shape[3])) for k in (x, w, y))  # tables are made for numbers
+    spans = [max(d + sum(p), 1) for d, p in zip(source, a["padding"], strict=True)]
     strides = tuple(map(min, a["stride"], spans))  # a longer one has one pixel, too
     return convolution_tables.Spec(
-        x.shape[0], x.shape[1], y.shape[1], a["groups"], x.shape[2:], w.shape[2:], y.shape[2:], strides,
-        a["padding"], a["dilation"],
+        x.shape[0], index(x.shape[1]), index(y.shape[1]), a["groups"], source, kernel, result, strides, a["padding"],
+        a["dilation"],
     )  # fmt: skip
 
 

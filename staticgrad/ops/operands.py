@@ -38,10 +38,11 @@ def ndim_of(x: Any) -> int:
 
 def extent(name: str, x: Any, axis: int) -> int:
     """The extent of an axis, for a function that needs it as a number. Raises ShapeError where it is unknown."""
-    if x.shape[axis] is None:
+    found = x.shape[axis]
+    if found is None:
         axis = normalize_axis(axis, len(x.shape))
         raise ShapeError(f"{name}: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
-    return int(x.shape[axis])
+    return found if found.__class__ is int else int(found)
 
 
 def extents(name: str, x: Any, start: int = 0, stop: int | None = None) -> tuple[int, ...]:

@@ -70,7 +70,7 @@ def _filled(x: Any, axis: int, count: int, value: float) -> Any:
     """`count` elements of `value` along an axis of x; None for none."""
     if count <= 0:
         return None
-    if None not in x.shape:
+    if all(type(d) is int for d in x.shape):
         kind = TensorType((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype)
         kind.check_size()
         try:

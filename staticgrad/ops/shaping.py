@@ -294,7 +294,8 @@ def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
         raise ArgumentError(
             f"reshape: a shape is a tuple of integers, got {shape!r}", "write -1 for an extent that is unknown"
         ) from None
-    if extents and min(extents) < 0 and (extents.count(-1) > 1 or min(extents) < -1):
+    negative = [d for d in extents if d < 0]
+    if negative and (len(negative) > 1 or negative[0] != -1):
         raise ArgumentError(f"reshape: at most one extent may be -1, the others >= 0, got {extents}")
     return apply(reshape_op, x, shape=extents)
 

@@ -66,6 +66,12 @@ class Effect:
         self.build: Callable[[Any, Any], Any] | None = None
         """(tensors of the run, arguments) -> the values written, where each run makes new ones."""
 
+    def again(self, number: Callable[[Any], Any], first: bool) -> Effect:
+        """The same write for other extents; number: of an extent. first: for the call that was traced."""
+        new = Effect(self.kind, self.holder, number(self.key), [*map(number, self.args)], self.kwargs)
+        new.done, new.build = self.done and first, self.build
+        return new
+
     def run(self, tensors: Any, given: Any) -> None:
         if self.done:
             self.done = False

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from ..compiler.passes.strict import check_numerics
+from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
 from ..compiler.passes.user_passes import Pass, check_passes
 from ..compiler.templates import Templates
 from ..eager.grad_mode import modes
@@ -26,6 +27,7 @@ from .sharing import Place, SharedMemory
 from .specialization import Specialization
 from .specialization import difference as specialization_difference
 from .step_loop import loop
+from .trace_templates import Symbols, TraceTemplate, TraceTemplates
 from .tracer import ArgumentReached, Tracer
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ Output = TypeVar("Output")
 
 
 class CompiledFunction(Generic[Arguments, Output]):
-    """A function under `@sg.compile`. Calls run natively; `recompiles` says why traces were made, and for new shapes whether
-    the plan was re-bound, or decisions were made anew and why.
+    """A function under `@sg.compile`. Calls run natively; `recompiles` says why there is another specialization, and for new
+    shapes whether the function was traced again and the plan re-bound, and why not.
 
     plan, explain(), source(), profile(): of the latest call's plan.
     """
@@ -68,6 +70,9 @@ class CompiledFunction(Generic[Arguments, Output]):
         self.recompiles: list[str] = []
         self.templates = Templates()
         """Of the compiler: decisions that other extents may share."""
+        self.traces = 0
+        self.trace_templates = TraceTemplates()
+        """Traces that other extents may share."""
         self.moving = 0
         """Traces that were made because a run had changed state that the previous trace read."""
         self.latest: Specialization | None = None
@@ -244,21 +249,19 @@ class CompiledFunction(Generic[Arguments, Output]):
         """Make a specialization. places: of arguments that share memory which the function writes."""
         why = self._why(call)
         moved = self.latest is not None and self.latest.moves(self.latest.guards.changed())
-        observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
-        tracer = Tracer(self.name, observer.arrays, places, observer)
-        undo = tracer.undo
-        try:
-            specialization = tracer.active(functools.partial(self._specialize, call, tracer, observer))
-            tracer.close()
-            del tracer, observer  # their memory is free before the compiler allocates
-            specialization.compile(call)
-        except BaseException:
-            for step in reversed(undo):
-                step()
-            raise
-        if specialization.program.outcome:
-            why += f"; {specialization.program.outcome}"
-        self.recompiles.append(why)
+        specialization, told = None, ""
+        if places is None:
+            specialization, told = self._traced_before(call)
+        repeated = specialization is not None
+        if specialization is None:
+            symbols = self.trace_templates.symbols(call) if places is None and self._may_repeat() else None
+            if symbols is not None:
+                specialization = self._with_symbols(call, symbols)
+                told = told if specialization is not None else f"traced with numbers, because {self.trace_templates.error}"
+        if specialization is None:
+            specialization = self._traced(call, places)
+        self.recompiles.append("; ".join(x for x in (why, told, specialization.program.outcome) if x))
+        why = self.recompiles[-1]
         if moved:
             self.moving += 1
             if self.moving == MOVING:
@@ -268,26 +271,82 @@ class CompiledFunction(Generic[Arguments, Output]):
                     RuntimeWarning,
                     stacklevel=4,
                 )
-        if len(self.recompiles) == OFTEN:
+        self.traces += not repeated
+        if self.traces == OFTEN and not repeated:
             warnings.warn(f"{self.name} has been traced {OFTEN} times, now because: {why}", RuntimeWarning, stacklevel=4)
         self.specializations.setdefault(call.key, []).insert(0, specialization)
         if len(self.recompiles) > MOST:
             self._forget()
         return specialization
 
-    def _specialize(self, call: Call, tracer: Tracer, observer: TraceObserver) -> Specialization:
+    def _traced_before(self, call: Call) -> tuple[Specialization | None, str]:
+        """The specialization that follows from an earlier trace over symbols, and how it came about, in words."""
+        found, why = self.trace_templates.find(call)
+        if found is None:
+            return None, f"traced again, because {why}" if why else ""
+        found.compile(call, traced=False)
+        return (found, "not traced again") if found.sharing == () else (None, "traced again, because arguments share memory")
+
+    def _may_repeat(self) -> bool:
+        """Whether a trace that fails may be followed by another one: none prints."""
+        return self.latest is None or all(effect.kind != "print" for effect in self.latest.effects)
+
+    def _with_symbols(self, call: Call, symbols: Symbols) -> Specialization | None:
+        """Make a specialization by a trace over symbolic extents; None where the function needs numbers. Code that expects
+        numbers may raise anything when it gets symbols, so the trace with numbers decides what is an error."""
+        try:
+            return self._traced(call, None, symbols)
+        except (Exception, Unfollowed) as error:
+            self.trace_templates.failed(error)
+            return None
+
+    def _traced(
+        self, call: Call, places: Mapping[int, Place] | None = None, symbols: Symbols | None = None
+    ) -> Specialization:
+        """Trace the function."""
+        observer = TraceObserver(self.name, [(self.name, self.fn), *call.referenced()])
+        tracer = Tracer(self.name, observer.arrays, places, observer, None if symbols is None else symbols.shapes)
+        undo = tracer.undo
+        try:
+            specialization = tracer.active(functools.partial(self._specialize, call, tracer, observer, symbols))
+            tracer.close()
+            del tracer, observer  # their memory is free before the compiler allocates
+            specialization.compile(call)
+        except BaseException:
+            for step in reversed(undo):
+                step()
+            raise
+        return specialization
+
+    def _specialize(
+        self, call: Call, tracer: Tracer, observer: TraceObserver, symbols: Symbols | None
+    ) -> Specialization:
+        conditions = Conditions() if symbols is None else symbols.conditions
+
         def traced() -> Any:
             args, kwargs = call.symbols(tracer)
             observer.call(self.fn)
             return self.fn(*args, **kwargs)
 
         try:
-            return Specialization(
-                call, tracer, observer.observe(traced), observer, self.numerics, self.passes, self.templates
-            )
+            conditions.exposed = True
+            try:
+                result = observer.observe(traced)
+            finally:
+                conditions.exposed = False
+            specialization = Specialization(call, tracer, result, observer, self.numerics, self.passes, self.templates)
         except BaseException:
             observer.rewind()
             raise
+        if symbols is None:
+            return specialization
+        if conditions.unfollowed:  # the user's code caught it
+            raise Unfollowed(conditions.unfollowed)
+        template = TraceTemplate(specialization, symbols)
+        found = template.specialization(call, first=True)
+        assert isinstance(found, Specialization)
+        self.trace_templates.add(template)
+        return found
 
     def _forget(self) -> None:
         """Drop the oldest specialization of the kind of arguments that has most."""
@@ -426,10 +485,10 @@ def compile(
 def compile(fn: Callable[..., Any] | None = None, *, numerics: str = "fast", passes: Sequence[Pass] = ()) -> Any:
     """Compile an eager function: traced at the first call with new kinds of arguments, then run as one native plan.
 
-    The same text runs eagerly without the decorator. Array arguments are run-time values; a new shape repeats the trace,
-    keeps the compiler's decisions for an earlier shape where they hold, and compiles no kernel. Other arguments, and flags of
-    the modules and optimizers that the function uses, are part of the key; learning rates and the like are read at every
-    call. Results are tensors without a tape: call `backward` inside.
+    The same text runs eagerly without the decorator. Array arguments are run-time values. The second shape repeats the trace,
+    later ones only where Python decides something else for them; the compiler's decisions are kept where they hold, and no
+    kernel is compiled. Other arguments, and flags of the modules and optimizers that the function uses, are part of the key;
+    learning rates and the like are read at every call. Results are tensors without a tape: call `backward` inside.
 
     Python itself runs only while tracing. What it reads then - attributes, items, globals, defaults, the values of plain NumPy
     arrays - is compared at every call, and a change makes another trace. What it writes - attributes, items, globals, lists

@@ -5,11 +5,14 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import gc
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..compiler.passes.symbolic_extents import SymbolicExtent, Unfollowed
 from ..eager.tensor import Tensor, wrap
 from ..errors import TraceError
 from ..operators import F, Symbol, frontends, state
@@ -48,6 +51,8 @@ class Results:
         """The builder of values that the function stores in Python's state. old: whether an object existed before the trace.
         None where every run stores the same objects."""
         if all(not isinstance(x, Symbol) and ((type(x).__hash__ is not None and _plain(x)) or old(x)) for x in args):
+            if any(type(x) is tuple and _holds_extent(x) for x in args):
+                raise Unfollowed("an extent outlives the trace")
             return None
         self._old = old
         try:
@@ -58,7 +63,8 @@ class Results:
     _old: Callable[[Any], bool] | None = None
 
     def _walk(self, part: Any) -> Build:
-        if self._old is not None and not isinstance(part, (Symbol, tuple)) and (_plain(part) or self._old(part)):
+        extent = type(part) is SymbolicExtent
+        if self._old is not None and not extent and not isinstance(part, (Symbol, tuple)) and (_plain(part) or self._old(part)):
             return lambda tensors, given: part
         if isinstance(part, Symbol):
             if id(part) not in self._known:
@@ -86,6 +92,8 @@ class Results:
             blank = _record(part, fields, [None] * len(fields))
             return lambda tensors, given: _record(blank, fields, [p(tensors, given) for p in fields.values()])
         held = part if isinstance(part, (set, frozenset)) else vars(part).values() if hasattr(part, "__dict__") else ()
+        if _holds_extent(part):
+            raise Unfollowed("an extent outlives the trace")
         if any(isinstance(value, Traced) for value in held):
             does = "keeps" if self._old is not None else "returns"
             raise TraceError(
@@ -102,6 +110,19 @@ class Results:
         position = len(self.fetches)
         self.fetches.append(x)
         return lambda tensors, given: tensors[position]
+
+
+def _holds_extent(part: Any, depth: int = 2) -> bool:
+    """Whether an object is a symbolic extent, or refers to one: a slice, a partial, a function that closes over it."""
+    if type(part) is SymbolicExtent:
+        return True
+    if depth < 0 or isinstance(part, (type, types.ModuleType)) or _plain(part):
+        return False
+    if isinstance(part, types.FunctionType):
+        held = [*(part.__closure__ or ()), part.__defaults__, part.__kwdefaults__]
+    else:
+        held = gc.get_referents(part)
+    return any(_holds_extent(x, depth - 1) for x in held)
 
 
 def _plain(value: Any) -> bool:

@@ -6,14 +6,16 @@ A training step that updates only the rows it used then never passes over the wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
+from ..compiler.passes.symbolic_extents import Filler
 from ..eager.tensor import PublicTensor, Tensor, new, wrap
-from ..ir import Cell, Node, Pointwise, View
+from ..ir import REGISTRY, Cell, Node, Pointwise, View
+from ..types import TensorType
 
 ARRAY: Any = Tensor.__dict__["_data"]
 
@@ -24,6 +26,17 @@ class SparseGradient:
     def __init__(self, node: Node, parts: list[Node], order: list[Node]):
         self.node, self.parts, self.order = node, parts, order
 
+    def filled(self, filler: Filler) -> SparseGradient:
+        """The same computation for other extents."""
+        moved: dict[Node, Node] = {}
+        for part in self.parts:
+            moved[part] = _stand_in_node(filler.type(part.type))
+        for node in self.order:
+            inputs = [moved[i] if i in moved else _stand_in_node(filler.type(i.type)) for i in node.inputs]
+            attrs = {name: filler.attribute(value) for name, value in node.attrs.items()}
+            moved[node] = Node(node.op, tuple(inputs), attrs, filler.type(node.type), node.name, node.where)
+        return SparseGradient(moved[self.node], [moved[n] for n in self.parts], [moved[n] for n in self.order])
+
     def make(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """The value, in memory of its own."""
         values = dict(zip(self.parts, arrays, strict=True))
@@ -33,6 +46,11 @@ class SparseGradient:
                 operands = [_stand_in(i) if p in only else values[i] for p, i in enumerate(node.inputs)]
                 values[node] = node.op.eval(*operands, **node.attrs)
         return values[self.node]
+
+
+def _stand_in_node(kind: TensorType) -> Node:
+    """A node for an operand of which only the type is read."""
+    return Node(REGISTRY["shape"], (), {"type": kind}, kind)
 
 
 def _stand_in(node: Node) -> np.ndarray:
@@ -104,6 +122,16 @@ class DeferredGradientBinding:
     def __init__(self, holder: Tensor, how: SparseGradient, cells: list[Cell]):
         self.holder, self.how, self.cells = holder, how, cells
         self.tensor = self._deferred()
+
+    def again(self, filler: Filler, cells: Mapping[Cell, Cell]) -> DeferredGradientBinding:
+        """The same for a plan over other storage."""
+        return DeferredGradientBinding(self.holder, self.how.filled(filler), [cells[cell] for cell in self.cells])
+
+    def release(self) -> None:
+        """Let go of the tensors, which are now another binding's."""
+        self.tensor = None
+        for cell in self.cells:
+            cell.tensor = None
 
     def _deferred(self) -> Any:
         tensor: Any = new(DeferredGradient)

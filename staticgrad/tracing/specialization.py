@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, is_
 from sys import getrefcount
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 
 from ..compiler.execute.fastcall import Spec
 from ..compiler.execute.many_runs import Steps
+from ..compiler.passes.functionalize import FunctionalGraph
+from ..compiler.passes.symbolic_extents import Filler, now
 from ..compiler.passes.user_passes import Pass
 from ..compiler.program import Program
 from ..compiler.templates import Templates
@@ -20,7 +23,7 @@ from ..eager.tensor import Structure, Tensor, wrap
 from ..errors import TraceError
 from ..ir import REGISTRY, Cell, Node
 from ..operators import Symbol, append
-from ..types import shape_text
+from ..types import TensorType, shape_text
 from .arguments import ArrayKey, Call
 from .fast_call import fallback, make_fast_call
 from .observer.trace_observer import TraceObserver
@@ -59,6 +62,20 @@ class GradientBinding:
         self.cells = [cell]
         self.alone: tuple[int, int] | None = None
         """Reference counts of the tensor and of its array when only this binding holds them."""
+
+    @property
+    def tensor(self) -> Tensor:
+        """What the step leaves in `.grad`."""
+        found: Tensor = self.cell.tensor
+        return found
+
+    def release(self) -> None:
+        """Let go of the tensor, which is now another binding's: that one counts who holds it."""
+        self.cell.tensor = None
+
+    def again(self, filler: Filler, cells: Mapping[Cell, Cell]) -> GradientBinding:
+        """The same for a plan over other storage."""
+        return GradientBinding(self.holder, cells[self.cell])
 
     def held(self) -> bool:
         """Whether somebody else holds the tensor or its array. The first call, when nobody can, sets the baseline."""
@@ -211,15 +228,15 @@ class Specialization:
         else:
             cells = []
             for i, part in enumerate(sparse.parts):
-                place = wrap(np.zeros(part.type.shape, part.type.dtype))
-                cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part)))
+                place = wrap(np.zeros([*map(now, part.type.shape)], part.type.dtype))
+                cells.append(self._assigned(tracer, place, f"{name} part {i}", Symbol(tracer.graph, part), part.type))
             binding = DeferredGradientBinding(key, sparse, cells)
             tensor = binding.tensor
         self.bindings[len(self.owners)] = binding
         self._has_grad(key, tensor)
 
-    def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any) -> Cell:
-        variable = tracer.variable(tensor, name).origin
+    def _assigned(self, tracer: Tracer, tensor: Tensor, name: str, value: Any, kind: TensorType | None = None) -> Cell:
+        variable = tracer.variable(tensor, name, kind).origin
         self.assigns.append((variable, value))
         cell: Cell = variable.attrs["cell"]
         return cell
@@ -254,12 +271,66 @@ class Specialization:
                 specs.append(Spec(None, (), arg))
         return specs
 
+    # other shapes ----------------------------------------------------------------------------------------------------
+
+    def accepts(self, call: Call) -> bool:
+        """Whether the trace is valid for arguments of the same kind, whatever their extents: its guards hold."""
+        return (
+            self.grad_mode is modes.now.grad
+            and not self.has_shared_views
+            and self.suits(call.given)
+            and self.holds()
+            and self._same_hooks()
+            and all((t._grad is None) if cell is None else t._grad is not None and _fits(t._grad, cell)
+                    for t, cell in self.initial_grads)
+        )  # fmt: skip
+
+    def cells(self, prepared: FunctionalGraph, filler: Filler, first: bool) -> dict[Cell, Cell]:
+        """Storage for the variables of the program with these extents. first: the tensors that the trace made are not in use
+        yet."""
+        made = {cell for binding in self.bindings.values() for cell in binding.cells}
+        grads = {cell: holder for holder, cell in self.initial_grads if cell is not None}
+        read = [node.attrs["cell"] for node in prepared.graph.nodes if node.op.leaf == "variable"]
+        result = {}
+        for cell in dict.fromkeys([*read, *(cell for cell, _ in prepared.assigns), *made, *grads]):
+            kind, tensor = filler.type(cell.type), cell.tensor
+            if cell in grads:
+                tensor = grads[cell]._grad
+            elif cell in made and not first:
+                tensor = wrap(np.zeros(kind.shape, kind.dtype))
+            result[cell] = Cell(cell.name, kind, tensor=tensor)
+        return result
+
+    def again(
+        self, call: Call, program: Program, filler: Filler, cells: Mapping[Cell, Cell], first: bool
+    ) -> Specialization:
+        """This trace for a call with other extents, over storage of its own. first: of the call that was traced."""
+        new = copy.copy(self)
+        new.key, new.program = call.key, program
+        new.bindings = {at: binding.again(filler, cells) for at, binding in self.bindings.items()}
+        new.owners, new.own_grads = [*self.owners], [*self.own_grads]
+        for at, binding in new.bindings.items():
+            new.own_grads[at] = binding.tensor
+        new.initial_grads = [(tensor, None if cell is None else cells[cell]) for tensor, cell in self.initial_grads]
+        new.written = [cells[cell] for cell in self.written]
+        new.effects = [effect.again(filler.number, first) for effect in self.effects]
+        new.specs = new._specs(call)
+        if first:
+            for at, binding in self.bindings.items():
+                self.own_grads[at] = None
+                binding.release()
+            for _, cell in self.initial_grads:
+                if cell is not None:
+                    cell.tensor = None
+        return new
+
     # before a run -----------------------------------------------------------------------------------------------------
 
-    def compile(self, call: Call) -> None:
-        """Make the plan and bind it. Raises TraceError when tensors share memory that the step writes."""
+    def compile(self, call: Call, traced: bool = True) -> None:
+        """Make the plan and bind it. traced: just now. Raises TraceError when tensors share memory that the step writes."""
         self.plan = self.program.plan(*self.fed(call.arrays, call.given))
-        self.guards.freeze()
+        if traced:
+            self.guards.freeze()
         self.free = self.plan.atomic and not (self.written or self.owners or self.initial_grads or self.effects)
         self.bind(Structure.changes)
         self.sharing = self._sharing(call)
@@ -306,6 +377,9 @@ class Specialization:
         if self.changes != changes:
             self.bind(changes)
         return True
+
+    def _same_hooks(self) -> bool:
+        return all(tuple(hooks) == keys for hooks, keys in self.hooks)
 
     def unmoved(self) -> bool:
         """Whether hooks and initial gradients are those that the plan is bound to."""

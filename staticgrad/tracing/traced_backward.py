@@ -149,11 +149,10 @@ def _accumulate(tracer: Tracer, key: Any, g: Traced, create: bool) -> None:
 
 def _saved(tracer: Tracer, node: Node) -> tuple[Symbol, list[Symbol]]:
     """The result and the operands of an operation as its rules see them: without those that eager mode lost."""
-    operands = [_saved_value(tracer, node, i, messages.operand_text(i, node.op.grad_name)) for i in node.inputs]
-    return _saved_value(tracer, node, node, messages.output_text(node.op.grad_name)), operands
+    return _saved_value(tracer, node, node), [_saved_value(tracer, node, i) for i in node.inputs]
 
 
-def _saved_value(tracer: Tracer, node: Node, value: Node, description: str) -> Symbol:
+def _saved_value(tracer: Tracer, node: Node, value: Node) -> Symbol:
     """A value that `node` read or made, unless a backward pass freed it or an in-place change took its memory."""
     if node in tracer.freed:
         return LostValue(tracer.graph, value, messages.freed)
@@ -163,8 +162,14 @@ def _saved_value(tracer: Tracer, node: Node, value: Node, description: str) -> S
             return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
         if memory in tracer.overwritten:
             lines = node.where, tracer.overwritten[memory]
-            return LostValue(tracer.graph, value, lambda: messages.modified(description, *lines))
+            return LostValue(tracer.graph, value, lambda: messages.modified(_description(node, value), *lines))
     return Symbol(tracer.graph, value)
+
+
+def _description(node: Node, value: Node) -> str:
+    """A value that `node` read or made, for an error text."""
+    name = node.op.grad_name
+    return messages.output_text(name) if value is node else messages.operand_text(value, name)
 
 
 def _free(tracer: Tracer, roots: list[Traced], order: list[Node], wanted: set[Node] | None) -> None:

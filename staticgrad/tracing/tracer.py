@@ -20,7 +20,7 @@ from ..errors import TraceError, Where, user_line
 from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
 from ..operators import F, append, flows, frontends, layout_of, misuse, state, top_level
 from ..ops.leaves import constant_of
-from ..types import TensorType, check_unmasked, shape_text, type_of
+from ..types import Shape, TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
@@ -48,13 +48,20 @@ class Tracer:
     """The state of one trace: the graph, the captured tensors, and their symbolic values.
 
     name: of the function. arrays: ids of the ndarrays that existed before; every run reads them again. places: of arguments
-    that share memory, by number. observer: of Python's state, told where values of arrays become constants.
+    that share memory, by number. observer: of Python's state, told where values of arrays become constants. shapes: of the
+    arguments, with symbolic extents; None: those of their arrays.
     """
 
     def __init__(
-        self, name: str, arrays: Collection[int] = (), places: Mapping[int, Place] | None = None, observer: Any = None
+        self,
+        name: str,
+        arrays: Collection[int] = (),
+        places: Mapping[int, Place] | None = None,
+        observer: Any = None,
+        shapes: Sequence[Shape] | None = None,
     ):
         self.name = name
+        self.shapes = shapes
         self.places: Mapping[int, Place] = {} if places is None else places
         self.shared_views: list[SharedView] = []
         self.graph = Graph()
@@ -140,7 +147,8 @@ class Tracer:
     def argument(self, given: Any, array: np.ndarray, name: str) -> Leaf | SharedView:
         """The placeholder of an argument, or the view of another tensor's memory that stands for it."""
         number = len(self.arguments)
-        leaf = self.bases[number] if number in self.bases else self._placeholder(array, name)
+        shape = array.shape if self.shapes is None else self.shapes[number]
+        leaf = self.bases[number] if number in self.bases else self._placeholder(TensorType(shape, array.dtype), name)
         leaf._parameter = isinstance(given, Tensor) and given._parameter
         passed = given._data if isinstance(given, Tensor) else given
         if isinstance(passed, np.ndarray) and not passed.flags.c_contiguous:
@@ -161,8 +169,8 @@ class Tracer:
         self.arguments.append((given, leaf))
         return leaf
 
-    def _placeholder(self, array: np.ndarray, name: str) -> Leaf:
-        return Leaf(self, append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(array)}, name=name).node)
+    def _placeholder(self, kind: TensorType, name: str) -> Leaf:
+        return Leaf(self, append(self.graph, REGISTRY["placeholder"], (), {"type": kind}, name=name).node)
 
     def _base(self, place: Place) -> Leaf:
         """The tensor whose memory a view shares: another argument, a captured tensor, or the gradient of one."""
@@ -177,7 +185,7 @@ class Tracer:
             assert isinstance(base, Leaf)
             return base
         if place.base not in self.bases:
-            self.bases[place.base] = self._placeholder(place.array, f"arg{place.base}")
+            self.bases[place.base] = self._placeholder(type_of(place.array), f"arg{place.base}")
         return self.bases[place.base]
 
     def members(self, sources: Sequence[np.ndarray], labels: Sequence[str]) -> list[MemoryUse]:
@@ -204,6 +212,11 @@ class Tracer:
     def constant(self, array: np.ndarray, requires_grad: bool = False) -> Traced:
         """A tensor made inside the function: `sg.zeros(3)`."""
         result = Traced(self, append(self.graph, REGISTRY["constant"], (), constant_of(array)).node)
+        return result.requires_grad_(True) if requires_grad else result
+
+    def filled(self, number: np.ndarray, shape: Shape, requires_grad: bool = False) -> Traced:
+        """A tensor of one number, made inside the function, whose shape has symbolic extents."""
+        result = self.own(F.broadcast_to(self.constant(number), shape))
         return result.requires_grad_(True) if requires_grad else result
 
     def array(self, array: np.ndarray) -> Traced:
@@ -246,14 +259,15 @@ class Tracer:
         if any(given is tensor for given, _ in self.arguments):
             raise ArgumentReached(tensor)
 
-    def variable(self, tensor: Tensor, name: str) -> Leaf:
+    def variable(self, tensor: Tensor, name: str, kind: TensorType | None = None) -> Leaf:
+        """A variable whose storage is the tensor's. kind: its type, with symbolic extents."""
         if not tensor._data.flags.c_contiguous:
             self.refuse(
                 f"a tensor of shape {shape_text(tensor.shape)} does not lie in memory in row-major order, so a compiled "
                 "function can't be bound to it",
                 "make it outside: x = x.contiguous(), or x.data = x.data.clone()",
             )
-        cell = Cell(name, TensorType(tensor.shape, tensor.dtype), tensor=tensor)
+        cell = Cell(name, TensorType(tensor.shape, tensor.dtype) if kind is None else kind, tensor=tensor)
         return Leaf(self, append(self.graph, REGISTRY["variable"], (), {"cell": cell}, name=name).node)
 
     def _wrapped(self, owner: Any, array: np.ndarray) -> Leaf:
@@ -532,8 +546,8 @@ class Tracer:
             )
         if tensor is x:
             return self.variable(before, f"{tensor.name if tensor.name else 'tensor'}.grad")
-        symbol = append(self.graph, REGISTRY["placeholder"], (), {"type": type_of(before._data)}, name=f"{x.name}.grad")
-        return Leaf(self, symbol.node)
+        kind = type_of(before._data)
+        return self._placeholder(x.origin.type if kind == x.origin.type else kind, f"{x.name}.grad")
 
     def set_grad(self, x: Any, value: Any) -> None:
         """`x.grad = value`. Raises as the eager setter does."""

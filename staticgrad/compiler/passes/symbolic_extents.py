@@ -6,16 +6,21 @@ a condition that says so.
 
 Sums and products are kept as polynomials, equal ones as one object. So most comparisons are of an extent with itself, which
 Python answers without asking.
+
+While a trace runs, extents are *exposed*: the user's code reads them where it would read numbers. Their text and their hash
+don't depend on the value and would tell, so a text then asks for the value, and an extent that becomes a key raises Unfollowed.
 """
 
 from __future__ import annotations
 
 import operator
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from ...types import TensorType
+from ...errors import PACKAGE_DIR
+from ...types import StackType, TensorType, TupleType
 
 Terms = dict[tuple[int, ...], int]
 """A polynomial: by the numbers of the atoms that are multiplied, the coefficient."""
@@ -28,8 +33,17 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 _PLACE = re.compile(f"{BEGIN}(\\d+){END}")
 
 
+class Unfollowed(BaseException):
+    """Code needs a number where a trace has an extent, and no condition can say so. The trace begins again with numbers."""
+
+
 class Conditions:
     """The expressions over some symbols, and what decisions relied on."""
+
+    exposed = False
+    """Whether the user's code sees the extents."""
+    unfollowed = ""
+    """Why extents can't stand for numbers."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -40,8 +54,8 @@ class Conditions:
         """Of the atoms, while decisions are made."""
         self.extents: list[SymbolicExtent] = []
         self.interned: dict[tuple[Any, ...], SymbolicExtent] = {}
-        self.known: dict[tuple[str, Any, Any], Any] = {}
-        """Results of operators."""
+        self.known: dict[tuple[Any, ...], Any] = {}
+        """Results of operators, by the numbers of extents: (kind, extent, number) or (kind, extent, extent, None)."""
         self.conditions: list[tuple[str, SymbolicExtent, Any, bool]] = []
 
     def symbol(self, name: str, value: int) -> SymbolicExtent:
@@ -71,23 +85,19 @@ class Conditions:
     def ask(self, kind: str, a: SymbolicExtent, b: Any, answer: bool) -> bool:
         """Put a comparison on record."""
         self.conditions.append((kind, a, b, answer))
-        self.known[kind, a, b] = answer
+        self.known[_key(kind, a, b)] = answer
         return answer
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the conditions leave no other value to a symbol."""
+        return any(kind == "==" and answer and len(a._terms) == 1 for kind, a, _, answer in self.conditions)
 
     def fill(self, symbols: Sequence[int]) -> list[int] | str:
         """The values of all extents for these values of the symbols; or the condition that does not hold, in words."""
-        atoms: list[int] = []
-        values: list[int] = []
-        for kind, a, b in self.atoms:
-            if kind == "symbol":
-                atoms.append(symbols[a])
-                continue
-            x, y = self._value(a, atoms), self._value(b, atoms)
-            if not y:
-                return f"{self.text(b)} is 0"
-            atoms.append(x // y if kind == "//" else x % y)
-        for extent in self.extents:
-            values.append(_evaluated(extent._terms, atoms))
+        values = self.evaluated(symbols)
+        if isinstance(values, str):
+            return values
         for condition in self.conditions:
             kind, first, other, answer = condition
             x = values[first._number]
@@ -96,7 +106,21 @@ class Conditions:
                 return f"{self.text(first)} {kind} {self.text(other)} is {'true' if not answer else 'false'} now"
         return values
 
-    def _value(self, extent: Any, atoms: Sequence[int]) -> int:
+    def evaluated(self, symbols: Sequence[Any]) -> list[Any] | str:
+        """The values of all extents, whether the conditions hold or not; or the divisor that is 0, in words. symbols: numbers,
+        or symbols of another record."""
+        atoms: list[Any] = []
+        for kind, a, b in self.atoms:
+            if kind == "symbol":
+                atoms.append(symbols[a])
+                continue
+            x, y = self._value(a, atoms), self._value(b, atoms)
+            if not y:
+                return f"{self.text(b)} is 0"
+            atoms.append(x // y if kind == "//" else x % y)
+        return [_evaluated(extent._terms, atoms) for extent in self.extents]
+
+    def _value(self, extent: Any, atoms: Sequence[Any]) -> Any:
         return _evaluated(extent._terms, atoms) if type(extent) is SymbolicExtent else extent
 
     def text(self, extent: Any) -> str:
@@ -114,13 +138,18 @@ class Conditions:
         return self.names[a] if kind == "symbol" else f"(({self.text(a)}) {kind} ({self.text(b)}))"
 
 
-def _evaluated(terms: tuple[tuple[tuple[int, ...], int], ...], atoms: Sequence[int]) -> int:
-    total = 0
+def _evaluated(terms: tuple[tuple[tuple[int, ...], int], ...], atoms: Sequence[Any]) -> Any:
+    total: Any = 0
     for numbers, factor in terms:
+        part: Any = factor
         for number in numbers:
-            factor *= atoms[number]
-        total += factor
+            part *= atoms[number]
+        total += part
     return total
+
+
+def _key(kind: str, a: SymbolicExtent, b: Any) -> tuple[Any, ...]:
+    return (kind, a._number, b._number, None) if type(b) is SymbolicExtent else (kind, a._number, b)
 
 
 class SymbolicExtent:
@@ -131,17 +160,29 @@ class SymbolicExtent:
     def __init__(self, record: Conditions, terms: tuple[tuple[tuple[int, ...], int], ...], value: int, number: int):
         self._record, self._terms, self._value, self._number = record, terms, value, number
 
-    __hash__ = object.__hash__
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.unfollowed("NumPy computes with an extent")  # it would make an array of objects
+
+    def __hash__(self) -> int:
+        if self._record.exposed and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE_DIR):
+            raise self.unfollowed("an extent is a key")
+        return id(self) >> 4
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return int
 
+    def unfollowed(self, why: str) -> Unfollowed:
+        """The exception for code that takes an extent for something else than a number. The trace is void from here on, whether
+        the user's code catches it or not."""
+        self._record.unfollowed = why
+        return Unfollowed(why)
+
     # its value, which becomes a condition
 
     def __index__(self) -> int:
         record = self._record
-        if ("==", self, self._value) not in record.known:
+        if ("==", self._number, self._value) not in record.known:
             record.ask("==", self, self._value, True)
         return self._value
 
@@ -154,35 +195,51 @@ class SymbolicExtent:
         return self != 0
 
     def __repr__(self) -> str:
-        return f"{BEGIN}{self._number}{END}"
+        return repr(self.__index__()) if self._record.exposed else f"{BEGIN}{self._number}{END}"
 
     def __format__(self, spec: str) -> str:
         return format(self.__index__(), spec) if spec else repr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (self.__index__(),)
+
+    def __copy__(self) -> SymbolicExtent:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> SymbolicExtent:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__array_interface__" and self._record.exposed:
+            raise self.unfollowed("NumPy makes an array of an extent")
+        if not hasattr(0, name):
+            raise AttributeError(f"'int' object has no attribute {name!r}")
+        return getattr(self.__index__(), name)
 
     # comparisons
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if other.__class__ is not int:
+        if type(other) is not int:
             return self._compared("==", other)
-        key = ("==", self, other)
+        key = ("==", self._number, other)
         known = self._record.known
         return known[key] if key in known else self._compared("==", other)
 
     def __ne__(self, other: object) -> bool:
         if self is other:
             return False
-        if other.__class__ is not int:
+        if type(other) is not int:
             return not self._compared("==", other)
-        key = ("==", self, other)
+        key = ("==", self._number, other)
         known = self._record.known
         return not (known[key] if key in known else self._compared("==", other))
 
     def __lt__(self, other: Any) -> bool:
-        if other.__class__ is not int:
+        if type(other) is not int:
             return self._compared("<", other)
-        key = ("<", self, other)
+        key = ("<", self._number, other)
         known = self._record.known
         return known[key] if key in known else self._compared("<", other)
 
@@ -198,10 +255,14 @@ class SymbolicExtent:
     def _compared(self, kind: str, other: Any) -> bool:
         record = self._record
         if type(other) is SymbolicExtent:
+            key = _key(kind, self, other)
+            if key in record.known:
+                known: bool = record.known[key]
+                return known
             difference = self - other
             if type(difference) is not SymbolicExtent:  # the same for all values
                 answer: bool = difference == 0 if kind == "==" else difference < 0
-                record.known[kind, self, other] = answer
+                record.known[key] = answer
                 return answer
             mine, its = self._value, other._value
             return record.ask(kind, self, other, bool(mine == its if kind == "==" else mine < its))
@@ -217,28 +278,32 @@ class SymbolicExtent:
     # arithmetic
 
     def _computed(self, kind: str, other: Any, compute: Callable[[SymbolicExtent, Any], Any]) -> Any:
-        if type(other) is not SymbolicExtent:
+        if type(other) is SymbolicExtent:
+            known = self._record.known.get(_key(kind, self, other))
+            if known is not None:
+                return known
+        else:
             if isinstance(other, float):
                 return OPERATORS[kind](self.__index__(), other)
             if not isinstance(other, int):
                 return NotImplemented
             other = int(other)
-        result = self._record.known[kind, self, other] = compute(self, other)
+        result = self._record.known[_key(kind, self, other)] = compute(self, other)
         return result
 
     def __add__(self, other: Any) -> Any:
-        if other.__class__ is not int:
+        if type(other) is not int:
             return self._computed("+", other, _sum)
-        key = ("+", self, other)
+        key = ("+", self._number, other)
         known = self._record.known
         return known[key] if key in known else self._computed("+", other, _sum)
 
     __radd__ = __add__
 
     def __mul__(self, other: Any) -> Any:
-        if other.__class__ is not int:
+        if type(other) is not int:
             return self._computed("*", other, _product)
-        key = ("*", self, other)
+        key = ("*", self._number, other)
         known = self._record.known
         return known[key] if key in known else self._computed("*", other, _product)
 
@@ -260,9 +325,9 @@ class SymbolicExtent:
         return -self + other
 
     def __floordiv__(self, other: Any) -> Any:
-        if other.__class__ is not int:
+        if type(other) is not int:
             return self._computed("//", other, _quotient)
-        key = ("//", self, other)
+        key = ("//", self._number, other)
         known = self._record.known
         return known[key] if key in known else self._computed("//", other, _quotient)
 
@@ -270,9 +335,9 @@ class SymbolicExtent:
         return _quotient_of(self._record, other, self)
 
     def __mod__(self, other: Any) -> Any:
-        if other.__class__ is not int:
+        if type(other) is not int:
             return self._computed("%", other, _remainder)
-        key = ("%", self, other)
+        key = ("%", self._number, other)
         known = self._record.known
         return known[key] if key in known else self._computed("%", other, _remainder)
 
@@ -299,6 +364,20 @@ class SymbolicExtent:
 
     def bit_length(self) -> int:
         return self.__index__().bit_length()
+
+
+def _asks(name: str) -> Callable[..., Any]:
+    """An operator of numbers that asks for the value."""
+
+    def compute(self: SymbolicExtent, *others: Any) -> Any:
+        return getattr(self.__index__(), name)(*[o.__index__() if type(o) is SymbolicExtent else o for o in others])
+
+    return compute
+
+
+for _name in dir(int):  # Python looks the names of operators up in the class
+    if _name.startswith("__") and _name not in (*dir(object), *vars(SymbolicExtent)):
+        setattr(SymbolicExtent, _name, _asks(_name))
 
 
 def _terms(x: Any) -> Sequence[tuple[tuple[int, ...], int]]:
@@ -394,6 +473,10 @@ class Filler:
         return found
 
     def type(self, kind: TensorType) -> TensorType:
+        if kind.__class__ is TupleType:
+            return TupleType([self.type(part) for part in kind.parts]) if has_extents(kind) else kind
+        if kind.__class__ is StackType:
+            return StackType(self.type(kind.item)) if has_extents(kind) else kind
         for d in kind.shape:
             if type(d) is SymbolicExtent:
                 found = self.types.get(kind)
@@ -404,7 +487,9 @@ class Filler:
 
     def attribute(self, x: Any) -> Any:
         if isinstance(x, tuple):
-            return self.shape(x) if type(x) is tuple and has_extents(x) else x
+            if type(x) is not tuple or not has_extents(x):
+                return x
+            return tuple([self.attribute(d) for d in x]) if any(type(d) is tuple for d in x) else self.shape(x)
         if isinstance(x, TensorType):
             return self.type(x)
         return self.number(x)
@@ -420,9 +505,13 @@ def has_extents(x: Any) -> bool:
         x, kind = x.shape, tuple
     if kind is tuple:
         for d in x:  # noqa: SIM110 - a generator would take a call for each of them
-            if type(d) is SymbolicExtent or (type(d) is tuple and has_extents(d)):
+            if type(d) is SymbolicExtent or (type(d) in MAY_HAVE and has_extents(d)):
                 return True
         return False
+    if kind is TupleType:
+        return any(map(has_extents, x.parts))
+    if kind is StackType:
+        return has_extents(x.item)
     return kind is SymbolicExtent
 
 
@@ -434,5 +523,5 @@ def symbolic_attrs(attrs: Mapping[str, Any]) -> bool:
     return False
 
 
-MAY_HAVE = frozenset({tuple, TensorType, SymbolicExtent})
+MAY_HAVE = frozenset({tuple, TensorType, TupleType, StackType, SymbolicExtent})
 """Kinds of attributes that may depend on symbols."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.passes.symbolic_extents import SymbolicExtent
 from ...eager.tensor import Tensor
 from ...operators import Symbol
 from ..effects import BLIND, MOVING
@@ -97,6 +98,8 @@ def _class_call(log: AccessLog, fn: type, args: tuple[Any, ...], kwargs: dict[st
         if static(fn, "__init__") is not object.__init__:
             return result_of(log)
     if fn is type and len(args) == 1:
+        if type(args[0]) is SymbolicExtent:
+            raise args[0].unfollowed("the type of an extent is asked for")
         read_special_methods(log, args[0])
         return None
     if fn in (super, property, staticmethod, classmethod, functools.partial):

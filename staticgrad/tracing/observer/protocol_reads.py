@@ -23,7 +23,8 @@ from .state_writes import call_mutator
 
 def read_subscript(log: AccessLog, holder: Any, key: Any) -> Any:
     """Read `holder[key]`. Returns a callback for the result, or None."""
-    label = f"{log.label(holder)}[{key!r}]" if not isinstance(key, (Symbol, Tensor, np.ndarray)) else log.label(holder)
+    plain = not isinstance(key, (Symbol, Tensor, np.ndarray)) and not isinstance(holder, (Symbol, Tensor))
+    label = f"{log.label(holder)}[{key!r}]" if plain else log.label(holder)
     if isinstance(holder, np.ndarray):
         return result_of(log, holder)
     if isinstance(holder, (Symbol, Tensor)) and isinstance(key, (list, tuple, np.ndarray)):

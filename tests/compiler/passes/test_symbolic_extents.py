@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
+import pickle
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from staticgrad.compiler.passes.symbolic_extents import Conditions, Filler, SymbolicExtent
+from staticgrad.compiler.passes.symbolic_extents import Conditions, Filler, SymbolicExtent, Unfollowed
 
 ARITHMETIC: tuple[Callable[[Any, Any], Any], ...] = (
     operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, max, min,
@@ -73,6 +75,67 @@ def test_an_answer_is_a_condition(ask: Callable[[Any], Any], other: int):
     ask(n)
     assert isinstance(record.fill([other]), str)
     assert not isinstance(record.fill([6]), str)
+
+
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "text": str, "repr": repr, "format": lambda n: f"{n} rows", "text of a shape": lambda n: str((n, 2)),
+    "bits": lambda n: n.bit_length(), "and": lambda n: n & 3, "or": lambda n: 1 | n, "inverted": lambda n: ~n,
+    "shift": lambda n: n << 1, "power": lambda n: n**2, "root": lambda n: n**0.5, "round": round, "ceil": math.ceil,
+    "pair": lambda n: divmod(20, n)[0], "real part": lambda n: n.real, "float": float, "percent": lambda n: "%d" % n,  # noqa: UP031
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_a_trace_sees_a_number(ask: Callable[[Any], Any]):
+    record = Conditions()
+    n = record.symbol("n", 6)
+    record.exposed = True
+    assert ask(n) == ask(6)
+
+
+def test_a_trace_can_not_take_an_extent_for_a_key():
+    record = Conditions()
+    n = record.symbol("n", 6)
+    hash(n)
+    record.exposed = True
+    for look_up in (hash, {}.get, {6}.__contains__, lambda n: {n: 1}):
+        record.unfollowed = ""
+        with pytest.raises(Unfollowed, match="an extent is a key"):
+            look_up(n)
+        assert record.unfollowed == "an extent is a key"
+
+
+def test_arrays_do_not_compute_with_an_extent():
+    n = Conditions().symbol("n", 6)
+    for compute in (
+        lambda: np.ones(3) * n, lambda: n * np.ones(3), lambda: n + np.float32(2), lambda: np.float32(2) - n,
+        lambda: np.sqrt(n),
+    ):
+        with pytest.raises(Unfollowed, match="NumPy computes with an extent"):
+            compute()
+    assert not hasattr(n, "__array__")
+
+
+def test_copies_are_the_extent_and_pickles_the_number():
+    n = Conditions().symbol("n", 6)
+    assert copy.copy(n) is n
+    assert copy.deepcopy([n])[0] is n
+    assert type(pickle.loads(pickle.dumps(n))) is int
+
+
+def test_expressions_move_to_another_record():
+    record, other = Conditions(), Conditions()
+    n = record.symbol("n", 6)
+    found = [(n + 1) * n, n // 4, n % 4]
+    assert not n < 3
+    m = other.symbol("n", 9)
+    values = record.evaluated([m])
+    assert not isinstance(values, str)
+    moved = [values[x._number] for x in found]
+    assert moved[0] is (m + 1) * m
+    assert moved[1] is m // 4
+    assert [x._value for x in moved] == [90, 2, 1]
+    assert other.conditions == []
 
 
 def test_text_gets_its_numbers_later():

@@ -1,0 +1,122 @@
+"""Traces that serve other shapes: the user's code runs once with symbolic extents, and is not run again where they may differ.
+
+The second trace of a function whose arguments are alike but for some extents reads these extents as symbols
+(`compiler/passes/symbolic_extents.py`). What Python decides by them becomes a condition. Arguments that meet the conditions,
+while the guards of the trace hold, get the recorded program with their own numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from ..compiler.passes.symbolic_extents import Conditions, Unfollowed
+from ..compiler.passes.symbolic_program import SymbolicProgram
+from ..compiler.templates import KEPT, VAIN
+from ..eager.grad_mode import modes
+from ..types import Shape, TensorType
+from .arguments import ArrayKey, Call
+from .specialization import Specialization
+
+Axis = tuple[int, int]
+"""(number of an array among the arguments, axis)."""
+
+
+class Symbols:
+    """The extents of a call's arrays, those on `axes` as symbols; equal ones as one. Extents of 0 and 1 stay numbers: most code
+    treats them apart."""
+
+    def __init__(self, call: Call, axes: set[Axis]):
+        self.conditions = Conditions()
+        self.axes: list[Axis] = []
+        """Where each symbol's value is found."""
+        known: dict[int, Any] = {}
+        labels = call.array_labels()
+        self.shapes: list[Shape] = []
+        for number, array in enumerate(call.arrays):
+            shape: list[Any] = list(array.shape)
+            for axis, extent in enumerate(array.shape):
+                if extent > 1 and (number, axis) in axes:
+                    if extent not in known:
+                        known[extent] = self.conditions.symbol(f"{labels[number]}.shape[{axis}]", extent)
+                        self.axes.append((number, axis))
+                    shape[axis] = known[extent]
+            self.shapes.append(tuple(shape))
+
+
+class TraceTemplate:
+    """One trace over symbols. Raises Unfollowed where its program can't be filled in."""
+
+    def __init__(self, trace: Specialization, symbols: Symbols):
+        self.trace = trace
+        self.pattern = pattern_of(trace.key)
+        self.program = SymbolicProgram(trace.program.prepared, symbols.conditions, symbols.axes)
+
+    def specialization(self, call: Call, first: bool = False) -> Specialization | str:
+        """The specialization that a trace of this call would have given, without its plan; or the condition that does not
+        hold, in words, "" for arguments of another kind. first: of the call that was traced."""
+        if not first and (self.pattern != pattern_of(call.key) or not self.trace.accepts(call)):
+            return ""
+        types = [TensorType(array.shape, array.dtype) for array in self.trace.fed(call.arrays, call.given)]
+        filler = self.program.filler(types)
+        if isinstance(filler, str):
+            return filler
+        cells = self.trace.cells(self.program.prepared, filler, first)
+        program = self.trace.program.of(self.program.filled(filler, cells), self.program)
+        return self.trace.again(call, program, filler, cells, first)
+
+
+class TraceTemplates:
+    """Those of one function."""
+
+    def __init__(self) -> None:
+        self.kept: list[TraceTemplate] = []
+        """The latest that served comes first."""
+        self.shapes: dict[Hashable, tuple[list[Shape], set[Axis]]] = {}
+        """By the kind of arguments: the shapes of the latest trace, and the axes that ever changed."""
+        self.vain = 0
+        """How many traces over symbols in a row served one shape only."""
+        self.error = ""
+        """Why the latest trace over symbols failed."""
+
+    def find(self, call: Call) -> tuple[Specialization | None, str]:
+        """A specialization of a kept trace; or None, and the condition that did not hold."""
+        why = ""
+        for template in self.kept:
+            found = template.specialization(call)
+            if isinstance(found, Specialization):
+                self.kept = [template, *[other for other in self.kept if other is not template]]
+                return found, ""
+            why = why if why else found
+        return None, why
+
+    def symbols(self, call: Call) -> Symbols | None:
+        """The symbols for a trace; None where the shapes are the first of their kind, or symbols have been of no use."""
+        shapes = [array.shape for array in call.arrays]
+        key = pattern_of(call.key)
+        before, axes = self.shapes.get(key, (shapes, set()))
+        for number, (old, new) in enumerate(zip(before, shapes, strict=True)):
+            axes |= {(number, axis) for axis, (a, b) in enumerate(zip(old, new, strict=True)) if a != b}
+        self.shapes[key] = shapes, axes
+        if not axes or self.vain >= VAIN or not all(source.flags.c_contiguous for source in call.sources):
+            return None
+        symbols = Symbols(call, axes)
+        return symbols if symbols.axes else None
+
+    def add(self, template: TraceTemplate) -> None:
+        """Keep a trace. One that serves a single shape is of no use."""
+        if template.program.conditions.pinned:
+            self.vain += 1
+        else:
+            self.vain = 0
+            self.kept = [template, *self.kept][:KEPT]
+
+    def failed(self, error: BaseException) -> None:
+        self.vain += 1
+        self.error = str(error) if isinstance(error, Unfollowed) else f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def pattern_of(key: tuple[Any, ...]) -> Hashable:
+    """A key without extents, and the grad mode."""
+    parts = [(*part[:1], len(part.shape), *part[2:]) if isinstance(part, ArrayKey) else part for part in key]
+    return modes.now.grad, *parts
