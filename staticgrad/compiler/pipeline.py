@@ -71,7 +71,7 @@ def specialized_plan(
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
     first trace of a program. templates: of earlier traces; it grows."""
-    if strict or passes:
+    if strict or passes or prepared.deferred:
         return compile_plan(prepared, known, None, strict, passes), ""
     types = [known[feed] for feed in prepared.feeds]
     reason, axes = "", leading(prepared, known)

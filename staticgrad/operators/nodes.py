@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, Where, user_line
+from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
 from ..ir import REGISTRY, Graph, Node, OpDef, literal
-from ..types import TensorType, as_dtype, check_unmasked, is_scalar, scalar_dtype, shape_text, type_of
+from ..types import TensorType, UnrankedType, as_dtype, check_unmasked, is_scalar, scalar_dtype, shape_text, type_of
 from .dispatch import frontends, state
 from .symbols import Symbol
 
@@ -25,6 +25,10 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
         ])  # fmt: skip
         result = op.infer(*[node.type for node in nodes], **attrs)
         result.check_size()
+    except UnknownExtentError as error:
+        if any(isinstance(o, Node) and isinstance(o.type, UnrankedType) for o in operands):
+            return frontends.defer(graph, op, operands, attrs)
+        raise located(error, op, operands, where) from None
     except StaticgradError as error:
         raise located(error, op, operands, where) from None
     after = control_of(graph) if op.leaf in ("", "constant") else ()
@@ -76,6 +80,8 @@ def listed(tensors: Any) -> list[Any]:
     """Several tensors, in any iterable, or one, as a list."""
     if tensors.__class__ is list or tensors.__class__ is tuple:
         return list(tensors)
+    if isinstance(tensors, Symbol):  # which may have no shape yet
+        return [tensors]
     several = not hasattr(tensors, "shape") and not hasattr(tensors, "__array__") and isinstance(tensors, Iterable)
     return list(tensors) if several else [tensors]
 

@@ -6,6 +6,7 @@ from . import (
     adjoint,
     attention,
     convolution,
+    deferred,
     einsum,
     elementwise,
     indexing,

@@ -11,7 +11,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Expand, Extent, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
-from ..operators import Array, F, Operators, Tensor, TensorLike, apply, numpy_twin, public, spelled, torch_function
+from ..operators import Array, F, Operators, Tensor, TensorLike, apply, has_rank, numpy_twin, public, spelled, torch_function
 from ..types import (
     DTYPES,
     SHORT,
@@ -302,7 +302,8 @@ broadcast_like_op = define(
 @public
 def broadcast_like(x: Array, like: Array) -> Tensor:
     """x broadcast to the shape of `like`, known or not."""
-    if x.shape == like.shape and None not in x.shape and isinstance(x, Operators) is isinstance(like, Operators):
+    ranked = has_rank(x) and has_rank(like)
+    if ranked and x.shape == like.shape and None not in x.shape and isinstance(x, Operators) is isinstance(like, Operators):
         return x  # type: ignore[return-value]  # an array of that shape comes back itself
     return apply(broadcast_like_op, x, like)
 

@@ -19,6 +19,31 @@ def evaluated(tf, expression, values):
             return session.run(made, dict(zip(places, values, strict=True))), made.dtype.name, made.shape.as_list()
 
 
+def unranked(tf, expression, values, known):
+    """The value of an expression on placeholders of which the rank, or (known) each extent, is unknown, and of its gradients."""
+    with tf.Graph().as_default():
+        places = [tf.placeholder(v.dtype, [None] * v.ndim if known else None) for v in values]
+        made = expression(tf, *places)
+        floating = [x for x in places if x.dtype.is_floating]
+        slopes = []
+        if made.dtype.is_floating and floating:
+            slopes = [g for g in tf.gradients(tf.reduce_sum(made * made), floating) if g is not None]
+        with tf.Session() as session:
+            return session.run([made, *slopes], dict(zip(places, values, strict=True)))
+
+
+def static_gradients(tf, expression, values):
+    with tf.Graph().as_default():
+        places = [tf.placeholder(v.dtype, v.shape) for v in values]
+        made = expression(tf, *places)
+        floating = [x for x in places if x.dtype.is_floating]
+        if not (made.dtype.is_floating and floating):
+            return []
+        slopes = [g for g in tf.gradients(tf.reduce_sum(made * made), floating) if g is not None]
+        with tf.Session() as session:
+            return session.run(slopes, dict(zip(places, values, strict=True)))
+
+
 def close(actual, expected):
     np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-6)
 
@@ -31,6 +56,22 @@ def test_values(name):
     close(value, expected)
     assert shape == list(expected.shape)
     assert np.dtype(dtype) == (np.dtype("f4") if expected.dtype.kind == "f" and name != "integer division" else expected.dtype)
+
+
+NEEDS_EXTENTS: dict[str, str] = {}
+"""Expressions that need an extent, or the rank, to be known when the graph is built, in TensorFlow too: and why."""
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["extents", "rank"])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NEEDS_EXTENTS])
+def test_values_of_unknown_shapes(name, known):
+    """The same values and gradients when shapes are known only in the run."""
+    expression, values, _ = CASES[name]
+    expected = [evaluated(sgtf, expression, values)[0], *static_gradients(sgtf, expression, values)]
+    actual = unranked(sgtf, expression, values, known)
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
+        close(a, b)
 
 
 @pytest.mark.oracle

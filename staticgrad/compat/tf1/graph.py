@@ -94,6 +94,12 @@ class Graph(static.Graph):
             found = self._handles[node] = MAKERS["variable" if node in self.variable_of else "tensor"](self, node)
         return found
 
+    def replace(self, handle: Any, node: Node) -> None:
+        """Let a handle stand for another node from here on; the old one keeps its name."""
+        self._types[node] = self._types.get(handle.node, "Identity")
+        handle.node = node
+        self._handles[node] = handle
+
     def get_tensor_by_name(self, name: str) -> Any:
         """The tensor `"op:0"`. Raises ValueError for a name without an output number, KeyError where there is none."""
         op, colon, index = name.rpartition(":")

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ir import REGISTRY, Cell, Graph, Node
+from ...ir import REGISTRY, Cell, Deferred, Graph, Node
 from ...ir.walks import reached
+from ...types import UnrankedType
 
 
 @dataclass(repr=False)
@@ -26,6 +27,11 @@ class FunctionalGraph:
     draws: int
     needs: list[Node]
     """Placeholders that are read but not fed."""
+
+    @property
+    def deferred(self) -> bool:
+        """Whether parts of it are written only for the types, or values, of its feeds."""
+        return any(isinstance(n.op.emit, Deferred) or isinstance(n.type, UnrankedType) for n in self.graph.nodes)
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.graph!r}, {len(self.feeds)} feeds, {len(self.fetches)} fetches, {len(self.assigns)} assigns>"
