@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UnknownExtentError
 from ..ir import Graph, Node, Region
 from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from ..ops.adjoint import adjoint_op
@@ -75,8 +76,12 @@ def gradients(
             if not operands:
                 out, operands = saved(node)
             with lines_of(node.where):
-                cotangent = rule(g, node, out, *operands)
-                cotangents[operand] = joined(cotangents.get(operand), cotangent)
+                try:
+                    cotangent = rule(g, node, out, *operands)
+                except UnknownExtentError:
+                    cotangent = frontends.defer_rule(g, node, position, operands)
+                if cotangent is not None:
+                    cotangents[operand] = joined(cotangents.get(operand), cotangent)
     found = [cotangents.get(x.node) for x in xs]
     if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
         return found

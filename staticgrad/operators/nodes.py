@@ -27,7 +27,8 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
         result.check_size()
     except UnknownExtentError as error:
         if any(isinstance(o, Node) and isinstance(o.type, UnrankedType) for o in operands):
-            return frontends.defer(graph, op, operands, attrs)
+            found: Symbol = frontends.defer(graph, op, operands, attrs)
+            return found
         raise located(error, op, operands, where) from None
     except StaticgradError as error:
         raise located(error, op, operands, where) from None

@@ -7,11 +7,11 @@ until then is the part that does not depend on them. Gradients of a deferred nod
 
 from __future__ import annotations
 
+import random
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..errors import ShapeError, StaticgradError, UnknownExtentError, Where
 from ..ir import REGISTRY, Attribute, Deferred, Graph, Node, OpDef, define
 from ..ir.interpret import interpret
 from ..ir.walks import postorder
-from ..operators import F, Symbol, append, apply, frontends, lines_of, state
+from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from ..types import TensorType, UnrankedType, type_of
 from . import attributes as at
 from .control.subgraph_tracing import twin
@@ -190,21 +190,52 @@ def _eval(*arrays: np.ndarray, define: Definition, values: tuple[int, ...], inde
     return value
 
 
-def _cotangent(position: int) -> Callable[..., Symbol]:
-    def rule(g: Symbol, node: Node, out: Symbol, *operands: Symbol) -> Symbol:
+def _cotangent(position: int) -> Callable[..., Symbol | None]:
+    def rule(g: Symbol, node: Node, out: Symbol, *operands: Symbol) -> Symbol | None:
         outer, index = node.attrs["define"], node.attrs["index"]
-
-        def write(given: list[Symbol]) -> list[Any]:
-            g, *inner = given
-            y = outer.write(inner)[index]
-            (found,) = frontends.gradients([y], [inner[position]], [g])
-            return [F.zeros_like(inner[position]) if found is None else found]
-
-        values = tuple(p + 1 for p in node.attrs["values"])
-        kind = operands[position].node.type
-        return _deferred(g.graph, Definition(write, outer.graph), [g, *operands], values, [kind])[0]
+        if not _flows(node, position, operands):
+            return None
+        definition = Definition(lambda inner: [outer.write(inner)[index]], outer.graph)
+        return _backward(definition, position, g, operands, node.attrs["values"])
 
     return rule
+
+
+def deferred_rule(g: Symbol, node: Node, position: int, operands: Sequence[Symbol]) -> Symbol:
+    """The cotangent of an operand of an op, whose rule needs a rank that is not known yet."""
+    return _backward(Definition(lambda inner: [apply(node.op, *inner, **node.attrs)]), position, g, operands, ())
+
+
+def _backward(
+    definition: Definition, position: int, g: Symbol, operands: Sequence[Symbol], values: tuple[int, ...]
+) -> Symbol:
+    """The cotangent of an operand of a definition with one result."""
+
+    def write(given: list[Symbol]) -> list[Any]:
+        g, *inner = given
+        (y,) = definition.write(inner)
+        (found,) = frontends.gradients([y], [inner[position]], [g])
+        return [F.zeros_like(inner[position]) if found is None else found]
+
+    values = tuple(p + 1 for p in values)
+    return _deferred(g.graph, Definition(write, definition.graph), [g, *operands], values, [operands[position].node.type])[0]
+
+
+def _flows(node: Node, position: int, operands: Sequence[Symbol]) -> bool:
+    """Whether a gradient flows to an operand, as far as a guess that fits shows."""
+    for guess in _guesses(operands[0].graph):
+        nodes = [guess(x.node) for x in operands]
+        given = [n for n in nodes if n is not None]
+        if len(given) < len(nodes):
+            continue
+        try:
+            known = {p: guess.values(given[p], node) for p in node.attrs["values"]}
+            made = Written(node.attrs["define"], [(n, n.type) for n in given], known, None)
+            y, x = Symbol(made.graph, made.results[node.attrs["index"]]), Symbol(made.graph, made.parameters[position])
+            return frontends.gradients([y], [x])[0] is not None
+        except UNFIT:
+            continue
+    return True
 
 
 deferred = define(
@@ -235,25 +266,21 @@ def _deferred(
 
 
 def defer(
-    graph: Graph,
-    definition: Definition,
-    operands: Sequence[Symbol],
-    values: Iterable[int] = (),
-    otherwise: Callable[[], Sequence[TensorType]] | None = None,
+    graph: Graph, definition: Definition, operands: Sequence[Symbol], kinds: Sequence[TensorType] | None = None
 ) -> list[Symbol]:
     """The results of a definition over `operands`, to be written in the run.
 
-    values: numbers of the operands whose values it needs; others that it turns out to need are found. otherwise: the types of
-    the results where no guess fits. Raises UnknownExtentError where the number of results depends on a value.
+    kinds: the types of the results as far as they are known; otherwise they are found by guesses at what is unknown. Raises
+    UnknownExtentError where the number of results depends on a value.
     """
-    wanted = set(values)
+    values: set[int] = set()
     while True:
         try:
-            kinds = _kinds(graph, definition, operands, sorted(wanted), otherwise)
+            found = _kinds(graph, definition, operands, sorted(values))
         except Asked as asked:
-            wanted |= asked.positions
+            values |= asked.positions
             continue
-        return _deferred(graph, definition, operands, tuple(sorted(wanted)), kinds)
+        return _deferred(graph, definition, operands, tuple(sorted(values)), found if kinds is None else kinds)
 
 
 def narrowed(x: Symbol, kind: TensorType) -> Symbol:
@@ -271,14 +298,17 @@ def deferred_op(graph: Graph, op: OpDef, operands: Sequence[Any], attrs: dict[st
     return defer(graph, Definition(write), [Symbol(graph, x) for x in operands if isinstance(x, Node)])[0]
 
 
-frontends.defer = deferred_op
+frontends.defer, frontends.defer_rule = deferred_op, deferred_rule
 
 
 # the type before the run: what all guesses at unknown values have in common ---------------------------------------------
 
 
-EXTENTS = (5, 7)
-"""Guesses at unknown extents."""
+GUESSES = 12
+"""The number of guesses. The first two take one extent for all that are unknown, and most take one rank for all; the others
+draw each of them."""
+EXTENTS = (12, 24)
+"""Guesses at unknown extents: divisible by the numbers that programs divide by."""
 VALUES = (1, 2, 0, 3, -1)
 """Guesses at unknown values of integer tensors."""
 RANKS = (2, 1, 3, 4, 0)
@@ -290,13 +320,19 @@ UNFIT = (StaticgradError, ValueError, TypeError, IndexError)
 
 
 class _Guess:
-    """The nodes of a graph with one guess in the place of each unknown extent, value and rank."""
+    """The nodes of a graph with a guess in the place of each unknown extent, value and rank."""
 
-    def __init__(self, extent: int, value: int, rank: int):
-        self.extent, self.value, self.rank = extent, value, rank
+    def __init__(self, number: int):
+        self.number = number
+        self.random = random.Random(number)
+        self.rank = RANKS[number % len(RANKS)] if number < GUESSES - 2 else None
+        """Of all tensors without one; None: each has one of its own."""
         self.graph = Graph(intern=True)
         self.moved: dict[Node, Node | None] = {}
         self.values = Values()
+
+    def _one(self, choices: Sequence[int]) -> int:
+        return choices[self.number] if self.number < 2 else self.random.choice(choices)
 
     def __call__(self, node: Node) -> Node | None:
         """The node under the guess; None where the guess does not fit."""
@@ -322,42 +358,33 @@ class _Guess:
     def _leaf(self, node: Node) -> Node:
         if node.op.leaf != "placeholder":
             return self.graph.append(node)
-        unranked = isinstance(node.type, UnrankedType)
-        shape = (self.extent,) * self.rank if unranked else tuple(self.extent if d is None else d for d in node.type.shape)
+        if isinstance(node.type, UnrankedType):
+            rank = self._one(RANKS) if self.rank is None else self.rank
+            shape = tuple(self._one(EXTENTS) for _ in range(rank))
+        else:
+            shape = tuple(self._one(EXTENTS) if d is None else d for d in node.type.shape)
         kind = TensorType(shape, node.type.dtype)
         leaf = self.graph.add(node.op, (), {**node.attrs, "type": kind}, kind, node.name, node.where)
         if kind.dtype.kind in "iub":
-            self.values.found[leaf] = np.full(shape, max(self.value, 0) if kind.dtype.kind != "i" else self.value, kind.dtype)
+            least = 0 if kind.dtype.kind != "i" else -1
+            values = [max(self._one(VALUES), least) for _ in range(kind.size)]
+            self.values.found[leaf] = np.array(values, kind.dtype).reshape(shape)
         return leaf
 
 
-class _Guesses:
-    """The guesses for a graph; those at ranks once it has a placeholder without one."""
-
-    def __init__(self) -> None:
-        self.plain = [_Guess(extent, value, 0) for extent, value in product(EXTENTS, VALUES)]
-        self.ranked = [_Guess(extent, value, rank) for rank, extent, value in product(RANKS, EXTENTS, VALUES[:3])]
-
-    def of(self, graph: Graph) -> list[_Guess]:
-        unranked = any(isinstance(n.type, UnrankedType) and n.op.leaf == "placeholder" for n in graph.nodes)
-        return self.ranked if unranked else self.plain
+KEPT: weakref.WeakKeyDictionary[Graph, list[_Guess]] = weakref.WeakKeyDictionary()
+"""The guesses of each graph, which grow with it."""
 
 
-GUESSES: weakref.WeakKeyDictionary[Graph, _Guesses] = weakref.WeakKeyDictionary()
+def _guesses(graph: Graph) -> list[_Guess]:
+    return KEPT.setdefault(graph, [_Guess(number) for number in range(GUESSES)])
 
 
-def _kinds(
-    graph: Graph,
-    definition: Definition,
-    operands: Sequence[Symbol],
-    values: Sequence[int],
-    otherwise: Callable[[], Sequence[TensorType]] | None,
-) -> list[TensorType]:
-    """The types of the results as far as they can be known. Raises _Asked for operands whose values turn out to be needed."""
-    guesses = GUESSES.setdefault(graph, _Guesses()).of(graph)
+def _kinds(graph: Graph, definition: Definition, operands: Sequence[Symbol], values: Sequence[int]) -> list[TensorType]:
+    """The types of the results as far as all guesses agree. Raises Asked for operands whose values turn out to be needed."""
     found: list[list[TensorType]] = []
-    extents: set[int] = set()
-    for guess in guesses:
+    ranks: set[tuple[int, ...]] = set()
+    for guess in _guesses(graph):
         nodes = [guess(x.node) for x in operands]
         given = [n for n in nodes if n is not None]
         if len(given) < len(nodes):
@@ -368,23 +395,29 @@ def _kinds(
         except UNFIT:
             continue
         found.append([n.type for n in made.results])
-        extents.add(guess.extent)
-    if not found:
-        return list(otherwise()) if otherwise is not None else [UnrankedType(_dtype(operands))]
+        ranks.add(tuple(n.type.ndim for n in given))
     if len({len(kinds) for kinds in found}) > 1:
         raise UnknownExtentError("how many results there are depends on a value that is known only when the graph runs")
-    merged = [_merged(kinds) for kinds in zip(*found, strict=True)]
-    return merged if len(extents) > 1 else [_merged([kind, _other(kind)]) for kind in merged]
+    if not found:
+        return [UnrankedType(_dtype(operands))]
+    ranked = all(has_rank(x) for x in operands)
+    if len(found) < AGREEING or (not ranked and len(ranks) < 2):
+        return [_least(kind, ranked) for kind in found[0]]
+    return [_merged(kinds) for kinds in zip(*found, strict=True)]
+
+
+AGREEING = 3
+"""Guesses that have to agree about an extent."""
 
 
 def partial_values(x: Symbol) -> list[int | None]:
     """The elements of an integer tensor with one axis of known extent; None for those that are unknown before the run."""
     found = []
-    for guess in GUESSES.setdefault(x.graph, _Guesses()).of(x.graph):
+    for guess in _guesses(x.graph):
         node = guess(x.node)
         if node is not None:
             found.append(guess.values(node, x.node).tolist())
-    if not found:
+    if len(found) < AGREEING:
         return [None] * x.shape[0]
     return [column[0] if len(set(column)) == 1 else None for column in zip(*found, strict=True)]
 
@@ -398,9 +431,11 @@ def _merged(kinds: Sequence[TensorType]) -> TensorType:
     return first.with_shape(tuple(ds[0] if len(set(ds)) == 1 else None for ds in shapes))
 
 
-def _other(kind: TensorType) -> TensorType:
-    """A type that has only the rank in common."""
-    return kind if isinstance(kind, UnrankedType) else kind.with_shape(tuple(None if d is None else d + 1 for d in kind.shape))
+def _least(kind: TensorType, ranked: bool) -> TensorType:
+    """What is certain of a type that few guesses have shown."""
+    if not ranked or isinstance(kind, UnrankedType):
+        return UnrankedType(kind.dtype)
+    return kind.with_shape((None,) * kind.ndim)
 
 
 def _dtype(operands: Sequence[Symbol]) -> np.dtype:

@@ -187,7 +187,7 @@ class Runner:
             array = source()
             if array.shape != feed.shape or array.dtype != feed.dtype:
                 raise ShapeError(
-                    f"the eager tensor '{feed.node.name}' was {shape_text(feed.shape)} {feed.dtype} when the "
+                    f"the eager tensor '{feed.node.name}' was {shape_text(feed.node.type.shape)} {feed.dtype} when the "
                     f"graph captured it, and is {shape_text(array.shape)} {array.dtype} now"
                 )
             arrays.append(np.asarray(array, order="C"))

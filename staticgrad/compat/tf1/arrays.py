@@ -197,7 +197,19 @@ def unstack(value: Any, num: int | None = None, axis: int = 0) -> list[Any]:
     return [value[(*before, i)] for i in range(count)]
 
 
-@operation("split", "Split")
+def _parts(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[TensorType]:
+    """The types of the parts, whose number is known."""
+    x = tensor(value)
+    if isinstance(num_or_size_splits, Symbol):
+        count = num if num is not None else num_or_size_splits.shape[0]
+    else:
+        count = num_or_size_splits if isinstance(num_or_size_splits, (int, np.integer)) else len(num_or_size_splits)
+    if not has_rank(x):
+        return [UnrankedType(x.dtype)] * count
+    return [TensorType((*x.shape[: axis % x.ndim], None, *x.shape[axis % x.ndim + 1 :]), x.dtype)] * count
+
+
+@operation("split", "Split", types=_parts)
 def split(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[Any]:
     """The value cut into a number of equal parts, or into parts of the given sizes."""
     value = tensor(value)

@@ -139,18 +139,12 @@ def reduce_mean(
 def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, reduction_indices: Any = None, keep_dims: Any = None
 ) -> Any:  # fmt: skip
-    """The product over `axis` (all axes for None), one factor after the other. The extents have to be known."""
+    """The product over `axis` (all axes for None)."""
     x = tensor(input_tensor)
     axes = reduced_axes(axis, reduction_indices)
-    chosen = range(x.ndim) if axes is None else (axes if isinstance(axes, tuple) else (axes,))
-    for axis in sorted((a % x.ndim for a in chosen), reverse=True):
-        key = (slice(None),) * axis
-        parts = [x[(*key, slice(i, i + 1))] for i in range(x.shape[axis])]
-        product = parts[0] if parts else F.ones_like(F.sum(x, axis=axis, keepdims=True))
-        for part in parts[1:]:
-            product = F.mul(product, part)
-        x = product if keepdims or keep_dims else F.squeeze(product, axis)
-    return x
+    if axes == ():
+        return x
+    return F.astype(F.prod(x, tuple(range(x.ndim)) if axes is None else axes, bool(keepdims or keep_dims)), x.dtype)
 
 
 @operation("truediv", "RealDiv")

@@ -368,6 +368,22 @@ def operation(
     return decorate
 
 
+def extents_of(x: Any) -> tuple[int, ...]:
+    """The shape of a tensor as integers. Raises UnknownExtentError for an unknown extent."""
+    if None in x.shape:
+        raise UnknownExtentError(f"the extents of {x.describe()} are needed, and some are unknown until the graph runs")
+    found: tuple[int, ...] = x.shape
+    return found
+
+
+def extent_of(x: Any, axis: int) -> int:
+    """One extent as an integer. Raises UnknownExtentError for an unknown one."""
+    found: int | None = x.shape[axis]
+    if found is None:
+        raise UnknownExtentError(f"extent {axis} of {x.describe()} is needed, and is unknown until the graph runs")
+    return found
+
+
 def known(value: Any) -> Any:
     """Tensors in a nest as plain numbers and lists. Raises UnknownExtentError for one that has no value before the run."""
     if isinstance(value, Symbol):
@@ -393,8 +409,12 @@ def put_off(graph: Graph, write: Callable[..., Any], given: tuple[Any, Any], typ
         results, made[0] = pytree.flatten(write(*pytree.unflatten(structure, filled)), pytree.ordered)
         return results
 
-    otherwise = None if types is None else lambda: [types(*given[0], **given[1])]
-    found = defer(graph, Definition(definition, Graph), [leaves[i] for i in places], otherwise=otherwise)
+    kinds = None if types is None else types(*given[0], **given[1])
+    if isinstance(kinds, list):
+        made[0] = pytree.flatten([None] * len(kinds), pytree.ordered)[1]
+    elif kinds is not None:
+        kinds = [kinds]
+    found = defer(graph, Definition(definition, Graph), [leaves[i] for i in places], kinds)
     return pytree.unflatten(made[0], found)
 
 
