@@ -117,7 +117,7 @@ update = define(
         infer=lambda *types, op, attrs: _updated(op, attrs, *types),
         eval=lambda *arrays, op, attrs: REGISTRY[op].eval(*arrays, **dict(attrs)),
         emit=Effect("assign"),
-        doc="Assigns `op(variable, *operands)`, where the variable has the value that assigns made earlier in the graph gave it.",
+        doc="Assigns `op(variable, *operands)`, where the variable has the value that earlier assigns of the graph gave it.",
     )
 )
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from ..errors import ArgumentError, DTypeError, IndexRangeError, ShapeError, UnknownExtentError
 from ..ir import OpDef, define
 from ..operators import (
     F,
@@ -679,7 +679,7 @@ def _cumprod_vjp(g: Any, node: Any, out: Any, x: Any) -> Any:
     axis = node.attrs["axis"]
     n = x.shape[axis]
     if n is None:
-        raise ShapeError("cumprod: the extent of the axis has to be known for its gradient")
+        raise UnknownExtentError("cumprod: the extent of the axis has to be known for its gradient")
     lead = (slice(None),) * axis
     rows = []
     for i in range(n):

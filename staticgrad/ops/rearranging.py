@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, ShapeError, UnknownExtentError
 from ..operators import (
     F,
     Operators,
@@ -34,9 +34,9 @@ from .slicing import slice_op
 
 
 def extent(name: str, x: Any, axis: int) -> int:
-    """The extent of an axis. Raises ShapeError where it is unknown."""
+    """The extent of an axis. Raises UnknownExtentError where it is unknown."""
     if x.shape[axis] is None:
-        raise ShapeError(f"{name}: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
+        raise UnknownExtentError(f"{name}: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
     return int(x.shape[axis])
 
 

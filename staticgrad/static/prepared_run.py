@@ -12,12 +12,13 @@ from ..compiler.execute.fastcall import Spec, address
 from ..compiler.execute.many_runs import Steps, numbered, places, stacked
 from ..compiler.program import Program
 from ..compiler.runtime.allocation import room
-from ..errors import FeedError, GraphError, ShapeError, StaticgradError, UninitializedError
+from ..errors import FeedError, GraphError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
 from ..locks import rlock
 from ..types import UnrankedType, shape_text
 from .feeds import Feed, origin
 from .fetches import rebuilder
+from .graphs import SourceRun
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
@@ -69,7 +70,7 @@ class Runner:
         passes: Sequence[Pass] = (),
     ):
         fed = set(feeds)
-        own: dict[Node, Callable[[], np.ndarray]] = getattr(graph, "sources", {})
+        own: dict[Node, Callable[[SourceRun], np.ndarray]] = getattr(graph, "sources", {})
         sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
         program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes)
         prepared = program.prepared
@@ -112,7 +113,7 @@ class Runner:
         """The plan for arrays of these shapes, bound to the variables once all of them have values."""
         with self.values.lock:
             self.values.check_open()
-            self._add_sources(arrays)
+            self._add_sources(arrays, look=True)
             plan = self.program.plan(*arrays)
             if self.ready:
                 plan.bind(self.values.store)
@@ -182,15 +183,11 @@ class Runner:
             del self.values.store[cell]
             self.program.release(cell)
 
-    def _add_sources(self, arrays: list[np.ndarray]) -> None:
+    def _add_sources(self, arrays: list[np.ndarray], look: bool = False) -> None:
+        """Append the values of placeholders that feed themselves. look: for a plan, not for a run."""
+        run = SourceRun(look)
         for feed, source in self.sources:
-            array = source()
-            if array.shape != feed.shape or array.dtype != feed.dtype:
-                raise ShapeError(
-                    f"the eager tensor '{feed.node.name}' was {shape_text(feed.node.type.shape)} {feed.dtype} when the "
-                    f"graph captured it, and is {shape_text(array.shape)} {array.dtype} now"
-                )
-            arrays.append(np.asarray(array, order="C"))
+            arrays.append(feed.accept(source(run)))
 
 
 class Step:

@@ -304,8 +304,12 @@ def one_hot(
 @operation("Select")
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """x where the condition holds, else y, both of one shape."""
+    if x is None and y is None:
+        from .gathering import where_true
+
+        return where_true(condition).symbol
     if x is None or y is None:
-        raise ValueError("where: the positions of true elements have no static shape; give x and y")
+        raise ValueError("x and y must both be non-None or both be None.")
     x, y = pair(x, y, "Select")
     condition = tensor(condition)
     if condition.ndim == 1 and x.ndim > 1:  # TensorFlow 1 chooses rows
@@ -366,15 +370,3 @@ def sequence_mask(lengths: Any, maxlen: int, dtype: Any = np.bool_) -> Any:
     lengths = tensor(lengths)
     positions = static.constant(np.arange(maxlen).astype(lengths.dtype))
     return F.astype(F.lt(positions, F.expand_dims(lengths, -1)), as_dtype(dtype).numpy)
-
-
-@operation("UnsortedSegmentSum")
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: int) -> Any:
-    """The sums of the slices of `data` that have each segment number: (num_segments, ...) for numbers along the first axis."""
-    data, ids = tensor(data), tensor(segment_ids)
-    if ids.ndim != 1:
-        raise ValueError(f"unsorted_segment_sum: one number per slice is supported, got numbers {ids.shape} for {data.shape}")
-    if None in data.shape[1:]:
-        raise UnknownExtentError("unsorted_segment_sum: the extents of a slice are unknown until the graph runs")
-    zeros = static.constant(np.zeros((num_segments, *data.shape[1:]), data.dtype))
-    return F.index_add(zeros, 0, F.astype(ids, np.int64), data)
