@@ -83,7 +83,8 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
 
 def dimension_value(dimension: Any) -> int | None:
     """The integer of a dimension; None for an unknown one."""
-    return getattr(dimension, "value", dimension)
+    found: int | None = getattr(dimension, "value", dimension)
+    return found
 
 
 def dimension_at_index(shape: Any, index: int) -> Any:

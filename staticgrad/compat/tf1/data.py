@@ -163,7 +163,8 @@ class Dataset:
         """The elements of the data sets that map_func makes of each element, whose tensors are constants there."""
 
         def inner(element: Element) -> Dataset:
-            with Graph().as_default() as graph:
+            graph = Graph()
+            with graph.as_default():
                 args = _arguments(self._spec.nest(handles(graph, [static.constant(a) for a in _leaves(element)])))
                 return map_func(*args)
 
@@ -235,7 +236,7 @@ class Dataset:
                 place = int(rng.integers(len(buffer)))
                 out, buffer[place] = buffer[place], element
                 yield out
-            rng.shuffle(buffer)  # type: ignore[arg-type]
+            rng.shuffle(buffer)
             yield from buffer
 
         return self._then(elements)
@@ -361,7 +362,8 @@ class Iterator:
         def begin(values: Sequence[np.ndarray]) -> None:
             self.restart(dataset, {t.node: v for t, v in zip(tensors, values, strict=True)})
 
-        return graph.host_action(tensors, begin, name or "MakeIterator")
+        made: Operation = graph.host_action(tensors, begin, name or "MakeIterator")
+        return made
 
     def restart(self, dataset: Dataset, values: Values) -> None:
         self._elements = dataset._elements(values)

@@ -181,7 +181,7 @@ def _sorted(name: str) -> Callable[..., Any]:
         count = int(ids[-1]) + 1 if ids.size else 0
         out = _folded(FOLDS[name], data, segment_ids, count)
         missing = np.setdiff1d(np.arange(count), ids)
-        if not missing.size or name not in ("max", "min", "prod"):
+        if not missing.size or name not in ("max", "min"):
             return out
         kept = np.ones((count, *(1,) * (out.ndim - 1)), out.dtype)
         kept[missing] = 0  # a segment without slices is 0 here
@@ -257,8 +257,8 @@ def reverse_sequence(
     shape = extents_of(x)
     steps = np.arange(shape[along]).reshape([-1 if a == along else 1 for a in range(x.ndim)])
     ends = F.reshape(lengths, tuple(-1 if a == batch else 1 for a in range(x.ndim)))
-    steps = static.constant(steps)
-    index = F.where(F.lt(steps, ends), F.sub(F.sub(ends, steps), 1), steps)
+    place = static.constant(steps)
+    index = F.where(F.lt(place, ends), F.sub(F.sub(ends, place), 1), place)
     return F.gather(x, along, F.broadcast_to(index, shape))
 
 

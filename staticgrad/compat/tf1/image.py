@@ -62,14 +62,19 @@ def _cubic(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:
     a = -0.5 if half else -0.75
     place = _places(extent, wanted, corners, half)
     low = np.floor(place).astype(int)
+    share = np.rint((place - low) * STEPS) / STEPS
     matrix = np.zeros((wanted, extent), np.float32)
     for tap in range(-1, 3):
-        d = np.abs(place - (low + tap))
+        d = np.abs(share - tap)
         near = ((a + 2) * d - (a + 3)) * d * d + 1
         far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
         weight = np.where(d <= 1, near, np.where(d < 2, far, 0))
         np.add.at(matrix, (np.arange(wanted), (low + tap).clip(0, extent - 1)), weight)
     return matrix
+
+
+STEPS = 1024
+"""Places between two elements that TensorFlow's table of the kernel knows."""
 
 
 def _area(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:

@@ -18,9 +18,8 @@ from .tensor import handles, known, symbols, tensor
 class TensorArray:
     """Elements by their numbers. Each write gives a new array, which is the one to use from there on, as in TensorFlow.
 
-    size: the number of elements, which has to be known when the graph is built. element_shape: needed where a loop writes an
-    array of which nothing was written before it; otherwise the first write tells it. dynamic_size, clear_after_read and
-    infer_shape are accepted.
+    size: the number of elements, which has to be known when the graph is built. element_shape: the first write tells it; a loop
+    whose body writes an array builds the body once more to see it. dynamic_size, clear_after_read and infer_shape are accepted.
     """
 
     def __init__(
@@ -50,10 +49,17 @@ class TensorArray:
     def flow(self) -> Any:
         return self._buffer
 
-    def _over(self, buffer: Any) -> TensorArray:
+    def over(self, buffer: Any) -> TensorArray:
+        """The array whose elements are the slices of a tensor."""
         made = TensorArray.__new__(TensorArray)
         made._size, made.dtype, made.name, made._buffer = self._size, self.dtype, self.name, buffer
         return made
+
+    def empty_like(self, other: TensorArray) -> TensorArray:
+        """This array, of which nothing is written, with the shape of another one's elements."""
+        graph = get_default_graph()
+        with using(graph):
+            return self.over(handles(graph, self._empty(other.element_shape.as_list())))
 
     def _written(self) -> Any:
         if self._buffer is None:
@@ -67,7 +73,7 @@ class TensorArray:
             value = tensor(symbols(value), self.dtype)
             buffer = self._empty(value.shape) if self._buffer is None else symbols(self._buffer)
             place = F.reshape(F.astype(tensor(symbols(index)), np.int64), (1,))
-            return self._over(handles(graph, F.index_copy(buffer, 0, place, F.expand_dims(value, 0))))
+            return self.over(handles(graph, F.index_copy(buffer, 0, place, F.expand_dims(value, 0))))
 
     def read(self, index: Any, name: str | None = None) -> Any:
         graph = get_default_graph()
@@ -95,7 +101,7 @@ class TensorArray:
         """The array of the slices of a tensor along its first axis."""
         graph = get_default_graph()
         with using(graph):
-            made = self._over(handles(graph, tensor(symbols(value), self.dtype)))
+            made = self.over(handles(graph, tensor(symbols(value), self.dtype)))
         made._size = made._buffer.shape.as_list()[0]
         return made
 
@@ -106,7 +112,7 @@ class TensorArray:
             value = tensor(symbols(value), self.dtype)
             buffer = self._empty(value.shape[1:]) if self._buffer is None else symbols(self._buffer)
             places = F.astype(tensor(symbols(indices)), np.int64)
-            return self._over(handles(graph, F.index_copy(buffer, 0, places, value)))
+            return self.over(handles(graph, F.index_copy(buffer, 0, places, value)))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array of the parts of a tensor, which have to be of one length."""
