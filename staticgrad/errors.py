@@ -154,6 +154,14 @@ class ShapeError(StaticgradError, ValueError, RuntimeError):
     """
 
 
+class UnknownExtentError(ShapeError):
+    """An operation of a graph needs a shape, or an integer value, that is known only when the graph runs.
+
+        broken:  x = sg.placeholder(sg.float32, [None, 3]); sg.tile(x, (x.shape[0], 1))
+        fixed:   x = sg.placeholder(sg.float32, [8, 3]);    sg.tile(x, (x.shape[0], 1))
+    """
+
+
 class DTypeError(StaticgradError, TypeError, RuntimeError):
     """A dtype that the operation can't take.
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .errors import ArgumentError, DTypeError, ShapeError
+from .errors import ArgumentError, DTypeError, ShapeError, UnknownExtentError
 
 Shape = tuple[Any, ...]
 """Extents: integers >= 0, or None for one that is known only at run time."""
@@ -212,6 +212,54 @@ class TensorType:
 
     def __repr__(self) -> str:
         return f"{SHORT[self.dtype]}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
+
+
+class UnrankedType(TensorType):
+    """The type of a value of which even the number of axes is known only at run time. Asking for its shape raises
+    UnknownExtentError; operations that need it are written once it is known, see `ops/deferred.py`."""
+
+    __slots__ = ()
+
+    def __init__(self, dtype: np.dtype):
+        self.dtype = dtype
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        raise UnknownExtentError(
+            f"the number of axes of {self} is unknown until the graph runs",
+            "give the placeholder a shape: None stands for an extent that may change, as in [None, 784]",
+        )
+
+    @property
+    def static(self) -> bool:
+        return False
+
+    def check_size(self) -> None:
+        """There is nothing to check yet."""
+
+    def with_dtype(self, dtype: np.dtype) -> TensorType:
+        return UnrankedType(dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnrankedType) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((UnrankedType, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"{SHORT[self.dtype]}[...]"
+
+
+class SingletonType(TensorType):
+    """The type of one value, which is known."""
+
+    __slots__ = ("value",)
+
+    value: np.ndarray
+
+    def __init__(self, value: np.ndarray):
+        super().__init__(value.shape, value.dtype)
+        self.value = value
 
 
 class TupleType(TensorType):

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from ..errors import GradientError
-from ..operators import listed
+from ..operators import has_rank, listed
 from ..types import Shape
 from . import messages
 
@@ -112,15 +112,15 @@ def seeds_of(mode: Mode[T], roots: Sequence[T], given: Any) -> list[Any]:
 
 
 def _implicit_seed(mode: Mode[T], root: T) -> T | None:
-    shape = root.shape
-    if shape and mode.scalar_roots and any(extent != 1 for extent in shape):
-        raise messages.not_scalar(shape)
+    if mode.scalar_roots and any(extent != 1 for extent in root.shape):
+        raise messages.not_scalar(root.shape)
     return mode.ones(root)
 
 
 def check_seed(i: int, root: Differentiable, seed: Differentiable) -> None:
-    """Raises ShapeError and DTypeError for a seed that a root can't have. An unknown extent (None) fits any other."""
-    if seed.shape != root.shape and (
+    """Raises ShapeError and DTypeError for a seed that a root can't have. An unknown extent (None) fits any other, an unknown
+    rank any shape."""
+    if has_rank(seed) and has_rank(root) and seed.shape != root.shape and (
         len(seed.shape) != len(root.shape)
         or any(a != b and None not in (a, b) for a, b in zip(seed.shape, root.shape, strict=True))
     ):

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UnknownExtentError
 from ..ir import Graph, Node, Region
-from ..operators import F, Symbol, append, apply, frontends, lines_of, state
+from ..operators import F, Symbol, append, apply, frontends, has_rank, lines_of, state
 from ..ops.adjoint import adjoint_op
 from ..ops.control.vjp import joined
 from ..ops.leaves import constant, constant_of
@@ -75,8 +76,12 @@ def gradients(
             if not operands:
                 out, operands = saved(node)
             with lines_of(node.where):
-                cotangent = rule(g, node, out, *operands)
-                cotangents[operand] = joined(cotangents.get(operand), cotangent)
+                try:
+                    cotangent = rule(g, node, out, *operands)
+                except UnknownExtentError:
+                    cotangent = frontends.defer_rule(g, node, position, operands)
+                if cotangent is not None:
+                    cotangents[operand] = joined(cotangents.get(operand), cotangent)
     found = [cotangents.get(x.node) for x in xs]
     if hooks or state.inside or not any(isinstance(node.op.emit, Region) for node in needed):
         return found
@@ -105,7 +110,7 @@ def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, An
         seed = None if grad_ys is None else grad_ys[i]
         with lines_of(y.node.where):
             if seed is None:
-                seed = F.broadcast_like(np.ones((), y.dtype), y) if y.shape else _constant(y, 1)
+                seed = F.broadcast_like(np.ones((), y.dtype), y) if not has_rank(y) or y.shape else _constant(y, 1)
             else:
                 if isinstance(seed, (np.ndarray, np.generic)) or not hasattr(seed, "dtype"):
                     seed = np.asarray(seed, y.dtype)
@@ -115,7 +120,7 @@ def _seeds(ys: Sequence[Symbol], grad_ys: Sequence[Any] | None) -> dict[Node, An
                     check_seed(i, y, seed)
                     seed = F.astype(seed, y.dtype)
                 if not isinstance(seed, Symbol):
-                    seed = F.broadcast_like(seed, y) if y.shape else _constant(y, 1) * seed
+                    seed = F.broadcast_like(seed, y) if not has_rank(y) or y.shape else _constant(y, 1) * seed
             cotangents[y.node] = joined(cotangents.get(y.node), seed)
     return cotangents
 

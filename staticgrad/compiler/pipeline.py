@@ -74,9 +74,9 @@ def specialized_plan(
 ) -> tuple[Plan, str]:
     """The same plan with decisions of an earlier trace where they hold, and which of the two happened, in words; "" for the
     first trace of a program. templates: of earlier traces; it grows. origin: the program over symbols that was filled in."""
-    if strict or passes:
-        why = "numerics are strict" if strict else "passes of the user decide for themselves"
-        return compile_plan(prepared, known, None, strict, passes), _anew(why, origin)
+    if strict or passes or prepared.deferred:
+        why = "numerics are strict" if strict else "passes of the user decide for themselves" if passes else ""
+        return compile_plan(prepared, known, None, strict, passes), _anew(why or "sizes are known in the run", origin)
     types = [known[feed] for feed in prepared.feeds]
     reason, other, axes = "", templates.error, leading(prepared, known)
     for template in templates.kept:

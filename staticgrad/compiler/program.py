@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import MutableMapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..ir import Cell, Graph, Node
 from ..locks import lock
+from ..ops.deferred import value_operands
 from ..signals import module
-from ..types import TensorType
+from ..types import SingletonType, TensorType
 from .passes.functionalize import FunctionalGraph, functionalize
 from .passes.strict import check_numerics
 from .templates import Templates
@@ -50,7 +51,10 @@ class Program:
         self.prepared, self.origin = prepared, origin
         self.outcome = ""
         """Of the latest plan, whether it was re-bound; see `pipeline.specialized_plan`."""
-        self.plans: dict[tuple[tuple[int, ...], ...], Plan] = {}
+        decisive = value_operands(prepared.graph)
+        self.decisive = [i for i, feed in enumerate(prepared.feeds) if feed in decisive]
+        """The feeds whose values decide what is computed: a plan serves one value of each."""
+        self.plans: dict[tuple[Any, ...], Plan] = {}
         self._lock = lock()
 
     def of(self, prepared: FunctionalGraph, origin: SymbolicProgram) -> Program:
@@ -66,8 +70,7 @@ class Program:
         """See the class. Raises ShapeError when extents don't fit, IndexRangeError for a bad index, OutOfMemoryError when
         there is no memory for the results. A plan that never ran for lack of memory is not kept, because it holds memory
         itself. """
-        key = tuple([a.shape for a in arrays])
-        plan = self.plans.get(key)
+        plan = self.plans.get(tuple([a.shape for a in arrays]) if not self.decisive else self._key(arrays))
         if plan is None:
             plan = self.plan(*arrays)
         try:
@@ -89,15 +92,17 @@ class Program:
     def plan(self, *arrays: np.ndarray) -> Plan:
         """The plan for arrays of these shapes; made when there is none yet."""
         pipeline = module("staticgrad.compiler.pipeline")
-        key = tuple(a.shape for a in arrays)
+        key = self._key(arrays)
         with self._lock:
             if key not in self.plans:
                 ready = self.prepared
-                known = {
-                    node: TensorType(array.shape, node.type.dtype)
-                    for node, array in zip(ready.feeds, arrays, strict=True)
-                }
+                known = {node: TensorType(a.shape, node.type.dtype) for node, a in zip(ready.feeds, arrays, strict=True)}
+                known.update((ready.feeds[i], SingletonType(arrays[i].copy())) for i in self.decisive)
                 self.plans[key], self.outcome = pipeline.specialized_plan(
                     ready, known, self.templates, self.strict, self.passes, self.origin
                 )
             return self.plans[key]
+
+    def _key(self, arrays: Sequence[np.ndarray]) -> tuple[Any, ...]:
+        """What a plan is for: shapes, and the values that decide."""
+        return (*[a.shape for a in arrays], *[arrays[i].tobytes() for i in self.decisive])

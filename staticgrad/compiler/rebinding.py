@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import NoneType
 from typing import Any
 
-from ..ir import Cell, Graph, Layout, Node, Region, Subgraph
+from ..ir import Cell, Deferred, Graph, Layout, Node, Region, Subgraph
 from ..types import TensorType
 from .codegen.parameters import KernelSource
 from .fusion.broadcast_rank import IterationDomain
@@ -33,7 +33,7 @@ Inspect = Callable[[str, Graph, Sequence[Node]], None] | None
 
 IN_CODE = re.compile(f"^[^#\\n]*{BEGIN}", re.MULTILINE)
 """An extent in a line of code, not in its comment."""
-UNFOLLOWED = frozenset({Region, NoneType})
+UNFOLLOWED = frozenset({Deferred, Region, NoneType})
 """Kinds of ops whose shapes are not followed: loops and branches, and what Python computes."""
 
 

@@ -120,6 +120,14 @@ class Expand:
 
 
 @dataclass(frozen=True, slots=True)
+class Deferred:
+    """Written in other ops once the shapes, and the values of some operands, are known: `rule(graph, node, inputs, values)`
+    returns the node of `graph` that replaces it; see `ops/deferred.py`."""
+
+    rule: Callable[..., Node]
+
+
+@dataclass(frozen=True, slots=True)
 class Extent:
     """A scalar that depends only on shapes; kernels get it as a run-time argument."""
 
@@ -281,7 +289,7 @@ class Attribute:
 Range = tuple[int, int] | None
 """The least and the largest integer that a value can hold; None where nothing is known."""
 
-Emit = Pointwise | Reduction | View | Expand | Extent | Index | Native | Leaf | Effect | Region | Result | None
+Emit = Pointwise | Reduction | View | Expand | Deferred | Extent | Index | Native | Leaf | Effect | Region | Result | None
 Promote = Callable[[Sequence[Any]], Sequence[np.dtype | None]]
 
 

@@ -9,7 +9,7 @@ from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .sizes import Size, size_of
 from .spelling import INPLACE, enter_as, respelled, spelled, torch_function
-from .symbols import GradFn, Symbol, flows
+from .symbols import GradFn, Symbol, flows, has_rank
 
 __all__ = [
     "INPLACE",
@@ -42,6 +42,7 @@ __all__ = [
     "enter_as",
     "flows",
     "frontends",
+    "has_rank",
     "is_tensor",
     "layout_of",
     "lines_of",

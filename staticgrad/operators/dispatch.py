@@ -75,6 +75,10 @@ class Frontends:
     """backward(tensors, gradients, retain_graph, create_graph, inputs) of eager tensors; see `eager/backward.py`."""
     evaluate: Callable[[Any, Any, Any], Any]
     """evaluate(symbol, feed_dict, session): its value in a session, the default one for None."""
+    defer: Callable[..., Any]
+    """defer(graph, op, operands, attrs): the symbol of an op over an operand without a known rank; see `ops/deferred.py`."""
+    defer_rule: Callable[..., Any]
+    """defer_rule(g, node, position, operands): the cotangent of an operand, where the op's rule needs an unknown rank."""
     replay: Callable[..., Any]
     """replay(nodes, leaves, results): the function of arrays that runs a program on a tape; see `eager/replay.py`."""
     kept: Callable[[Graph, Any], Any]

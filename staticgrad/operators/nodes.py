@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, Where, user_line
+from ..errors import DTypeError, GraphError, ShapeError, StaticgradError, UnknownExtentError, Where, user_line
 from ..ir import REGISTRY, Graph, Node, OpDef, literal
 from ..types import (
     COMPLEX,
     TensorType,
+    UnrankedType,
     as_dtype,
     bool_,
     check_unmasked,
@@ -36,6 +37,11 @@ def append(graph: Graph, op: OpDef, args: Sequence[Any], attrs: dict[str, Any], 
         ])  # fmt: skip
         result = op.infer(*[node.type for node in nodes], **attrs)
         result.check_size()
+    except UnknownExtentError as error:
+        if any(isinstance(o, Node) and isinstance(o.type, UnrankedType) for o in operands):
+            found: Symbol = frontends.defer(graph, op, operands, attrs)
+            return found
+        raise located(error, op, operands, where) from None
     except StaticgradError as error:
         raise located(error, op, operands, where) from None
     after = control_of(graph) if op.leaf in ("", "constant") else ()
@@ -87,6 +93,8 @@ def listed(tensors: Any) -> list[Any]:
     """Several tensors, in any iterable, or one, as a list."""
     if tensors.__class__ is list or tensors.__class__ is tuple:
         return list(tensors)
+    if isinstance(tensors, Symbol):  # which may have no shape yet
+        return [tensors]
     several = not hasattr(tensors, "shape") and not hasattr(tensors, "__array__") and isinstance(tensors, Iterable)
     return list(tensors) if several else [tensors]
 

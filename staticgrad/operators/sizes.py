@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, cast, overload
 
-from ..errors import ShapeError
+from ..errors import UnknownExtentError
 from ..types import Shape, normalize_axis, shape_text
 
 
@@ -34,7 +34,7 @@ class UnknownSize:
         return self._unknown(f"extent {axis}") if extent is None else extent
 
     def _unknown(self, what: str = "the number of elements") -> NoReturn:
-        raise ShapeError(
+        raise UnknownExtentError(
             f"{what} of a tensor of shape {shape_text(self.extents)} is unknown until the graph runs",
             "write -1 in reshape, average with mean(), or give the placeholder known extents; x.shape has None there",
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import GraphError, TraceError
 from ..ir import Graph, Layout, Node, View
-from ..types import ShapeLike, normalize_axis
+from ..types import ShapeLike, UnrankedType, normalize_axis
 from . import misuse
 from .dispatch import F, frontends
 from .memory import layout_of, reshaped
@@ -73,6 +73,11 @@ def flows(node: Node, tracked: Callable[[Node], bool]) -> bool:
 
 TRAINS: weakref.WeakKeyDictionary[Node, bool] = weakref.WeakKeyDictionary()
 """Results of `trains`, kept because nodes never change."""
+
+
+def has_rank(x: Any) -> bool:
+    """Whether the number of axes is known: it is, but for some tensors of a graph that is defined before it runs."""
+    return not (isinstance(x, Symbol) and isinstance(x.node.type, UnrankedType))
 
 
 def trains(node: Node) -> bool:

@@ -11,6 +11,7 @@ from . import (
     cumulative,
     custom_gradient,
     data_dependent,
+    deferred,
     diagonals,
     differences,
     einsum,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Expand, Node, OpDef, define
-from ..operators import Array, F, Operators, Tensor, apply, public
+from ..operators import Array, F, Operators, Tensor, apply, has_rank, public
 from ..types import TensorType, shape_text
 from .batching import broadcast, summed
 from .reductions import ADD, Axes, sum_op
@@ -98,6 +98,7 @@ broadcast_like_op = define(
 @public
 def broadcast_like(x: Array, like: Array) -> Tensor:
     """x broadcast to the shape of `like`, known or not."""
-    if x.shape == like.shape and None not in x.shape and isinstance(x, Operators) is isinstance(like, Operators):
+    ranked = has_rank(x) and has_rank(like)
+    if ranked and x.shape == like.shape and None not in x.shape and isinstance(x, Operators) is isinstance(like, Operators):
         return x  # type: ignore[return-value]  # an array of that shape comes back itself
     return apply(broadcast_like_op, x, like)

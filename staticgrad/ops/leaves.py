@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..ir import Attribute, Cell, Effect, Leaf, Literal, OpDef, View, define
+from ..ir import REGISTRY, Attribute, Cell, Effect, Leaf, Literal, OpDef, View, define
 from ..types import Shape, TensorType, shape_text, type_of
 from . import attributes as at
 
@@ -99,6 +99,25 @@ assign = define(
         eval=lambda variable, value: value,
         emit=Effect("assign"),
         doc="Gives a variable a new value when the run ends; the result is that value.",
+    )
+)
+
+
+def _updated(op: str, attrs: tuple[tuple[str, Any], ...], *types: TensorType) -> TensorType:
+    return _assign_infer(types[0], REGISTRY[op].infer(*types, **dict(attrs)))
+
+
+update = define(
+    OpDef(
+        name="update",
+        attrs={
+            "op": Attribute("the name of an op", lambda value, types: value in REGISTRY),
+            "attrs": Attribute("pairs of names and values", lambda value, types: isinstance(value, tuple)),
+        },
+        infer=lambda *types, op, attrs: _updated(op, attrs, *types),
+        eval=lambda *arrays, op, attrs: REGISTRY[op].eval(*arrays, **dict(attrs)),
+        emit=Effect("assign"),
+        doc="Assigns `op(variable, *operands)`, where the variable has the value that earlier assigns of the graph gave it.",
     )
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, ShapeError, StaticgradError
+from ..errors import ArgumentError, DTypeError, StaticgradError, UnknownExtentError
 from ..operators import Operators, as_array
 from ..types import TensorType, is_scalar, normalize_axis, promote
 
@@ -41,7 +41,7 @@ def extent(name: str, x: Any, axis: int) -> int:
     found = x.shape[axis]
     if found is None:
         axis = normalize_axis(axis, len(x.shape))
-        raise ShapeError(f"{name}: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
+        raise UnknownExtentError(f"{name}: the extent of axis {axis} is unknown", "give the placeholder a known extent there")
     return found if found.__class__ is int else int(found)
 
 

@@ -6,13 +6,15 @@ import weakref
 from collections.abc import MutableMapping
 from typing import Any
 
+import numpy as np
+
 from ..eager.tape import FreedTensor, Record, changed, edge
 from ..eager.tensor import Tensor
-from ..errors import GraphError, user_line
+from ..errors import GraphError, ShapeError, user_line
 from ..ir import REGISTRY, Node
 from ..ir.walks import postorder
 from ..operators import Symbol, append, control_of, frontends
-from ..types import shape_text, type_of
+from ..types import TensorType, shape_text, type_of
 from .dependencies import control_dependencies
 from .graphs import Captured, Graph
 from .inputs import frozen
@@ -87,6 +89,17 @@ def _constant(graph: Graph, tensor: Tensor) -> Node:
     return node
 
 
+def _as_captured(tensor: Tensor, kind: TensorType, name: str) -> np.ndarray:
+    """The tensor's data. Raises ShapeError where it has another shape or dtype than it had."""
+    data = tensor._data
+    if data.shape != kind.shape or data.dtype != kind.dtype:
+        raise ShapeError(
+            f"the eager tensor '{name}' was {shape_text(kind.shape)} {kind.dtype} when the graph captured it, and is "
+            f"{shape_text(data.shape)} {data.dtype} now"
+        )
+    return data
+
+
 def _variable(graph: Graph, tensor: Tensor, trainable: bool = True) -> Node:
     """A variable whose initial value is a placeholder that feeds itself with the tensor's data."""
     node = _known(graph, tensor, -1)
@@ -96,7 +109,7 @@ def _variable(graph: Graph, tensor: Tensor, trainable: bool = True) -> Node:
     with control_dependencies(None):
         kind = type_of(tensor._data)
         start = append(graph, REGISTRY["placeholder"], (), {"type": kind}, name=f"{name}/initial")
-        graph.sources[start.node] = lambda: tensor._data
+        graph.sources[start.node] = lambda run: _as_captured(tensor, kind, name)
         variable = Variable.__new__(Variable)
         variable._enter(graph, start, trainable, name)
     graph.captured[id(tensor)] = Captured(lambda: tensor, variable.node, -1)

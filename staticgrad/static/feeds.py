@@ -11,7 +11,7 @@ from ..errors import DTypeError, FeedError
 from ..ir import Node
 from ..operators import Symbol
 from ..ops.leaves import fits
-from ..types import Shape, category, check_unmasked, shape_text
+from ..types import Shape, TensorType, UnrankedType, category, check_unmasked, shape_text
 
 
 def converted(value: Any, dtype: np.dtype) -> np.ndarray:
@@ -49,7 +49,8 @@ class Feed:
     def __init__(self, node: Node):
         self.node = node
         self.dtype: np.dtype = node.type.dtype
-        self.shape: Shape = node.type.shape
+        self.shape: Shape | None = None if isinstance(node.type, UnrankedType) else node.type.shape
+        """None for any shape."""
 
     def accept(self, value: Any, stacked: bool = False) -> np.ndarray:
         """The array to run with: a fitting contiguous ndarray itself, else a conversion. stacked: it holds the values of
@@ -73,7 +74,7 @@ class Feed:
                 *error.details,
                 *self.origin(),
             ) from None
-        if (stacked and not array.ndim) or not fits(self.shape, array.shape[stacked:]):
+        if self.shape is not None and ((stacked and not array.ndim) or not fits(self.shape, array.shape[stacked:])):
             raise FeedError(
                 f"Cannot feed value of shape {shape_text(array.shape)} for Tensor '{label}', "
                 f"which has shape '{shape_text(self.shape)}'",
@@ -86,10 +87,14 @@ class Feed:
         return origin(self.node)
 
 
+def _kind_text(kind: TensorType) -> str:
+    return f"{kind.dtype}" if isinstance(kind, UnrankedType) else f"{shape_text(kind.shape)} {kind.dtype}"
+
+
 def origin(node: Node) -> tuple[str, ...]:
     """The line on which a tensor was made, as a detail of an error."""
     label = f'{node.op.leaf or node.op.name} "{node.name}"' if node.name else node.op.name
-    return (f"{label} {shape_text(node.type.shape)} {node.type.dtype}, from {node.where}",) if node.where else ()
+    return (f"{label} {_kind_text(node.type)}, from {node.where}",) if node.where else ()
 
 
 def _kind(value: Any) -> str:

@@ -30,6 +30,17 @@ class Captured(NamedTuple):
     """Its last change at that time; -1 for a variable, which has its own value ever since."""
 
 
+class SourceRun:
+    """One run, for the placeholders that feed themselves. look: it is none, only the values' types are asked for. shared: for
+    sources that give several placeholders parts of one value."""
+
+    __slots__ = ("look", "shared")
+
+    def __init__(self, look: bool):
+        self.look = look
+        self.shared: dict[Any, Any] = {}
+
+
 class Graph(ir.Graph):
     """A graph that is defined first and run later by a `Session`; build it under `with graph.as_default():`.
 
@@ -49,8 +60,8 @@ class Graph(ir.Graph):
         self.variable_of: dict[Node, Variable] = {}
         self.captured: dict[int, Captured] = {}
         """Eager tensors taken in, by id."""
-        self.sources: dict[Node, Callable[[], np.ndarray]] = {}
-        """Placeholders that feed themselves: the initial values of captured tensors."""
+        self.sources: dict[Node, Callable[[SourceRun], np.ndarray]] = {}
+        """Placeholders that feed themselves: the initial values of captured tensors, the elements of data sets."""
         self.replayed: weakref.WeakKeyDictionary[Record, Node] = weakref.WeakKeyDictionary()
         """Operations of the eager tape that were written into this graph."""
         self.updates: list[tuple[Node, Symbol]] = []

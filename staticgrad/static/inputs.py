@@ -21,7 +21,7 @@ def placeholder(dtype: DTypeLike, shape: int | Sequence[int | None] | None = Non
     """A tensor that is fed at every run.
 
     dtype: of this library or NumPy, or its name; shape: its extents, None for one that may differ from run to run. Raises
-    ArgumentError when the shape is left out: the number of axes has to be known.
+    ArgumentError when the shape is left out: the number of axes has to be known. (`compat.tf1.placeholder` takes any.)
 
     Examples:
         >>> x = sg.placeholder(sg.float32, [None, 2], name="x")
@@ -39,6 +39,11 @@ def placeholder(dtype: DTypeLike, shape: int | Sequence[int | None] | None = Non
             "write None for an extent that may change: sg.placeholder(sg.float32, shape=(None, 64)); () for a scalar",
         )
     kind = TensorType(as_shape(shape, unknown=True), as_dtype(dtype))
+    return placeholder_of(kind, name)
+
+
+def placeholder_of(kind: TensorType, name: str | None = None) -> Symbol:
+    """A placeholder of a type."""
     label = name if name is not None else "placeholder"
     return append(get_default_graph(), REGISTRY["placeholder"], (), {"type": kind}, name=label)
 

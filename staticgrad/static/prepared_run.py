@@ -12,12 +12,13 @@ from ..compiler.execute.fastcall import Spec, address
 from ..compiler.execute.many_runs import Steps, numbered, places, stacked
 from ..compiler.program import Program
 from ..compiler.runtime.allocation import room
-from ..errors import FeedError, GraphError, ShapeError, StaticgradError, UninitializedError
+from ..errors import FeedError, GraphError, StaticgradError, UninitializedError
 from ..ir import Cell, Graph, Node
 from ..locks import rlock
-from ..types import shape_text
+from ..types import UnrankedType, shape_text
 from .feeds import Feed, origin
 from .fetches import rebuilder
+from .graphs import SourceRun
 
 if TYPE_CHECKING:
     from ..compiler.execute.plan import Plan
@@ -69,7 +70,7 @@ class Runner:
         passes: Sequence[Pass] = (),
     ):
         fed = set(feeds)
-        own: dict[Node, Callable[[], np.ndarray]] = getattr(graph, "sources", {})
+        own: dict[Node, Callable[[SourceRun], np.ndarray]] = getattr(graph, "sources", {})
         sources = [n for n in graph.reaching(nodes, stop=fed) if n in own and n not in fed] if own else []
         program = Program(graph, nodes, [*feeds, *sources], numerics=numerics, passes=passes)
         prepared = program.prepared
@@ -94,8 +95,10 @@ class Runner:
         with state.lock:
             if not self.ready:
                 return self._first(arrays)
-            shapes = tuple([array.shape for array in arrays])
             results = self.program.run(arrays, state.store)
+            if self.program.decisive:
+                return results
+            shapes = tuple([array.shape for array in arrays])
             if shapes not in self.known:
                 self.known[shapes] = self._fast_path(self.program.plan(*arrays))
             self.fast_path = self.known[shapes]
@@ -110,7 +113,7 @@ class Runner:
         """The plan for arrays of these shapes, bound to the variables once all of them have values."""
         with self.values.lock:
             self.values.check_open()
-            self._add_sources(arrays)
+            self._add_sources(arrays, look=True)
             plan = self.program.plan(*arrays)
             if self.ready:
                 plan.bind(self.values.store)
@@ -125,7 +128,7 @@ class Runner:
         state = self.values
         with state.lock:
             state.check_open()
-            plan = self.program.plan(*arrays) if not self.sources else None
+            plan = self.program.plan(*arrays) if not self.sources and not self.program.decisive else None
             if plan is None or not Steps.suit(plan):
                 return None
             try:
@@ -180,15 +183,11 @@ class Runner:
             del self.values.store[cell]
             self.program.release(cell)
 
-    def _add_sources(self, arrays: list[np.ndarray]) -> None:
+    def _add_sources(self, arrays: list[np.ndarray], look: bool = False) -> None:
+        """Append the values of placeholders that feed themselves. look: for a plan, not for a run."""
+        run = SourceRun(look)
         for feed, source in self.sources:
-            array = source()
-            if array.shape != feed.shape or array.dtype != feed.dtype:
-                raise ShapeError(
-                    f"the eager tensor '{feed.node.name}' was {shape_text(feed.shape)} {feed.dtype} when the "
-                    f"graph captured it, and is {shape_text(array.shape)} {array.dtype} now"
-                )
-            arrays.append(np.asarray(array, order="C"))
+            arrays.append(feed.accept(source(run)))
 
 
 class Step:
@@ -202,7 +201,9 @@ class Step:
         self._rebuild = rebuilder(structure)
         self._order = None if len(nodes) == len(leaves) else [list(nodes).index(leaf) for leaf in leaves]
         self._operations = tuple(i for i, leaf in enumerate(leaves) if leaf.op.effect == "group")
-        self._scalars = tuple(i for i, leaf in enumerate(leaves) if not leaf.type.shape and i not in self._operations)
+        values = [(i, leaf.type) for i, leaf in enumerate(leaves) if i not in self._operations]
+        self._scalars = tuple(i for i, kind in values if isinstance(kind, UnrankedType) or not kind.shape)
+        """Results without axes, or perhaps so: `[()]` makes a number of those, and leaves others as they are."""
 
     def __call__(self, values: Iterable[Any]) -> Any:
         runner = self._runner
@@ -294,9 +295,9 @@ def _bind(node: Node, store: dict[Cell, np.ndarray]) -> None:
 def _unfed(needs: Sequence[Node]) -> FeedError:
     first = needs[0]
     more = ", ".join(f"'{n.name or n.op.name}'" for n in needs[1:])
+    shape = "" if isinstance(first.type, UnrankedType) else f" and shape {shape_text(first.type.shape)}"
     return FeedError(
-        f"You must feed a value for placeholder tensor '{first.name or first.op.name}' "
-        f"with dtype {first.type.dtype} and shape {shape_text(first.type.shape)}",
+        f"You must feed a value for placeholder tensor '{first.name or first.op.name}' with dtype {first.type.dtype}{shape}",
         *origin(first),
         *([f"and for {more}"] if more else []),
         "feed it: sess.run(fetches, {placeholder: value})",

@@ -2,23 +2,23 @@
 
 A run reads every variable as it was when the run began, and commits all assigns when it ends. `control_dependencies`
 orders a read after an assign. Of two assigns to one variable in one run the one made later in the program wins; neither
-sees the other unless control dependencies order them.
+sees the other unless control dependencies order them. Updates, as `assign_add`, add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, DTypeError, GraphError, user_line
-from ..ir import REGISTRY, Cell, Node
+from ..ir import NO_ATTRS, REGISTRY, Cell, Node
 from ..operators import F, Symbol, TensorLike, append, control_of, frontends, operand_of
 from ..operators import Tensor as AnyTensor
 from ..ops.leaves import fits
-from ..types import DTypeLike
+from ..types import DTypeLike, category
 from .defaults import evaluate, session_or_default
 from .dependencies import Operation, control_dependencies, group
 from .feeds import converted
@@ -165,15 +165,28 @@ def assign(ref: AnyTensor, value: TensorLike, name: str | None = None) -> Symbol
 
 
 def assign_add(ref: AnyTensor, delta: TensorLike, name: str | None = None) -> Symbol:
-    """`assign(ref, ref + delta)`. Two of these in one run don't add up unless control dependencies order them."""
-    variable = _variable(ref, delta)
-    return assign(variable, F.add(variable, _plain(delta, variable.node)), name)
+    """Add to a variable; the result is its new value. Several of these in one run add up. Raises as `assign` does."""
+    return updated(ref, "add", (delta,), name=name)
 
 
 def assign_sub(ref: AnyTensor, delta: TensorLike, name: str | None = None) -> Symbol:
-    """`assign(ref, ref - delta)`. Two of these in one run don't add up unless control dependencies order them."""
-    variable = _variable(ref, delta)
-    return assign(variable, F.sub(variable, _plain(delta, variable.node)), name)
+    """Subtract from a variable; the result is its new value. Several of these in one run add up. Raises as `assign` does."""
+    return updated(ref, "sub", (delta,), name=name)
+
+
+def updated(
+    ref: AnyTensor, op: str, operands: Sequence[TensorLike], attrs: Mapping[str, Any] = NO_ATTRS, name: str | None = None
+) -> Symbol:
+    """Assign `op(ref, *operands)`: of several updates in one run each begins with the result of the one before it."""
+    variable = _variable(ref, operands[0])
+    delta = _plain(operands[0], variable.node)
+    if category(delta.dtype) < category(variable.dtype):
+        delta = F.astype(delta, variable.dtype)
+    if delta.dtype != variable.dtype:
+        raise DTypeError(f"{op}: a {variable.dtype} variable can't be changed by {delta.dtype}", "cast the value first")
+    given = [delta, *operands[1:]]
+    pairs = tuple(sorted(attrs.items()))
+    return append(variable.graph, REGISTRY["update"], (variable.node, *given), {"op": op, "attrs": pairs}, name=name or "")
 
 
 def _variable(ref: Any, value: Any) -> Variable:

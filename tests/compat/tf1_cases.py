@@ -296,6 +296,98 @@ CASES = {
     ),
     "piecewise_constant": (lambda tf, i: tf.train.piecewise_constant(i[0, 0], [3, 7], [1.0, 0.5, 0.1]), (INTS,), lambda i: 0.5),
 }
+
+SPD = (X @ X.T + 3 * np.eye(3)).astype("f4")
+WIDE = RNG.standard_normal((2, 9, 3)).astype("f4")
+KERNEL = RNG.standard_normal((3, 3, 4)).astype("f4")
+COLORS = RNG.uniform(0, 1, (2, 6, 8, 3)).astype("f4")
+SEGMENTS = np.array([0, 0, 2], "i4")
+
+CASES |= {
+    **{
+        name: (lambda tf, x, n=name: getattr(tf, n)(x), (X * 0.2 + (1.5 if name == "acosh" else 0),), None)
+        for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "erfc", "is_inf", "rint")
+    },
+    **{
+        f"math {name}": (lambda tf, x, n=name: getattr(tf.math, n)(x), (P,), None)
+        for name in ("digamma", "lgamma", "log_sigmoid", "softplus", "reciprocal_no_nan")
+    },
+    "atan2": (lambda tf, x, y: tf.atan2(x, y), (X, Y), np.arctan2),
+    "xlogy": (lambda tf, x, p: tf.math.xlogy(x, p), (X, P), None),
+    "igamma": (lambda tf, x, p: tf.igamma(x, p), (P, P + 1), None),
+    "count_nonzero": (lambda tf, i: tf.count_nonzero(i, 1), (INTS,), lambda i: np.count_nonzero(i, 1)),
+    "variance": (lambda tf, x: tf.math.reduce_variance(x, 1), (X,), lambda x: x.var(1)),
+    "std": (lambda tf, x: tf.math.reduce_std(x, 0), (X,), lambda x: x.std(0)),
+    "cumprod": (lambda tf, x: tf.cumprod(x, 1, exclusive=True, reverse=True), (X,), None),
+    "norm": (lambda tf, x: tf.norm(x, axis=1), (X,), lambda x: np.sqrt((x * x).sum(1))),
+    "norm 1": (lambda tf, x: tf.norm(x, ord=1, axis=0, keepdims=True), (X,), lambda x: np.abs(x).sum(0, keepdims=True)),
+    "lbeta": (lambda tf, p: tf.lbeta(p), (P,), None),
+    "saturate_cast": (lambda tf, x: tf.saturate_cast(x * 300.0, tf.uint8), (X,), None),
+    "gather_nd": (lambda tf, x: tf.gather_nd(x, [[0, 1], [2, 3]]), (X,), lambda x: x[[0, 2], [1, 3]]),
+    "gather_nd rows": (lambda tf, x: tf.gather_nd(x, [[2], [0]]), (X,), lambda x: x[[2, 0]]),
+    "scatter_nd": (lambda tf, x: tf.scatter_nd([[1], [1], [4]], x, [6, 4]), (X,), None),
+    "boolean_mask": (lambda tf, x: tf.boolean_mask(x, [True, False, True]), (X,), lambda x: x[[0, 2]]),
+    "dynamic_partition": (lambda tf, x: tf.dynamic_partition(x, [1, 0, 1], 2)[1], (X,), lambda x: x[[0, 2]]),
+    "dynamic_stitch": (lambda tf, x, y: tf.dynamic_stitch([[2, 0, 1], [5, 4, 3]], [x, y]), (X, Y), None),
+    **{
+        f"{kind}": (lambda tf, x, n=kind: getattr(tf, n)(x, tf.constant(SEGMENTS)), (X,), None)
+        for kind in ("segment_sum", "segment_mean", "segment_max", "segment_min", "segment_prod")
+    },
+    **{
+        f"unsorted {kind}": (
+            lambda tf, x, n=kind: getattr(tf, f"unsorted_segment_{n}")(x, tf.constant([2, 0, 2]), 3), (X,), None
+        )
+        for kind in ("sum", "mean", "max", "min", "prod", "sqrt_n")
+    },
+    "top_k": (lambda tf, x: tf.nn.top_k(x, 2)[0], (X,), lambda x: np.sort(x, 1)[:, :1:-1]),
+    "top_k places": (lambda tf, x: tf.nn.top_k(x, 2)[1], (X,), None),
+    "in_top_k": (lambda tf, x: tf.nn.in_top_k(x, tf.constant(LABELS), 2), (X,), None),
+    "sort": (lambda tf, x: tf.sort(x, direction="DESCENDING"), (X,), lambda x: np.sort(x)[:, ::-1]),
+    "argsort": (lambda tf, x: tf.argsort(x), (X,), lambda x: np.argsort(x).astype("i4")),
+    "confusion_matrix": (lambda tf, i: tf.confusion_matrix(tf.abs(i[0]), tf.constant([1, 7, 3, 0]), 9), (INTS,), None),
+    "reverse_sequence": (lambda tf, x: tf.reverse_sequence(x, [2, 4, 3], seq_axis=1, batch_axis=0), (X,), None),
+    "roll": (lambda tf, x: tf.roll(x, 2, 1), (X,), lambda x: np.roll(x, 2, 1)),
+    "broadcast_to": (lambda tf, x: tf.broadcast_to(x[0], [3, 4]), (X,), lambda x: np.broadcast_to(x[0], (3, 4))),
+    "matrix_band_part": (lambda tf, x: tf.matrix_band_part(x, 1, 0), (X,), None),
+    "inverse": (lambda tf, a: tf.matrix_inverse(a), (SPD,), np.linalg.inv),
+    "determinant": (lambda tf, a: tf.matrix_determinant(a), (SPD,), np.linalg.det),
+    "cholesky": (lambda tf, a: tf.cholesky(a), (SPD,), np.linalg.cholesky),
+    "solve": (lambda tf, a, x: tf.matrix_solve(a, x), (SPD, X), np.linalg.solve),
+    "triangular_solve": (lambda tf, a, x: tf.matrix_triangular_solve(a, x, adjoint=True), (SPD, X), None),
+    "trace": (lambda tf, a: tf.trace(a), (SPD,), np.trace),
+    "matrix_diag": (lambda tf, x: tf.matrix_diag(x), (X,), None),
+    "matrix_set_diag": (lambda tf, a, x: tf.matrix_set_diag(a, x[:, 0]), (SPD, X), None),
+    "svd": (lambda tf, x: tf.svd(x, compute_uv=False), (X,), lambda x: np.linalg.svd(x, compute_uv=False)),
+    "conv1d": (lambda tf, x, w: tf.nn.conv1d(x, w, 2, "SAME"), (WIDE, KERNEL), None),
+    "separable_conv2d": (
+        lambda tf, m, w: tf.nn.separable_conv2d(m, w, tf.ones([1, 1, 12, 2]), [1, 1, 1, 1], "SAME"), (IMAGE, FILTER), None
+    ),
+    "atrous_conv2d": (lambda tf, m, w: tf.nn.atrous_conv2d(m, w, 2, "SAME"), (IMAGE, FILTER), None),
+    "space_to_depth": (lambda tf, m: tf.space_to_depth(m, 2), (COLORS,), None),
+    "depth_to_space": (lambda tf, m: tf.depth_to_space(tf.concat([m, m, m, m], 3), 2), (COLORS,), None),
+    "space_to_batch": (lambda tf, m: tf.space_to_batch_nd(m, [2, 2], [[1, 1], [0, 2]]), (COLORS,), None),
+    "batch_to_space": (lambda tf, m: tf.batch_to_space_nd(tf.concat([m, m], 0), [2, 2], [[1, 0], [0, 1]]), (COLORS,), None),
+    "patches": (lambda tf, m: tf.extract_image_patches(m, [1, 3, 2, 1], [1, 2, 1, 1], [1, 1, 2, 1], "SAME"), (COLORS,), None),
+    "lrn": (lambda tf, m: tf.nn.lrn(m, 1, 1.0, 0.1, 0.75), (IMAGE,), None),
+    "fused_batch_norm": (
+        lambda tf, m, w: tf.nn.fused_batch_norm(m, w[0, 0, :, 0] + 2.0, w[0, 1, :, 1])[0], (IMAGE, FILTER), None
+    ),
+    "log_poisson_loss": (lambda tf, p, x: tf.nn.log_poisson_loss(p, x, True), (P * 3, X), None),
+    **{
+        f"resize {name}": (lambda tf, m, k=k: tf.image.resize_images(m, [9, 5], k), (COLORS,), None)
+        for k, name in enumerate(("bilinear", "nearest", "bicubic", "area"))
+    },
+    "resize corners": (lambda tf, m: tf.image.resize_bilinear(m, [11, 4], align_corners=True), (COLORS,), None),
+    "flip": (lambda tf, m: tf.image.flip_left_right(tf.image.flip_up_down(m)), (COLORS,), lambda m: m[:, ::-1, ::-1]),
+    "central_crop": (lambda tf, m: tf.image.central_crop(m, 0.5), (COLORS,), None),
+    "crop or pad": (lambda tf, m: tf.image.resize_image_with_crop_or_pad(m, 4, 11), (COLORS,), None),
+    "contrast": (lambda tf, m: tf.image.adjust_contrast(m, 2.0), (COLORS,), None),
+    "grayscale": (lambda tf, m: tf.image.rgb_to_grayscale(m), (COLORS,), None),
+    "standardization": (lambda tf, m: tf.image.per_image_standardization(m), (COLORS,), None),
+    "rot90": (lambda tf, m: tf.image.rot90(m, 3), (COLORS,), None),
+    "total_variation": (lambda tf, m: tf.image.total_variation(m), (COLORS,), None),
+}
+
 """By name: (expression of tf and placeholders, their values, NumPy's result or None where only TensorFlow judges)."""
 
 REFUSED = {

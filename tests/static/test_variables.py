@@ -169,10 +169,31 @@ def test_the_value_of_an_assign_is_the_new_one():
 
 def test_the_later_of_two_unordered_assigns_wins():
     v = Variable(1.0)
-    first, second = v.assign_add(10), v.assign_add(100)
+    first, second = v.assign(v + 10), v.assign(v + 100)
     sess = started()
     assert sess.run([second, first]) == [101, 11]
     assert sess.run(v) == 101
+
+
+def test_updates_add_up():
+    v = Variable([1.0, 2.0])
+    first, second, third = v.assign_add([10, 10]), v.assign_sub(v * 3), v.assign_add([100, 0])
+    sess = started()
+    same(sess.run([second, third])[1], [98, -4])
+    sess = started()
+    a, b, c = sess.run([first, second, third])
+    same(a, [11, 12])
+    same(b, [8, 6])
+    same(c, [108, 6])
+    same(sess.run(v), [108, 6])
+
+
+def test_an_update_has_the_dtype_and_shape_of_its_variable():
+    v = Variable([1.0, 2.0])
+    with pytest.raises(DTypeError, match="float64"):
+        v.assign_add(constant(np.ones(2)))
+    with pytest.raises(ShapeError):
+        v.assign_add(np.ones((2, 2), "f4"))
 
 
 def test_swap():

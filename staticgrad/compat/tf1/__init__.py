@@ -8,7 +8,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import app, errors, flags, initializers, layers, logging, losses, math, nn, random, train
+from . import (
+    app,
+    behavior,
+    data,
+    errors,
+    flags,
+    gathering,
+    image,
+    initializers,
+    layers,
+    linalg,
+    logging,
+    losses,
+    math,
+    metrics,
+    nn,
+    random,
+    scatter,
+    summary,
+    train,
+)
 from .arrays import concat as concat
 from .arrays import (
     constant,
@@ -30,6 +50,7 @@ from .arrays import (
     reverse,
     sequence_mask,
     shape,
+    size,
     split,
     squeeze,
     stack,
@@ -37,7 +58,6 @@ from .arrays import (
     strided_slice,
     tile,
     transpose,
-    unsorted_segment_sum,
     unstack,
     where,
     zeros,
@@ -87,6 +107,7 @@ from .session import (
 )
 from .shapes import Dimension, TensorShape
 from .tensor import Operation, Tensor
+from .tensor_array import TensorArray
 from .variables import (
     AUTO_REUSE,
     Variable,
@@ -115,9 +136,22 @@ sigmoid, tanh = nn.sigmoid, nn.tanh
 _MATH = (
     *math.UNARY, *math.BINARY, *math.REDUCTIONS, "accumulate_n", "add_n", "argmax", "argmin", "cast", "clip_by_global_norm",
     "clip_by_norm", "clip_by_value", "cumsum", "div", "div_no_nan", "divide", "einsum", "global_norm", "matmul", "mod",
-    "reduce_mean", "reduce_prod", "tensordot", "to_double", "to_float", "to_int32", "to_int64", "truediv",
+    "clip_by_average_norm", "cumprod", "lbeta", "norm", "reduce_mean", "reduce_prod", "saturate_cast", "scalar_mul",
+    "divide_no_nan", "realdiv", "tensordot", "to_double", "to_float", "to_int32", "to_int64", "truediv", *math.ALIASES,
 )  # fmt: skip
-globals().update({_name: getattr(math, _name) for _name in _MATH})
+_IMAGE = ("random_crop",)
+_NN = ("batch_to_space_nd", "depth_to_space", "extract_image_patches", "space_to_batch_nd", "space_to_depth")
+_PUBLIC: dict[Any, Any] = {
+    behavior: behavior.PUBLIC, gathering: gathering.PUBLIC, image: _IMAGE, math: _MATH, nn: _NN, scatter: scatter.PUBLIC,
+}  # fmt: skip
+"""Names of modules that are names of the dialect, too."""
+for _module, _names in _PUBLIC.items():
+    globals().update({_name: getattr(_module, _name) for _name in _names})
+globals().update(linalg.TOP)
+for _name in gathering.PUBLIC:
+    setattr(math, _name, getattr(gathering, _name))
+setattr(math, "top_k", gathering.top_k)  # noqa: B010  (an assignment would not be typed)
+setattr(math, "in_top_k", gathering.in_top_k)  # noqa: B010
 
 
 def __getattr__(name: str) -> Any:
@@ -142,6 +176,7 @@ __all__ = [
     "RunOptions",
     "Session",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "Variable",
     "VariableScope",
@@ -153,6 +188,7 @@ __all__ = [
     "assign",
     "assign_add",
     "assign_sub",
+    "behavior",
     "bool",
     "case",
     "concat",
@@ -161,6 +197,7 @@ __all__ = [
     "constant_initializer",
     "control_dependencies",
     "convert_to_tensor",
+    "data",
     "device",
     "double",
     "errors",
@@ -173,6 +210,7 @@ __all__ = [
     "foldl",
     "foldr",
     "gather",
+    "gathering",
     "get_collection",
     "get_collection_ref",
     "get_default_graph",
@@ -187,6 +225,7 @@ __all__ = [
     "group",
     "hessians",
     "identity",
+    "image",
     "initialize_all_variables",
     "initialize_variables",
     "initializers",
@@ -195,13 +234,15 @@ __all__ = [
     "int64",
     "int8",
     "layers",
+    "linalg",
     "linspace",
     "local_variables",
-    "logging",
     "local_variables_initializer",
+    "logging",
     "losses",
     "map_fn",
     "math",
+    "metrics",
     "model_variables",
     "name_scope",
     "newaxis",
@@ -225,15 +266,18 @@ __all__ = [
     "reshape",
     "reverse",
     "scan",
+    "scatter",
     "sequence_mask",
     "set_random_seed",
     "shape",
+    "size",
     "slice",
     "split",
     "squeeze",
     "stack",
     "stop_gradient",
     "strided_slice",
+    "summary",
     "tile",
     "train",
     "trainable_variables",
@@ -242,7 +286,6 @@ __all__ = [
     "truncated_normal_initializer",
     "tuple",
     "uint8",
-    "unsorted_segment_sum",
     "unstack",
     "variable_scope",
     "variables_initializer",
@@ -253,4 +296,6 @@ __all__ = [
     "zeros_initializer",
     "zeros_like",
     *_MATH,
+    *linalg.TOP,
+    *[_name for _names in _PUBLIC.values() for _name in _names],
 ]

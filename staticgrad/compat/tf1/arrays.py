@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ... import static
-from ...operators import F, Symbol
+from ...errors import UnknownExtentError
+from ...ir import REGISTRY
+from ...operators import F, Symbol, apply, has_rank
+from ...ops.deferred import partial_values
 from ...static.graphs import using
+from ...static.inputs import placeholder_of
+from ...types import TensorType, UnrankedType
 from .dtypes import as_dtype
 from .graph import get_default_graph
-from .shapes import extents, known_extents
-from .tensor import Handle, array_of, operation, pair, symbols, tensor
+from .shapes import TensorShape, extents, known_extents
+from .tensor import SIZES, Handle, array_of, known, operation, pair, symbols, tensor
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """A tensor that is fed at every run. Raises ValueError for an unknown rank."""
+    """A tensor that is fed at every run. shape: None for any; an extent that is None may change from run to run."""
     graph = get_default_graph()
     graph.check_open()
-    if shape is None:
-        raise ValueError(
-            "placeholder: a shape of known rank is needed; write None for an extent that may change: shape=[None, 784]"
-        )
+    kind, wanted = as_dtype(dtype).numpy, TensorShape(shape)
     with using(graph), static.control_dependencies(None):
-        made = static.placeholder(as_dtype(dtype).numpy, extents(shape), name=graph._scope + (name or "Placeholder"))
+        made = placeholder_of(
+            UnrankedType(kind) if wanted.dims is None else TensorType(extents(wanted), kind),
+            graph._scope + (name or "Placeholder"),
+        )
     graph._types[made.node] = "Placeholder"
     return graph.handle(made.node)
 
@@ -111,14 +117,14 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: Any = None, 
     return static.constant(np.broadcast_to(matrix, (*batch, *matrix.shape)))
 
 
-@operation("range", "Range")
+@operation("range", "Range", SIZES | {"start", "limit", "delta"})
 def range_(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Any:
-    """start, start + delta, ... before limit. The numbers have to be known."""
+    """start, start + delta, ... before limit."""
     start, limit = (0, start) if limit is None else (start, limit)
     return static.constant(array_of(np.arange(start, limit, delta).tolist(), None if dtype is None else as_dtype(dtype).numpy))
 
 
-@operation("LinSpace")
+@operation("LinSpace", sizes=SIZES | {"start", "stop"})
 def linspace(start: float, stop: float, num: int) -> Any:
     return static.constant(np.linspace(start, stop, num).astype(np.float32))
 
@@ -126,18 +132,24 @@ def linspace(start: float, stop: float, num: int) -> Any:
 # shapes ---------------------------------------------------------------------------------------------------------------
 
 
-@operation("Reshape")
+def _reshaped(tensor_: Any, shape: Any) -> TensorType:
+    """The type of a reshape, of which some extents are known."""
+    x, items = tensor(tensor_), shape
+    if isinstance(shape, Symbol):
+        if not has_rank(shape) or shape.shape == (None,):
+            return UnrankedType(x.dtype)
+        items = partial_values(shape)
+    return TensorType(tuple(None if isinstance(n, Symbol) or n is None or n < 0 else int(n) for n in items), x.dtype)
+
+
+@operation("Reshape", types=_reshaped)
 def reshape(tensor_: Any, shape: Any) -> Any:
     """The elements in another shape, of which one extent may be -1."""
     return F.reshape(tensor(tensor_), tuple(extents_or_minus_one(shape)))
 
 
 def extents_or_minus_one(shape: Any) -> list[int]:
-    if isinstance(shape, Symbol):
-        raise TypeError("a shape that is a tensor is not supported: write the extents as numbers, with -1 for one of them")
     items = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
-    if any(isinstance(item, Symbol) for item in items):
-        raise TypeError("a shape with tensors in it is not supported: write the extents as numbers, with -1 for one of them")
     return [-1 if item is None else int(item) for item in items]
 
 
@@ -178,25 +190,41 @@ def stack(values: Any, axis: int = 0) -> Any:
 def unstack(value: Any, num: int | None = None, axis: int = 0) -> list[Any]:
     """The parts along an axis of known extent, without that axis."""
     value = tensor(value)
-    count = value.shape[axis]
+    count = value.shape[axis] if num is None else num
     if count is None:
-        raise ValueError("Cannot infer argument `num` from shape with an unknown extent")
+        raise ValueError(f"Cannot infer num from shape {TensorShape(value.shape)}")
     before = (slice(None),) * (axis % value.ndim)
     return [value[(*before, i)] for i in range(count)]
 
 
-@operation("split", "Split")
+def _parts(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[TensorType]:
+    """The types of the parts, whose number is known."""
+    x = tensor(value)
+    if isinstance(num_or_size_splits, Symbol):
+        count = num if num is not None else num_or_size_splits.shape[0]
+    else:
+        count = num_or_size_splits if isinstance(num_or_size_splits, (int, np.integer)) else len(num_or_size_splits)
+    if not has_rank(x):
+        return [UnrankedType(x.dtype)] * count
+    return [TensorType((*x.shape[: axis % x.ndim], None, *x.shape[axis % x.ndim + 1 :]), x.dtype)] * count
+
+
+@operation("split", "Split", types=_parts)
 def split(value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None) -> list[Any]:
     """The value cut into a number of equal parts, or into parts of the given sizes."""
     value = tensor(value)
     if isinstance(num_or_size_splits, (int, np.integer)):
         count, total = int(num_or_size_splits), value.shape[axis]
-        if total is None or total % count:
+        if total is None:
+            raise UnknownExtentError(f"split: the extent along axis {axis} is unknown until the graph runs")
+        if total % count:
             raise ValueError(f"Dimension size must be evenly divisible by {count} but is {total}")
         sizes = [total // count] * count
     else:
         sizes = [int(s) for s in num_or_size_splits]
         if -1 in sizes:
+            if value.shape[axis] is None:
+                raise UnknownExtentError(f"split: the extent along axis {axis} is unknown until the graph runs")
             sizes[sizes.index(-1)] = value.shape[axis] - sum(sizes) - 1
         if value.shape[axis] is not None and sum(sizes) != value.shape[axis]:
             raise ValueError(f"sizes {sizes} do not add up to the extent {value.shape[axis]}")
@@ -276,8 +304,12 @@ def one_hot(
 @operation("Select")
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """x where the condition holds, else y, both of one shape."""
+    if x is None and y is None:
+        from .gathering import where_true
+
+        return where_true(condition).symbol
     if x is None or y is None:
-        raise ValueError("where: the positions of true elements have no static shape; give x and y")
+        raise ValueError("x and y must both be non-None or both be None.")
     x, y = pair(x, y, "Select")
     condition = tensor(condition)
     if condition.ndim == 1 and x.ndim > 1:  # TensorFlow 1 chooses rows
@@ -287,21 +319,32 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 @operation("Shape")
 def shape(input: Any, out_type: Any = np.int32) -> Any:
-    """The extents as a constant. Raises ValueError for unknown ones."""
-    known = tensor(input).shape
-    if None in known:
-        raise ValueError(f"shape: the extents {known} are not known before the run; use x.shape and -1 in tf.reshape")
-    return static.constant(np.asarray(known, as_dtype(out_type).numpy))
+    """The extents, a tensor with one axis."""
+    x, kind = tensor(input), as_dtype(out_type).numpy
+    if None not in x.shape:
+        return static.constant(np.asarray(x.shape, kind))
+    return F.stack([apply(REGISTRY["count"], x, axis=(axis,), dtype=kind) for axis in range(x.ndim)])
+
+
+@operation("Size")
+def size(input: Any, out_type: Any = np.int32) -> Any:
+    """The number of elements, a tensor without axes."""
+    x, kind = tensor(input), as_dtype(out_type).numpy
+    if None not in x.shape:
+        return static.constant(np.asarray(math.prod(x.shape), kind))
+    return apply(REGISTRY["count"], x, axis=tuple(range(x.ndim)), dtype=kind)
 
 
 @operation("Rank")
 def rank(input: Any) -> Any:
+    """The number of axes, a tensor without axes."""
     return static.constant(np.int32(tensor(input).ndim))
 
 
 @operation("strided_slice", "StridedSlice")
 def strided_slice(input_: Any, key: Any) -> Any:
-    return tensor(input_)[key]
+    items = key if isinstance(key, tuple) else (key,)
+    return tensor(input_)[tuple(known(item) if isinstance(item, slice) else item for item in items)]
 
 
 def _getitem(self: Any, key: Any) -> Any:
@@ -327,15 +370,3 @@ def sequence_mask(lengths: Any, maxlen: int, dtype: Any = np.bool_) -> Any:
     lengths = tensor(lengths)
     positions = static.constant(np.arange(maxlen).astype(lengths.dtype))
     return F.astype(F.lt(positions, F.expand_dims(lengths, -1)), as_dtype(dtype).numpy)
-
-
-@operation("UnsortedSegmentSum")
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: int) -> Any:
-    """The sums of the slices of `data` that have each segment number: (num_segments, ...) for numbers along the first axis."""
-    data, ids = tensor(data), tensor(segment_ids)
-    if ids.ndim != 1 or None in data.shape[1:]:
-        raise ValueError(
-            f"unsorted_segment_sum: one number per slice of known extents is supported, got {ids.shape} for {data.shape}"
-        )
-    zeros = static.constant(np.zeros((num_segments, *data.shape[1:]), data.dtype))
-    return F.index_add(zeros, 0, F.astype(ids, np.int64), data)

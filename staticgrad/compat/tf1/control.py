@@ -10,6 +10,7 @@ from ...operators import F
 from ...static.graphs import using
 from .graph import control_dependencies
 from .tensor import Handle, Operation, graph_of, handles, operation, symbols, tensor
+from .tensor_array import TensorArray
 
 
 def _body(graph: Any, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,6 +88,9 @@ def while_loop(
     if not callable(cond) or not callable(body):
         raise TypeError("cond and body must be callable.")
     given = list(loop_vars) if isinstance(loop_vars, (list, tuple)) else [loop_vars]
+    given = _with_elements(body, given)
+    cond, body, wrap = _on_buffers(cond, given), _on_buffers(body, given), given
+    given = _buffers(given)
     graph = graph_of(given)
     with using(graph), graph.name_scope(name or "while"):
         found = F.while_loop(
@@ -97,8 +101,42 @@ def while_loop(
         )
         if not back_prop:
             found = tuple(F.stop_gradient(x) for x in found)
-    found = handles(graph, list(found))
+    found = _arrays(handles(graph, list(found)), wrap)
     return found[0] if len(found) == 1 and not return_same_structure else found
+
+
+def _buffers(value: Any) -> Any:
+    """A nest with the tensors of its arrays in their places."""
+    if isinstance(value, TensorArray):
+        return value.stack()
+    if isinstance(value, (list, tuple)):
+        items = [_buffers(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def _arrays(value: Any, like: Any) -> Any:
+    """A nest with arrays over the tensors that stand where `like` has arrays."""
+    if isinstance(like, TensorArray):
+        return like.over(value)
+    if isinstance(like, (list, tuple)) and isinstance(value, (list, tuple)):
+        items = [_arrays(item, other) for item, other in zip(value, like, strict=True)]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def _on_buffers(fn: Callable[..., Any], like: list[Any]) -> Callable[..., Any]:
+    return lambda *args: _buffers(fn(*_arrays(list(args), like)))
+
+
+def _with_elements(body: Callable[..., Any], given: list[Any]) -> list[Any]:
+    """The loop variables, with arrays whose elements have a shape: that of the body's first write where there is none yet."""
+    blank = [i for i, v in enumerate(given) if isinstance(v, TensorArray) and v.element_shape.dims is None]
+    if not blank:
+        return given
+    written = body(*given)
+    found = list(written) if isinstance(written, (list, tuple)) else [written]
+    return [v.empty_like(found[i]) if i in blank else v for i, v in enumerate(given)]
 
 
 def _same_length(body: Callable[..., Any], count: int) -> Callable[..., Any]:

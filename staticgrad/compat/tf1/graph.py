@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ... import static
 from ...errors import GraphError
 from ...ir import Node
 from ...operators import dispatch, state
 from ...static.graphs import named as node_named
+from ...static.graphs import using
 
 
 class GraphKeys:
@@ -35,6 +38,13 @@ class GraphKeys:
     QUEUE_RUNNERS = "queue_runners"
 
 
+class HostAction(NamedTuple):
+    """What an operation does in Python, before the run that it is fetched by: `act(values of the tensors)`."""
+
+    tensors: list[Any]
+    act: Callable[[Sequence[np.ndarray]], None]
+
+
 class Graph(static.Graph):
     """A graph of TensorFlow 1: operations with names in scopes, and collections."""
 
@@ -49,6 +59,12 @@ class Graph(static.Graph):
         self._types: dict[Node, str] = {}
         """TensorFlow's names of op types, for operations that the dialect made."""
         self._handles: dict[Node, Any] = {}
+        self.host_actions: dict[Node, HostAction] = {}
+        """By the node of its operation."""
+        self.serialized: dict[Node, Callable[[Sequence[np.ndarray]], bytes]] = {}
+        """By the node of an operation whose value are bytes: those bytes, from the values of its operands."""
+        self.operands: dict[Node, list[Node]] = {}
+        """Of those operations."""
 
     # names ------------------------------------------------------------------------------------------------------------
 
@@ -85,6 +101,13 @@ class Graph(static.Graph):
     def type_of(self, node: Node) -> str:
         return self._types.get(node) or "".join(part.capitalize() for part in node.op.name.split("_"))
 
+    def host_action(self, tensors: Sequence[Any], act: Callable[[Sequence[np.ndarray]], None], name: str) -> Any:
+        """An operation that computes tensors and hands their values to a Python function."""
+        with using(self), static.control_dependencies(None):
+            node = static.group(name=self._scope + name).node
+        self.host_actions[node] = HostAction(list(tensors), act)
+        return MAKERS["operation"](self, node)
+
     # tensors and operations -------------------------------------------------------------------------------------------
 
     def handle(self, node: Node) -> Any:
@@ -93,6 +116,12 @@ class Graph(static.Graph):
         if found is None:
             found = self._handles[node] = MAKERS["variable" if node in self.variable_of else "tensor"](self, node)
         return found
+
+    def replace(self, handle: Any, node: Node) -> None:
+        """Let a handle stand for another node from here on; the old one keeps its name."""
+        self._types[node] = self._types.get(handle.node, "Identity")
+        handle.node = node
+        self._handles[node] = handle
 
     def get_tensor_by_name(self, name: str) -> Any:
         """The tensor `"op:0"`. Raises ValueError for a name without an output number, KeyError where there is none."""

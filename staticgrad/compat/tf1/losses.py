@@ -12,7 +12,7 @@ from .nn import (
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
 )
-from .tensor import operation, pair, tensor
+from .tensor import extent_of, operation, pair, tensor
 
 
 class Reduction:
@@ -31,7 +31,7 @@ def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
     losses = tensor(losses)
     weights = tensor(weights, losses.dtype)
     if weights.ndim and weights.ndim < losses.ndim:
-        weights = F.reshape(weights, (*weights.shape, *(1,) * (losses.ndim - weights.ndim)))
+        weights = F.expand_dims(weights, tuple(range(weights.ndim, losses.ndim)))
     weighted = F.mul(losses, weights)
     if reduction == Reduction.NONE:
         return weighted
@@ -159,7 +159,7 @@ def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0, scope: str | None =
 @operation("smoothed")
 def _smoothed(labels: Any, amount: float) -> Any:
     labels = tensor(labels)
-    return F.add(F.mul(labels, 1 - amount), amount / labels.shape[-1])
+    return F.add(F.mul(labels, 1 - amount), amount / extent_of(labels, -1))
 
 
 @operation("smoothed")

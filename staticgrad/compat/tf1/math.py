@@ -9,7 +9,7 @@ import numpy as np
 
 from ...operators import F
 from .dtypes import as_dtype
-from .tensor import Handle, operation, pair, tensor
+from .tensor import SIZES, Handle, operation, pair, tensor
 
 UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "abs": (F.abs, "Abs"),
@@ -34,6 +34,25 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "is_nan": (F.isnan, "IsNan"),
     "is_finite": (F.isfinite, "IsFinite"),
     "logical_not": (F.logical_not, "LogicalNot"),
+    "is_inf": (F.isinf, "IsInf"),
+    "acos": (F.acos, "Acos"),
+    "acosh": (F.acosh, "Acosh"),
+    "asin": (F.asin, "Asin"),
+    "asinh": (F.asinh, "Asinh"),
+    "atan": (F.atan, "Atan"),
+    "atanh": (F.atanh, "Atanh"),
+    "cosh": (F.cosh, "Cosh"),
+    "sinh": (F.sinh, "Sinh"),
+    "tan": (F.tan, "Tan"),
+    "digamma": (F.digamma, "Digamma"),
+    "lgamma": (F.lgamma, "Lgamma"),
+    "erfc": (F.erfc, "Erfc"),
+    "erfinv": (F.erfinv, "Erfinv"),
+    "rint": (F.round, "Rint"),
+    "log_sigmoid": (lambda x: F.neg(F.logaddexp(F.zeros_like(x), F.neg(x))), "LogSigmoid"),
+    "softplus": (lambda x: F.logaddexp(x, F.zeros_like(x)), "Softplus"),
+    "reciprocal_no_nan": (lambda x: F.where(F.eq(x, 0), F.zeros_like(x), F.div(1, _nonzero(x))), "ReciprocalNoNan"),
+    "bessel_i0": (F.i0, "BesselI0"),
 }
 """Name -> function, and TensorFlow's name of the op."""
 
@@ -58,6 +77,22 @@ BINARY: dict[str, tuple[Callable[..., Any], str]] = {
     "squared_difference": (lambda x, y: F.square(F.sub(x, y)), "SquaredDifference"),
 }
 
+def _nonzero(x: Any) -> Any:
+    """x with 1 in the place of 0."""
+    return F.where(F.eq(x, 0), F.ones_like(x), x)
+
+
+BINARY |= {
+    "atan2": (F.atan2, "Atan2"),
+    "igamma": (F.igamma, "Igamma"),
+    "igammac": (F.igammac, "Igammac"),
+    "xlogy": (F.xlogy, "Xlogy"),
+    "xdivy": (lambda x, y: F.where(F.eq(x, 0), F.zeros_like(x), F.div(x, _nonzero(y))), "Xdivy"),
+    "multiply_no_nan": (lambda x, y: F.where(F.eq(y, 0), F.zeros_like(x), F.mul(x, y)), "MulNoNan"),
+    "truncatemod": (F.fmod, "TruncateMod"),
+    "nextafter": (F.nextafter, "NextAfter"),
+}
+
 REDUCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "reduce_sum": (F.sum, "Sum"),
     "reduce_max": (F.amax, "Max"),
@@ -65,6 +100,10 @@ REDUCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "reduce_all": (F.all, "All"),
     "reduce_any": (F.any, "Any"),
     "reduce_logsumexp": (F.logsumexp, "ReduceLogSumExp"),
+    "reduce_variance": (lambda x, **given: F.var(x, correction=0, **given), "Variance"),
+    "reduce_std": (lambda x, **given: F.std(x, correction=0, **given), "Std"),
+    "reduce_euclidean_norm": (lambda x, **given: F.sqrt(F.sum(F.square(x), **given)), "EuclideanNorm"),
+    "count_nonzero": (lambda x, **given: F.sum(F.astype(F.ne(x, 0), np.int64), **given), "CountNonzero"),
 }
 
 
@@ -116,7 +155,7 @@ for _table, _maker in ((UNARY, _unary), (BINARY, _binary), (REDUCTIONS, _reducti
         _made[_name].__doc__ = f"TensorFlow's `{_name}`."
 globals().update(_made)
 
-ALIASES = {"neg": "negative", "sub": "subtract", "mul": "multiply", "mod": "floormod"}
+ALIASES = {"neg": "negative", "sub": "subtract", "mul": "multiply", "mod": "floormod", "floor_div": "floordiv"}
 globals().update({alias: _made[name] for alias, name in ALIASES.items()})
 
 
@@ -139,18 +178,12 @@ def reduce_mean(
 def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, reduction_indices: Any = None, keep_dims: Any = None
 ) -> Any:  # fmt: skip
-    """The product over `axis` (all axes for None), one factor after the other. The extents have to be known."""
+    """The product over `axis` (all axes for None)."""
     x = tensor(input_tensor)
     axes = reduced_axes(axis, reduction_indices)
-    chosen = range(x.ndim) if axes is None else (axes if isinstance(axes, tuple) else (axes,))
-    for axis in sorted((a % x.ndim for a in chosen), reverse=True):
-        key = (slice(None),) * axis
-        parts = [x[(*key, slice(i, i + 1))] for i in range(x.shape[axis])]
-        product = parts[0] if parts else F.ones_like(F.sum(x, axis=axis, keepdims=True))
-        for part in parts[1:]:
-            product = F.mul(product, part)
-        x = product if keepdims or keep_dims else F.squeeze(product, axis)
-    return x
+    if axes == ():
+        return x
+    return F.astype(F.prod(x, tuple(range(x.ndim)) if axes is None else axes, bool(keepdims or keep_dims)), x.dtype)
 
 
 @operation("truediv", "RealDiv")
@@ -179,6 +212,9 @@ def div_no_nan(x: Any, y: Any) -> Any:
     x, y = pair(x, y, "DivNoNan")
     zero = F.eq(y, 0)
     return F.where(zero, F.zeros_like(x), F.div(x, F.where(zero, F.ones_like(y), y)))
+
+
+divide_no_nan, realdiv = div_no_nan, truediv
 
 
 @operation("AddN")
@@ -258,6 +294,73 @@ def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False
     out = F.flip(F.cumsum(F.flip(x, axis), axis=axis), axis) if reverse else F.cumsum(x, axis=axis)
     out = F.astype(out, x.dtype)
     return F.sub(out, x) if exclusive else out
+
+
+@operation("Cumprod")
+def cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+    """Running products along `axis`; exclusive: without the element itself; reverse: from the end."""
+    x = tensor(x)
+    x = F.flip(x, axis) if reverse else x
+    if exclusive:
+        before = (slice(None),) * (axis % x.ndim)
+        x = F.concatenate([F.ones_like(x[(*before, slice(0, 1))]), x[(*before, slice(0, -1))]], axis=axis)
+    out = F.astype(F.cumprod(x, axis), x.dtype)
+    return F.flip(out, axis) if reverse else out
+
+
+@operation("Norm", sizes=SIZES | {"ord"})
+def norm(
+    tensor_: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, keep_dims: Any = None
+) -> Any:  # fmt: skip
+    """A vector norm over `axis` (of all elements for None), or the Frobenius norm."""
+    x = tensor(tensor_)
+    axes = tuple(range(x.ndim)) if axis is None else reduced_axes(axis, None)
+    keep, size = bool(keepdims or keep_dims), F.abs(x)
+    if ord in ("euclidean", "fro", 2):
+        return F.sqrt(F.sum(F.square(x), axis=axes, keepdims=keep))
+    if ord == 1:
+        return F.sum(size, axis=axes, keepdims=keep)
+    if ord == np.inf:
+        return F.amax(size, axis=axes, keepdims=keep)
+    return F.pow(F.sum(F.pow(size, ord), axis=axes, keepdims=keep), 1 / ord)
+
+
+@operation("ScalarMul", "Mul")
+def scalar_mul(scalar: Any, x: Any) -> Any:
+    return F.mul(*pair(scalar, x, "Mul"))
+
+
+@operation("saturate_cast", "Cast")
+def saturate_cast(value: Any, dtype: Any) -> Any:
+    """x in another dtype, limited to its range."""
+    x, kind = tensor(value), as_dtype(dtype).numpy
+    if kind.kind in "iu":
+        ends = np.iinfo(kind)
+        x = F.minimum(F.maximum(x, _limit(ends.min, x)), _limit(ends.max, x))
+    return F.astype(x, kind)
+
+
+def _limit(value: int, like: Any) -> Any:
+    if like.dtype.kind in "iu":
+        ends = np.iinfo(like.dtype)
+        value = max(min(value, ends.max), ends.min)
+    return np.asarray(value, like.dtype)
+
+
+@operation("lbeta")
+def lbeta(x: Any) -> Any:
+    """The logarithm of the multivariate beta function over the last axis."""
+    x = tensor(x)
+    return F.sub(F.sum(F.lgamma(x), axis=-1), F.lgamma(F.sum(x, axis=-1)))
+
+
+@operation("clip_by_average_norm")
+def clip_by_average_norm(t: Any, clip_norm: Any) -> Any:
+    """t scaled so that its norm divided by its size is at most `clip_norm`."""
+    t = tensor(t)
+    average = F.div(F.sqrt(F.sum(F.square(t))), F.sum(F.ones_like(t)))
+    limit = tensor(clip_norm, t.dtype)
+    return F.mul(F.mul(t, limit), F.minimum(F.div(1.0, average), F.div(1.0, limit)))
 
 
 @operation("Cast")

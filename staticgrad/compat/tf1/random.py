@@ -6,26 +6,47 @@ from typing import Any
 
 import numpy as np
 
-from ...eager import rand, randn
+from ... import static
+from ...errors import UnknownExtentError
+from ...ir import OpDef
 from ...operators import F
-from ...ops.random import next_place, uniform_op
+from ...ops.random import next_place, normal_op, uniform_op
 from .dtypes import as_dtype
+from .graph import get_default_graph
 from .shapes import known_extents
-from .tensor import operation, tensor
+from .tensor import known, operation, tensor
 
 
 def _kind(dtype: Any) -> np.dtype:
     return as_dtype(dtype).numpy
 
 
-@operation("random_normal", "RandomStandardNormal")
+NO_SIZES: frozenset[str] = frozenset()
+"""Draws stay in the graph, whose order they follow: only the shape is put off."""
+
+
+@operation("zeros", "Const")
+def _of_shape(shape: Any, dtype: np.dtype) -> Any:
+    return static.constant(np.zeros(known_extents(shape), dtype))
+
+
+def _drawn(op: OpDef, shape: Any, dtype: np.dtype) -> Any:
+    """Random numbers of a shape, which may be a tensor."""
+    place = next_place(get_default_graph())
+    try:
+        return place.draw(op, shape=known_extents(known(shape)), dtype=dtype)
+    except UnknownExtentError:
+        return place.draw(op, _of_shape(shape, dtype).symbol, shape=None, dtype=dtype)
+
+
+@operation("random_normal", "RandomStandardNormal", NO_SIZES)
 def random_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """Normal numbers of a mean and standard deviation. seed is accepted: `set_random_seed` seeds a session."""
-    draws = randn(*known_extents(shape), dtype=_kind(dtype))
+    draws = _drawn(normal_op, shape, _kind(dtype))
     return F.add(F.mul(draws, tensor(stddev, draws.dtype)), tensor(mean, draws.dtype))
 
 
-@operation("random_uniform", "RandomUniform")
+@operation("random_uniform", "RandomUniform", NO_SIZES)
 def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """Uniform numbers in [minval, maxval); of integer dtypes integers, whose upper end has to be given."""
     kind = _kind(dtype)
@@ -33,26 +54,26 @@ def random_uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any =
         if maxval is None:
             raise ValueError(f"Must specify maxval for integer dtype {as_dtype(dtype)!r}")
         width = float(maxval) - float(minval)
-        return F.astype(F.add(F.floor(F.mul(rand(*known_extents(shape), dtype=np.float64), width)), float(minval)), kind)
+        return F.astype(F.add(F.floor(F.mul(_drawn(uniform_op, shape, np.dtype(np.float64)), width)), float(minval)), kind)
     low, high = tensor(minval, kind), tensor(1 if maxval is None else maxval, kind)
-    return F.add(F.mul(rand(*known_extents(shape), dtype=kind), F.sub(high, low)), low)
+    return F.add(F.mul(_drawn(uniform_op, shape, kind), F.sub(high, low)), low)
 
 
 REDRAWS = 8
 """Draws of a truncated normal number: none of so many is inside two standard deviations once in 5e10."""
 
 
-@operation("truncated_normal", "TruncatedNormal")
+@operation("truncated_normal", "TruncatedNormal", NO_SIZES)
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = np.float32, seed: int | None = None) -> Any:
     """Normal numbers, drawn again where they are more than two standard deviations from the mean."""
-    kind, sizes = _kind(dtype), known_extents(shape)
-    draws = randn(*sizes, dtype=kind)
+    kind = _kind(dtype)
+    draws = _drawn(normal_op, shape, kind)
     for _ in range(REDRAWS - 1):
-        draws = F.where(F.le(F.abs(draws), 2.0), draws, randn(*sizes, dtype=kind))
+        draws = F.where(F.le(F.abs(draws), 2.0), draws, _drawn(normal_op, shape, kind))
     return F.add(F.mul(F.clip(draws, -2.0, 2.0), tensor(stddev, kind)), tensor(mean, kind))
 
 
-@operation("dropout", "Dropout")
+@operation("dropout", "Dropout", NO_SIZES)
 def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None, rate: Any = None) -> Any:
     """Each element zero with probability 1 - keep_prob (or `rate`), the others scaled by 1 / keep_prob.
 
@@ -65,5 +86,5 @@ def dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | 
     if noise_shape is None:
         noise = next_place(x.graph).draw(uniform_op, x, shape=None, dtype=x.dtype)
     else:
-        noise = rand(*known_extents(noise_shape), dtype=x.dtype)
+        noise = _drawn(uniform_op, noise_shape, x.dtype)
     return F.mul(F.div(x, keep), F.floor(F.add(noise, keep)))

@@ -7,18 +7,22 @@ this library's functions take, and names the result as TensorFlow does.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import static
-from ...errors import StaticgradError
+from ...errors import StaticgradError, UnknownExtentError
 from ...ir import Node
-from ...operators import F, Symbol
+from ...operators import F, Symbol, has_rank
+from ...ops import pytree
+from ...ops.deferred import Definition, defer, narrowed, value_of
 from ...static.defaults import session_or_default
 from ...static.dependencies import Operation as Effect
 from ...static.graphs import using
+from ...types import TensorType
 from .dtypes import DType, as_dtype
 from .errors import as_tensorflow
 from .graph import MAKERS, Graph, get_default_graph
@@ -133,14 +137,19 @@ class Handle:
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(self.node.type.shape)
+        return TensorShape(self.node.type.shape if has_rank(self.symbol) else None)
 
     def get_shape(self) -> TensorShape:
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Raises ValueError where `shape` does not agree with the extents that are known."""
-        self.shape.merge_with(shape)
+        """From here on the tensor has the extents that `shape` knows, which is checked in each run. Raises ValueError where it
+        does not agree with those that are known."""
+        merged = self.shape.merge_with(shape)
+        if merged != self.shape and merged.dims is not None:
+            with using(self.graph):
+                node = narrowed(self.symbol, TensorType(tuple(merged.as_list()), self.node.type.dtype)).node
+            self.graph.replace(self, node)
 
     @property
     def value_index(self) -> int:
@@ -206,6 +215,8 @@ def symbols(value: Any) -> Any:
         return tuple(value.as_list())
     if isinstance(value, Dimension):
         return value.value
+    if isinstance(value, slice):
+        return slice(symbols(value.start), symbols(value.stop), symbols(value.step))
     if isinstance(value, dict):
         return {key: symbols(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -310,23 +321,111 @@ def pair(x: Any, y: Any, op: str) -> tuple[Any, Any]:
     return x, y
 
 
-def operation(default: str, type_: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function of the dialect, from one on symbols: handles in, handles out, the result named `name` or `default`."""
+SIZES = frozenset({
+    "shape", "dims", "axis", "axes", "dim", "dimension", "reduction_indices", "squeeze_dims", "keepdims", "keep_dims", "perm",
+    "multiples", "paddings", "begin", "size", "depth", "num", "num_segments", "maxlen", "num_or_size_splits", "num_rows",
+    "num_columns", "batch_shape", "batch_dims", "k", "block_size", "output_shape", "exclusive", "reverse",
+})  # fmt: skip
+"""Parameters of the dialect's functions that decide about shapes: a function gets their values as plain Python. A tensor that
+has no value before the run puts the function off until then."""
+
+
+def operation(
+    default: str, type_: str | None = None, sizes: frozenset[str] = SIZES, types: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function of the dialect, from one on symbols: handles in, handles out, the result named `name` or `default`.
+
+    sizes: parameters that are plain values; see SIZES. types: (the function's arguments) -> the type of its result where its
+    sizes are unknown before the run.
+    """
 
     def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        names = list(inspect.signature(fn).parameters)
+        plain = {name: i for i, name in enumerate(names) if name in sizes}
+
+        def write(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+            if plain:
+                args = [known(arg) if i < len(names) and names[i] in plain else arg for i, arg in enumerate(args)]
+                kwargs = {key: known(arg) if key in plain else arg for key, arg in kwargs.items()}
+            return fn(*args, **kwargs)
+
         @functools.wraps(fn)
         def call(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
             graph = graph_of((args, kwargs))
             graph.check_open()
             with using(graph):
                 before = len(graph.nodes)
-                out = fn(*symbols(args), **symbols(kwargs))
+                given = symbols(args), symbols(kwargs)
+                try:
+                    out = write(*given)
+                except UnknownExtentError:
+                    out = put_off(graph, write, given, types)
                 out = named(graph, out, name or default, type_ or default, before)
             return handles(graph, out)
 
         return call
 
     return decorate
+
+
+def extents_of(x: Any) -> tuple[int, ...]:
+    """The shape of a tensor as integers. Raises UnknownExtentError for an unknown extent."""
+    if None in x.shape:
+        raise UnknownExtentError(f"the extents of {x.describe()} are needed, and some are unknown until the graph runs")
+    found: tuple[int, ...] = x.shape
+    return found
+
+
+def extent_of(x: Any, axis: int) -> int:
+    """One extent as an integer. Raises UnknownExtentError for an unknown one."""
+    found: int | None = x.shape[axis]
+    if found is None:
+        raise UnknownExtentError(f"extent {axis} of {x.describe()} is needed, and is unknown until the graph runs")
+    return found
+
+
+def known(value: Any) -> Any:
+    """Tensors in a nest as plain numbers and lists. Raises UnknownExtentError for one that has no value before the run."""
+    if isinstance(value, Symbol):
+        return value_of(value).tolist()
+    if isinstance(value, slice):
+        return slice(known(value.start), known(value.stop), known(value.step))
+    if isinstance(value, (list, tuple)):
+        return type(value)(known(item) for item in value)
+    return value
+
+
+def put_off(graph: Graph, write: Callable[..., Any], given: tuple[Any, Any], types: Callable[..., Any] | None) -> Any:
+    """The results of a function whose shapes are known only in the run, or not completely before it."""
+    leaves, structure = pytree.flatten(given, _nest)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Symbol)]
+    made: list[Any] = [pytree.LEAF]
+    """The structure of the results."""
+
+    def definition(operands: list[Symbol]) -> list[Any]:
+        filled = list(leaves)
+        for i, operand in zip(places, operands, strict=True):
+            filled[i] = operand
+        results, made[0] = pytree.flatten(write(*pytree.unflatten(structure, filled)), pytree.ordered)
+        return results
+
+    kinds = None if types is None else types(*given[0], **given[1])
+    if isinstance(kinds, list):
+        made[0] = pytree.flatten([None] * len(kinds), pytree.ordered)[1]
+    elif kinds is not None:
+        kinds = [kinds]
+    found = defer(graph, Definition(definition, Graph), [leaves[i] for i in places], kinds)
+    return pytree.unflatten(made[0], found)
+
+
+def _nest(value: Any) -> Any:
+    if isinstance(value, slice):
+        return pytree.Container(_slice, slice, None, (value.start, value.stop, value.step))
+    return pytree.ordered(value)
+
+
+def _slice(like: Any, keys: Any, items: list[Any]) -> slice:
+    return slice(*items)
 
 
 def named(graph: Graph, out: Any, name: str, type_: str, before: int) -> Any:

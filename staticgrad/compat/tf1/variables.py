@@ -136,13 +136,13 @@ def assign(ref: Any, value: Any, validate_shape: bool | None = None, use_locking
 
 @operation("AssignAdd")
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None) -> Any:
-    """Add to a variable. Two of these in one run add twice where `control_dependencies` orders them."""
+    """Add to a variable; the result is its new value. Several of these in one run add up."""
     return static.assign_add(ref, _fitting(ref, value))
 
 
 @operation("AssignSub")
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None) -> Any:
-    """Subtract from a variable. Two of these in one run subtract twice where `control_dependencies` orders them."""
+    """Subtract from a variable; the result is its new value. Several of these in one run add up."""
     return static.assign_sub(ref, _fitting(ref, value))
 
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ir import REGISTRY, Cell, Graph, Node
+from ...ir import REGISTRY, Cell, Deferred, Graph, Node
 from ...ir.walks import reached
+from ...types import UnrankedType
 
 
 @dataclass(repr=False)
@@ -26,6 +27,11 @@ class FunctionalGraph:
     draws: int
     needs: list[Node]
     """Placeholders that are read but not fed."""
+
+    @property
+    def deferred(self) -> bool:
+        """Whether parts of it are written only for the types, or values, of its feeds."""
+        return any(isinstance(n.op.emit, Deferred) or isinstance(n.type, UnrankedType) for n in self.graph.nodes)
 
     def __repr__(self) -> str:
         return f"<Prepared: {self.graph!r}, {len(self.feeds)} feeds, {len(self.fetches)} fetches, {len(self.assigns)} assigns>"
@@ -70,7 +76,8 @@ def functionalize(
             copies[node] = _visible(node, copies, position, fed)
         elif node.op.effect == "assign":
             cell = node.inputs[0].attrs["cell"]
-            copies[node] = assigned[cell] = inputs[1]
+            value = inputs[1] if node.op is REGISTRY["assign"] else _update(result, node, assigned.get(cell, inputs[0]), inputs)
+            copies[node] = assigned[cell] = value
         elif node.op.effect == "group":
             copies[node] = result.add(REGISTRY["constant"], (), _true(), node.type, node.name, node.where)
         else:
@@ -82,6 +89,15 @@ def functionalize(
     result = _cut(result, [*given, *wanted, *assigned.values()])
     needs = [n for n in result.nodes if n.op.leaf == "placeholder" and n not in fed_copies]
     return FunctionalGraph(result, given, wanted, list(assigned.items()), left if draws is None else draws, needs)
+
+
+def _update(graph: Graph, node: Node, current: Node, inputs: tuple[Node, ...]) -> Node:
+    """The value that an `update` gives a variable whose value is `current`."""
+    op, attrs, operands = REGISTRY[node.attrs["op"]], dict(node.attrs["attrs"]), (current, *inputs[1:])
+    value = graph.add(op, operands, attrs, op.infer(*(i.type for i in operands), **attrs), node.name, node.where)
+    if all(i.type.static for i in operands):
+        return value
+    return graph.add(REGISTRY["fit"], (value,), {"shape": node.type.shape}, node.type, node.name, node.where)
 
 
 def _needed(graph: Graph, targets: Sequence[Node], stop: set[Node], strict: bool) -> list[Node]:

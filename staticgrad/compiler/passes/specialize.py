@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...errors import StaticgradError
-from ...ir import REGISTRY, Expand, Graph, Node, Reduction, View
+from ...ir import REGISTRY, Deferred, Expand, Graph, Node, Reduction, View
 from ...operators import F, Symbol, apply, lines_of, located
+from ...ops.deferred import Values
 from ...ops.shaping import reshape_op
-from ...types import TensorType
+from ...types import SingletonType, TensorType
 
 Rewrite = Callable[[Graph, Node, tuple[Node, ...]], Node]
 
@@ -60,21 +61,34 @@ def _typed(node: Node, inputs: tuple[Node, ...]) -> TensorType:
 
 
 def specialize(graph: Graph, results: Sequence[Node], known: dict[Node, TensorType]) -> tuple[Graph, dict[Node, Node]]:
-    """Bind the leaves in `known` to concrete types; returns the new graph and the new node of each node.
+    """Bind the leaves in `known` to concrete types and write deferred nodes; returns the new graph and the new node of each
+    node. A leaf whose value decides how a deferred node is written has a SingletonType.
 
     Raises ShapeError, with the user's line, when the extents don't fit each other.
     """
 
+    values = Values()
+
     def rewrite(new: Graph, node: Node, inputs: tuple[Node, ...]) -> Node:
         kind = known.get(node)
-        if kind is not None and kind == node.type and not node.inputs:
-            return new.append(node)
         if kind is not None:
-            attrs = {**node.attrs, "type": kind} if "type" in node.attrs else node.attrs
-            return new.add(node.op, (), attrs, kind, node.name, node.where)
+            if not isinstance(kind, SingletonType):
+                return _bound(new, node, kind)
+            leaf = _bound(new, node, TensorType(kind.shape, kind.dtype))
+            values.found[leaf] = kind.value
+            return leaf
+        if isinstance(node.op.emit, Deferred):
+            return node.op.emit.rule(new, node, inputs, values)
         return copy(new, node, inputs, check=True)
 
     return rebuild(graph, results, rewrite)
+
+
+def _bound(new: Graph, node: Node, kind: TensorType) -> Node:
+    if kind == node.type and not node.inputs:
+        return new.append(node)
+    attrs = {**node.attrs, "type": kind} if "type" in node.attrs else node.attrs
+    return new.add(node.op, (), attrs, kind, node.name, node.where)
 
 
 def shape_leaf(graph: Graph, kind: TensorType) -> Node:

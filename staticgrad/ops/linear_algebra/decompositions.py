@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, LinAlgError, ShapeError
+from ...errors import ArgumentError, LinAlgError, UnknownExtentError
 from ...operators import F, apply, torch_function
 from ...types import TensorType, shape_text
 from .. import attributes as at
@@ -35,7 +35,7 @@ class Packed:
 
         def infer(x: TensorType, **attrs: Any) -> TensorType:
             if x.ndim < 2 or None in x.shape:
-                raise ShapeError(f"linalg.{name}: expected matrices of known extents, got {shape_text(x.shape)}")
+                raise UnknownExtentError(f"linalg.{name}: expected matrices of known extents, got {shape_text(x.shape)}")
             total = sum(math.prod(s) for s in parts(*x.shape[-2:], **attrs))
             return x.with_shape((*x.shape[:-2], total))
 

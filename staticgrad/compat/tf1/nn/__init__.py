@@ -1,6 +1,6 @@
 """`tf.nn`."""
 
-from . import rnn_cell
+from . import rnn_cell, windows
 from .functions import (
     avg_pool,
     batch_normalization,
@@ -36,6 +36,15 @@ from .functions import (
     zero_fraction,
 )
 from .rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_rnn
+from .sampling import (
+    learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    nce_loss,
+    sampled_softmax_loss,
+    uniform_candidate_sampler,
+)
+
+globals().update({name: getattr(windows, name) for name in windows.PUBLIC})
 
 __all__ = [
     "avg_pool",
@@ -74,4 +83,10 @@ __all__ = [
     "weighted_cross_entropy_with_logits",
     "xw_plus_b",
     "zero_fraction",
+    "learned_unigram_candidate_sampler",
+    "log_uniform_candidate_sampler",
+    "nce_loss",
+    "sampled_softmax_loss",
+    "uniform_candidate_sampler",
+    *windows.PUBLIC,
 ]

@@ -27,7 +27,7 @@ from ..math import l2_loss, reduced_axes
 from ..math import sigmoid as sigmoid  # type: ignore[attr-defined]
 from ..math import tanh as tanh  # type: ignore[attr-defined]
 from ..random import dropout
-from ..tensor import operation, pair, tensor
+from ..tensor import extent_of, extents_of, operation, pair, tensor
 
 __all__ = [
     "avg_pool", "batch_normalization", "bias_add", "conv2d", "conv2d_transpose", "crelu", "depthwise_conv2d", "dropout", "elu",
@@ -173,13 +173,15 @@ def _spatial(values: Any, data_format: str | None) -> tuple[int, int]:
     return numbers[0], numbers[1]
 
 
-def _same(extent: Any, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
+def _same(x: Any, axis: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
     """Zeros before and after an axis such that its result has ceil(extent / stride) elements."""
-    if extent is None and stride > 1:
-        raise ValueError('padding="SAME" with a stride needs known height and width')
     reach = (kernel - 1) * dilation + 1
-    total = max(((math.ceil(extent / stride) - 1) * stride + reach - extent) if stride > 1 else reach - 1, 0)
+    total = reach - 1 if stride == 1 else _missing(extent_of(x, axis), reach, stride)
     return total // 2, total - total // 2
+
+
+def _missing(extent: int, reach: int, stride: int) -> int:
+    return max((math.ceil(extent / stride) - 1) * stride + reach - extent, 0)
 
 
 def _padded(x: Any, kernel: Any, strides: Any, dilations: Any, padding: Any, value: float = 0.0) -> Any:
@@ -188,7 +190,7 @@ def _padded(x: Any, kernel: Any, strides: Any, dilations: Any, padding: Any, val
         return x
     if padding != "SAME":
         raise ValueError(f'padding must be either "VALID" or "SAME", got {padding!r}')
-    (top, bottom), (left, right) = (_same(x.shape[2 + i], kernel[i], strides[i], dilations[i]) for i in range(2))
+    (top, bottom), (left, right) = (_same(x, 2 + i, kernel[i], strides[i], dilations[i]) for i in range(2))
     if not any((top, bottom, left, right)):
         return x
     return functional_pad(x, (left, right, top, bottom), value=value)
@@ -208,7 +210,7 @@ def conv2d(
     """Cross-correlation of images (NHWC or NCHW) with a filter (height, width, channels, outputs)."""
     x, w = pair(input, filter if filters is None else filters, "Conv2D")
     steps, spread = _spatial(strides, data_format), _spatial(dilations, data_format)
-    x = _padded(_channels_first(x, data_format), w.shape[:2], steps, spread, padding)
+    x = _padded(_channels_first(x, data_format), extents_of(w)[:2], steps, spread, padding)
     return _back(torch_conv2d(x, F.permute(w, (3, 2, 0, 1)), stride=steps, dilation=spread), data_format)
 
 
@@ -216,7 +218,7 @@ def conv2d(
 def depthwise_conv2d(input: Any, filter: Any, strides: Any, padding: str, rate: Any = None, data_format: str = "NHWC") -> Any:
     """A convolution of each channel with filters of its own: filter (height, width, channels, multiplier)."""
     x, w = pair(input, filter, "DepthwiseConv2dNative")
-    height, width, channels, multiplier = w.shape
+    height, width, channels, multiplier = extents_of(w)
     steps, spread = _spatial(strides, data_format), _spatial(1 if rate is None else rate, data_format)
     x = _padded(_channels_first(x, data_format), (height, width), steps, spread, padding)
     kernel = F.reshape(F.permute(w, (2, 3, 0, 1)), (channels * multiplier, 1, height, width))
@@ -234,6 +236,7 @@ def conv2d_transpose(
 ) -> Any:
     """The gradient of `conv2d` by its input, as a layer: filter (height, width, outputs, channels)."""
     x, w = pair(value, filter, "Conv2DBackpropInput")
+    kernel = extents_of(w)
     steps = _spatial(strides, data_format)
     sizes = [int(n) for n in output_shape]
     wanted = sizes[2:] if data_format == "NCHW" else sizes[1:3]
@@ -241,8 +244,8 @@ def conv2d_transpose(
     full = conv_transpose2d(x, F.permute(w, (3, 2, 0, 1)), stride=steps)
     cut: list[slice] = []
     for i in range(2):
-        before = _same(wanted[i], w.shape[i], steps[i], 1)[0] if padding == "SAME" else 0
-        missing = before + wanted[i] - full.shape[2 + i]
+        before = _missing(wanted[i], kernel[i], steps[i]) // 2 if padding == "SAME" else 0
+        missing = before + wanted[i] - extent_of(full, 2 + i)
         if missing > 0:
             full = functional_pad(full, (0, missing) if i else (0, 0, 0, missing))
         cut.append(slice(before, before + wanted[i]))

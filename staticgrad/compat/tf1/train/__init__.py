@@ -9,6 +9,7 @@ import numpy as np
 from ..dtypes import int64
 from ..graph import Graph, GraphKeys, get_default_graph
 from ..variables import Variable
+from . import supervised
 from .averages import ExponentialMovingAverage
 from .decay import (
     cosine_decay,
@@ -28,16 +29,28 @@ from .optimizers import (
     Optimizer,
     RMSPropOptimizer,
 )
+from .regularized import (
+    AdagradDAOptimizer,
+    FtrlOptimizer,
+    ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer,
+)
 from .saver import Saver, checkpoint_exists, get_checkpoint_state, latest_checkpoint
+
+globals().update({name: getattr(supervised, name) for name in supervised.PUBLIC})
 
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "ExponentialMovingAverage",
+    "FtrlOptimizer",
     "GradientDescentOptimizer",
     "MomentumOptimizer",
     "Optimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "Saver",
     "checkpoint_exists",
@@ -54,6 +67,7 @@ __all__ = [
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    *supervised.PUBLIC,
 ]
 
 

@@ -1,0 +1,105 @@
+"""Switches between TensorFlow's versions, and questions about the state of the library: this dialect is TensorFlow 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...errors import ArgumentError
+from .graph import get_default_graph
+from .tensor import Handle
+
+
+def _accepted() -> None:
+    """Accepted: it is so already."""
+
+
+disable_eager_execution = disable_v2_behavior = disable_v2_tensorshape = disable_resource_variables = _accepted
+disable_tensor_equality = disable_control_flow_v2 = _accepted
+
+
+def _refused(name: str) -> Any:
+    def call(*args: Any, **kwargs: Any) -> None:
+        raise ArgumentError(
+            f"{name}: this dialect is TensorFlow 1's graph mode",
+            "for eager code use staticgrad itself, which is PyTorch's dialect",
+        )
+
+    call.__name__, call.__doc__ = name, "Refused: eager code is staticgrad's own dialect."
+    return call
+
+
+enable_eager_execution, enable_v2_behavior = _refused("enable_eager_execution"), _refused("enable_v2_behavior")
+
+
+def enable_resource_variables() -> None:
+    """Accepted."""
+
+
+enable_control_flow_v2 = enable_resource_variables
+
+
+def executing_eagerly() -> bool:
+    return False
+
+
+executing_eagerly_outside_functions = executing_eagerly
+
+
+def resource_variables_enabled() -> bool:
+    return False
+
+
+def is_tensor(x: Any) -> bool:
+    return isinstance(x, Handle)
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """(the graph's seed, the operation's)."""
+    return get_default_graph().seed, op_seed
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Leave control dependencies."""
+    from ... import static
+
+    with static.control_dependencies(None):
+        yield
+
+
+@contextmanager
+def container(name: str) -> Iterator[None]:
+    """Accepted."""
+    yield
+
+
+@contextmanager
+def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    """Accepted: everything runs on the CPU."""
+    yield
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The integer of a dimension; None for an unknown one."""
+    found: int | None = getattr(dimension, "value", dimension)
+    return found
+
+
+def dimension_at_index(shape: Any, index: int) -> Any:
+    return shape[index]
+
+
+def no_regularizer(_: Any) -> None:
+    """No regularization, for a scope inside of one that has some."""
+
+
+PUBLIC = (
+    "colocate_with", "container", "dimension_at_index", "dimension_value", "disable_control_flow_v2",
+    "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior",
+    "disable_v2_tensorshape", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
+    "enable_v2_behavior", "executing_eagerly", "executing_eagerly_outside_functions", "get_seed", "init_scope", "is_tensor",
+    "no_regularizer", "resource_variables_enabled",
+)  # fmt: skip
+"""Names at the top of the dialect."""

@@ -1,0 +1,300 @@
+"""Elements by their positions: gather_nd, scatter_nd, segments, partitions, masks.
+
+How many elements a mask, a partition or segments select depends on values. Those may be constants, follow from shapes, or be
+fed; a plan serves one value of each, see `ops/deferred.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import static
+from ...operators import F, Symbol, has_rank
+from ...ops.deferred import value_of
+from ...types import TensorType, UnrankedType
+from .dtypes import as_dtype
+from .tensor import array_of, extents_of, operation, pair, tensor
+
+
+def _positions(indices: Any, extents: tuple[int, ...]) -> Any:
+    """Row-major positions in axes of these extents, of index vectors along the last axis."""
+    steps = [math.prod(extents[i + 1 :]) for i in range(len(extents))]
+    return F.sum(F.mul(F.astype(indices, np.int64), static.constant(np.array(steps, np.int64))), axis=-1)
+
+
+@operation("GatherNd")
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Any:
+    """Slices of `params` at index vectors, which are the last axis of `indices`."""
+    if batch_dims:
+        raise ValueError("gather_nd: batch_dims is not supported; add the numbers of the batch to the indices")
+    x, indices = tensor(params), tensor(indices)
+    depth, shape = extents_of(indices)[-1], extents_of(x)
+    rows = F.reshape(x, (math.prod(shape[:depth]), *shape[depth:]))
+    return F.take(rows, _positions(indices, shape[:depth]), axis=0)
+
+
+@operation("ScatterNd")
+def scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
+    """Zeros of a shape with slices added at index vectors, which are the last axis of `indices`."""
+    indices, updates = tensor(indices), tensor(updates)
+    depth, sizes = extents_of(indices)[-1], tuple(int(n) for n in shape)
+    zeros = static.constant(np.zeros((math.prod(sizes[:depth]), *sizes[depth:]), updates.dtype))
+    slices = F.reshape(updates, (-1, *sizes[depth:]))
+    return F.reshape(F.index_add(zeros, 0, F.reshape(_positions(indices, sizes[:depth]), (-1,)), slices), sizes)
+
+
+@operation("boolean_mask", "GatherV2")
+def boolean_mask(tensor_: Any, mask: Any, axis: int | None = None) -> Any:
+    """The elements, or slices, of `tensor` where the mask holds."""
+    x, where = tensor(tensor_), _value(mask).astype(bool)
+    first = 0 if axis is None else axis
+    shape = extents_of(x)
+    flat = F.reshape(x, (*shape[:first], where.size, *shape[first + where.ndim :]))
+    return F.take(flat, static.constant(np.flatnonzero(where)), axis=first)
+
+
+@operation("Where")
+def where_true(condition: Any) -> Any:
+    """The positions of true elements: (count, axes) int64, in row-major order."""
+    return static.constant(np.argwhere(_value(condition)).astype(np.int64))
+
+
+@operation("unique", "Unique")
+def unique(x: Any, out_idx: Any = np.int32) -> tuple[Any, Any]:
+    """The different elements in the order of their first appearance, and which of them each element is."""
+    found, inverse = _unique(_value(x))
+    return static.constant(found), static.constant(inverse.astype(as_dtype(out_idx).numpy))
+
+
+def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return found[order], place[inverse.ravel()]
+
+
+def _groups(data: Any, partitions: Any, num_partitions: int) -> list[TensorType]:
+    x, groups = tensor(data), tensor(partitions)
+    if not has_rank(x) or not has_rank(groups):
+        return [UnrankedType(x.dtype)] * num_partitions
+    return [TensorType((None, *x.shape[groups.ndim :]), x.dtype)] * num_partitions
+
+
+@operation("DynamicPartition", sizes=frozenset({"num_partitions"}), types=_groups)
+def dynamic_partition(data: Any, partitions: Any, num_partitions: int) -> list[Any]:
+    """The slices of `data` in groups, by the number of the group of each."""
+    x, groups = tensor(data), _value(partitions)
+    shape = extents_of(x)
+    rows = F.reshape(x, (groups.size, *shape[groups.ndim :]))
+    return [F.take(rows, static.constant(np.flatnonzero(groups.ravel() == k)), axis=0) for k in range(num_partitions)]
+
+
+@operation("DynamicStitch")
+def dynamic_stitch(indices: Any, data: Any) -> Any:
+    """Slices of several tensors at their places in one; of two for one place the later."""
+    places = [_value(i) for i in indices]
+    parts = [tensor(d) for d in data]
+    rest = extents_of(parts[0])[places[0].ndim :]
+    rows = F.concatenate([F.reshape(p, (i.size, *rest)) for p, i in zip(parts, places, strict=True)], axis=0)
+    order = np.concatenate([i.ravel() for i in places])
+    last = np.zeros(order.max() + 1, np.int64)
+    last[order] = np.arange(order.size)
+    return F.take(rows, static.constant(last), axis=0)
+
+
+def _value(x: Any) -> np.ndarray:
+    return value_of(x) if isinstance(x, Symbol) else array_of(x)
+
+
+# segments -------------------------------------------------------------------------------------------------------------
+
+Fold = Callable[[Any, Any, int, tuple[int, ...]], Any]
+"""(slices, number of each one's segment, number of segments, extents of a slice) -> one slice per segment."""
+
+
+def _sum(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
+    return F.index_add(static.constant(np.zeros((count, *rest), x.dtype)), 0, ids, x)
+
+
+def _counts(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
+    ones = F.reshape(_sum(F.astype(F.ones_like(ids), x.dtype), ids, count, ()), (count, *(1,) * len(rest)))
+    return F.maximum(ones, F.ones_like(ones))
+
+
+def _mean(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
+    return F.div(_sum(x, ids, count, rest), _counts(x, ids, count, rest))
+
+
+def _sqrt_n(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
+    return F.div(_sum(x, ids, count, rest), F.sqrt(_counts(x, ids, count, rest)))
+
+
+def _reduced(reduce: str, empty: Callable[[np.dtype], float]) -> Fold:
+    def fold(x: Any, ids: Any, count: int, rest: tuple[int, ...]) -> Any:
+        start = static.constant(np.full((count, *rest), empty(x.dtype), x.dtype))
+        index = F.broadcast_to(F.reshape(ids, (-1, *(1,) * len(rest))), x.shape)
+        return F.scatter_reduce(start, 0, index, x, reduce, include_self=True)
+
+    return fold
+
+
+def _lowest(dtype: np.dtype) -> float:
+    return float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+def _highest(dtype: np.dtype) -> float:
+    return float(np.finfo(dtype).max) if dtype.kind == "f" else int(np.iinfo(dtype).max)
+
+
+FOLDS: dict[str, Fold] = {
+    "sum": _sum,
+    "mean": _mean,
+    "sqrt_n": _sqrt_n,
+    "prod": _reduced("prod", lambda dtype: 1),
+    "max": _reduced("amax", _lowest),
+    "min": _reduced("amin", _highest),
+}
+"""What a segment of no slices has: 0, 1 for a product, and the end of the dtype's range for a maximum or minimum."""
+
+
+def _folded(fold: Fold, data: Any, ids: Any, count: int) -> Any:
+    x, ids = tensor(data), tensor(ids)
+    rest = extents_of(x)[ids.ndim :]
+    return fold(F.reshape(x, (-1, *rest)), F.reshape(F.astype(ids, np.int64), (-1,)), int(count), rest)
+
+
+def _unsorted(name: str) -> Callable[..., Any]:
+    def call(data: Any, segment_ids: Any, num_segments: int) -> Any:
+        return _folded(FOLDS[name], data, segment_ids, num_segments)
+
+    return operation(f"UnsortedSegment{name.title().replace('_', '')}")(call)
+
+
+def _sorted(name: str) -> Callable[..., Any]:
+    def call(data: Any, segment_ids: Any) -> Any:
+        ids = _value(segment_ids)
+        count = int(ids[-1]) + 1 if ids.size else 0
+        out = _folded(FOLDS[name], data, segment_ids, count)
+        missing = np.setdiff1d(np.arange(count), ids)
+        if not missing.size or name not in ("max", "min"):
+            return out
+        kept = np.ones((count, *(1,) * (out.ndim - 1)), out.dtype)
+        kept[missing] = 0  # a segment without slices is 0 here
+        return F.where(static.constant(kept != 0), out, F.zeros_like(out))
+
+    return operation(f"Segment{name.title()}")(call)
+
+
+SEGMENTS = {f"unsorted_segment_{name}": _unsorted(name) for name in FOLDS}
+SEGMENTS |= {f"segment_{name}": _sorted(name) for name in FOLDS if name != "sqrt_n"}
+for _name, _function in SEGMENTS.items():
+    _function.__name__ = _function.__qualname__ = _name
+    _function.__doc__ = f"TensorFlow's `{_name}`: slices of `data` along its leading axes, by the number of each one's segment."
+globals().update(SEGMENTS)
+
+
+# orders ---------------------------------------------------------------------------------------------------------------
+
+
+@operation("TopKV2")
+def top_k(input: Any, k: int = 1, sorted: bool = True) -> tuple[Any, Any]:
+    """The k largest elements along the last axis, the largest first, and their positions (int32)."""
+    values, places = F.topk(tensor(input), k)
+    return values, F.astype(places, np.int32)
+
+
+@operation("InTopK", sizes=frozenset(), types=lambda predictions, targets, k: TensorType((None,), np.dtype(bool)))
+def in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
+    """Whether each row's target is among its k largest predictions: as many are larger at most as k - 1."""
+    x, targets = tensor(predictions), tensor(targets)
+    own = F.gather(x, 1, F.expand_dims(F.astype(targets, np.int64), 1))
+    larger = F.sum(F.astype(F.gt(x, own), np.int64), axis=1)
+    return F.lt(larger, F.astype(tensor(k), np.int64))
+
+
+@operation("sort")
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING") -> Any:
+    return F.sort(tensor(values), axis, direction == "DESCENDING")[0]
+
+
+@operation("argsort")
+def argsort(values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False) -> Any:
+    """Positions in the order of the elements (int32)."""
+    return F.astype(F.argsort(tensor(values), axis, direction == "DESCENDING", stable=True), np.int32)
+
+
+@operation("InvertPermutation")
+def invert_permutation(x: Any) -> Any:
+    x = tensor(x)
+    return F.astype(F.argsort(x), x.dtype)
+
+
+@operation("confusion_matrix", sizes=frozenset({"num_classes"}))
+def confusion_matrix(labels: Any, predictions: Any, num_classes: int, dtype: Any = np.int32, weights: Any = None) -> Any:
+    """How often each label (rows) was predicted as each class (columns)."""
+    kind = as_dtype(dtype).numpy
+    labels, predictions = (F.astype(tensor(x), np.int64) for x in (labels, predictions))
+    ones = F.astype(F.ones_like(labels), kind) if weights is None else F.astype(tensor(weights), kind)
+    places = F.add(F.mul(labels, num_classes), predictions)
+    flat = F.index_add(static.constant(np.zeros(num_classes**2, kind)), 0, places, ones)
+    return F.reshape(flat, (num_classes, num_classes))
+
+
+@operation("ReverseSequence", sizes=frozenset({"seq_axis", "batch_axis", "seq_dim", "batch_dim"}))
+def reverse_sequence(
+    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None,
+    seq_dim: int | None = None, batch_dim: int | None = None,
+) -> Any:  # fmt: skip
+    """Each sequence reversed up to its length."""
+    x, lengths = tensor(input), F.astype(tensor(seq_lengths), np.int64)
+    along = (seq_dim if seq_axis is None else seq_axis) or 0
+    batch = (batch_dim if batch_axis is None else batch_axis) or 0
+    shape = extents_of(x)
+    steps = np.arange(shape[along]).reshape([-1 if a == along else 1 for a in range(x.ndim)])
+    ends = F.reshape(lengths, tuple(-1 if a == batch else 1 for a in range(x.ndim)))
+    place = static.constant(steps)
+    index = F.where(F.lt(place, ends), F.sub(F.sub(ends, place), 1), place)
+    return F.gather(x, along, F.broadcast_to(index, shape))
+
+
+@operation("Roll", sizes=frozenset({"shift", "axis"}))
+def roll(input: Any, shift: Any, axis: Any) -> Any:
+    return F.roll(tensor(input), shift, axis)
+
+
+@operation("meshgrid")
+def meshgrid(*args: Any, indexing: str = "xy") -> list[Any]:
+    """Grids of the given axes."""
+    return list(F.meshgrid(*(tensor(a) for a in args), indexing=indexing))
+
+
+@operation("BroadcastTo")
+def broadcast_to(input: Any, shape: Any) -> Any:
+    return F.broadcast_to(tensor(input), tuple(int(n) for n in shape))
+
+
+@operation("MatrixBandPart", sizes=frozenset({"num_lower", "num_upper"}))
+def matrix_band_part(input: Any, num_lower: int, num_upper: int) -> Any:
+    """The diagonal with so many below and above it; all for a negative number."""
+    x = tensor(input)
+    out = x if num_upper < 0 else F.tril(x, num_upper)
+    return out if num_lower < 0 else F.triu(out, -num_lower)
+
+
+@operation("SearchSorted")
+def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = np.int32) -> Any:
+    a, v = pair(sorted_sequence, values, "SearchSorted")
+    return F.astype(F.searchsorted(a, v, right=side == "right"), as_dtype(out_type).numpy)
+
+
+PUBLIC = (
+    "argsort", "boolean_mask", "broadcast_to", "confusion_matrix", "dynamic_partition", "dynamic_stitch", "gather_nd",
+    "invert_permutation", "matrix_band_part", "meshgrid", "reverse_sequence", "roll", "scatter_nd", "searchsorted", "sort",
+    "unique", *SEGMENTS,
+)  # fmt: skip
+"""Names at the top of the dialect."""

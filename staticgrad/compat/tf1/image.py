@@ -1,0 +1,379 @@
+"""`tf.image`: sizes, crops, flips and colors of images (height, width, channels), alone or in a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import static
+from ...operators import F
+from ...ops.random import next_place, uniform_op
+from .dtypes import as_dtype
+from .graph import get_default_graph
+from .tensor import extents_of, operation, tensor
+
+
+class ResizeMethod:
+    BILINEAR, NEAREST_NEIGHBOR, BICUBIC, AREA = range(4)
+
+
+IMAGE = frozenset({"size", "target_height", "target_width", "offset_height", "offset_width", "k", "central_fraction"})
+"""Parameters that are plain numbers."""
+
+
+def _batched(change: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of batches as one of single images, too."""
+
+    def call(image: Any, *args: Any, **kwargs: Any) -> Any:
+        x = tensor(image)
+        if x.ndim == 3:
+            return F.squeeze(change(F.expand_dims(x, 0), *args, **kwargs), 0)
+        return change(x, *args, **kwargs)
+
+    return call
+
+
+# sizes ----------------------------------------------------------------------------------------------------------------
+
+
+def _bilinear(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:
+    """The matrix (wanted, extent) of linear interpolation along an axis."""
+    place = _places(extent, wanted, corners, half).clip(0, extent - 1)
+    low = np.floor(place).astype(int)
+    share = (place - low).astype(np.float32)
+    matrix = np.zeros((wanted, extent), np.float32)
+    rows = np.arange(wanted)
+    np.add.at(matrix, (rows, low), 1 - share)
+    np.add.at(matrix, (rows, np.minimum(low + 1, extent - 1)), share)
+    return matrix
+
+
+def _places(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:
+    scale = (extent - 1) / (wanted - 1) if corners and wanted > 1 else extent / wanted
+    steps = np.arange(wanted)
+    places: np.ndarray = (steps + 0.5) * scale - 0.5 if half else steps * scale
+    return places
+
+
+def _cubic(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:
+    """The matrix of interpolation by Keys' kernel, a = -0.75 (-0.5 with half-pixel centers). IEEE Trans. ASSP 29 (1981)."""
+    a = -0.5 if half else -0.75
+    place = _places(extent, wanted, corners, half)
+    low = np.floor(place).astype(int)
+    share = np.rint((place - low) * STEPS) / STEPS
+    matrix = np.zeros((wanted, extent), np.float32)
+    for tap in range(-1, 3):
+        d = np.abs(share - tap)
+        near = ((a + 2) * d - (a + 3)) * d * d + 1
+        far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+        weight = np.where(d <= 1, near, np.where(d < 2, far, 0))
+        np.add.at(matrix, (np.arange(wanted), (low + tap).clip(0, extent - 1)), weight)
+    return matrix
+
+
+STEPS = 1024
+"""Places between two elements that TensorFlow's table of the kernel knows."""
+
+
+def _area(extent: int, wanted: int, corners: bool, half: bool) -> np.ndarray:
+    """The matrix of means over the parts of an axis."""
+    edges = np.arange(wanted + 1) * (extent / wanted)
+    cells = np.arange(extent)
+    overlap = np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells)
+    matrix: np.ndarray = (overlap.clip(0) / (extent / wanted)).astype(np.float32)
+    return matrix
+
+
+KERNELS = {ResizeMethod.BILINEAR: _bilinear, ResizeMethod.BICUBIC: _cubic, ResizeMethod.AREA: _area}
+
+
+@_batched
+def _resized(x: Any, size: Any, method: int, corners: bool, half: bool) -> Any:
+    height, width = (int(n) for n in size)
+    _, h, w, _ = extents_of(x)
+    if method == ResizeMethod.NEAREST_NEIGHBOR:
+        for axis, (extent, wanted) in ((1, (h, height)), (2, (w, width))):
+            place = _places(extent, wanted, corners, half)
+            chosen = np.round(place) if corners else np.floor(place + 0.5 if half else place)
+            x = F.take(x, static.constant(chosen.clip(0, extent - 1).astype(np.int64)), axis=axis)
+        return x
+    kernel = KERNELS[method]
+    x = x if x.dtype.kind == "f" else F.astype(x, np.float32)
+    down = static.constant(kernel(h, height, corners, half).astype(x.dtype))
+    across = static.constant(kernel(w, width, corners, half).astype(x.dtype))
+    return F.einsum("ph,nhwc,qw->npqc", down, x, across)
+
+
+@operation("resize", sizes=IMAGE)
+def resize_images(
+    images: Any, size: Any, method: int = 0, align_corners: bool = False, preserve_aspect_ratio: bool = False
+) -> Any:
+    """Images of another size (height, width), by one of `ResizeMethod`. preserve_aspect_ratio: the largest inside it."""
+    x = tensor(images)
+    if preserve_aspect_ratio:
+        h, w = extents_of(x)[-3:-1]
+        scale = min(size[0] / h, size[1] / w)
+        size = (round(h * scale), round(w * scale))
+    return _resized(x, size, method, align_corners, False)
+
+
+resize = resize_images
+
+
+def _named(method: int, label: str) -> Callable[..., Any]:
+    def call(images: Any, size: Any, align_corners: bool = False, half_pixel_centers: bool = False) -> Any:
+        return _resized(images, size, method, align_corners, half_pixel_centers)
+
+    return operation(label, sizes=IMAGE)(call)
+
+
+resize_bilinear = _named(ResizeMethod.BILINEAR, "ResizeBilinear")
+resize_nearest_neighbor = _named(ResizeMethod.NEAREST_NEIGHBOR, "ResizeNearestNeighbor")
+resize_bicubic = _named(ResizeMethod.BICUBIC, "ResizeBicubic")
+resize_area = _named(ResizeMethod.AREA, "ResizeArea")
+
+
+# crops ----------------------------------------------------------------------------------------------------------------
+
+
+@operation("crop_to_bounding_box", sizes=IMAGE)
+@_batched
+def crop_to_bounding_box(x: Any, offset_height: int, offset_width: int, target_height: int, target_width: int) -> Any:
+    """The part of this size from this corner on."""
+    _, h, w, _ = extents_of(x)
+    if offset_height < 0 or offset_width < 0 or offset_height + target_height > h or offset_width + target_width > w:
+        raise ValueError("the box must lie inside of the image")
+    return x[:, offset_height : offset_height + target_height, offset_width : offset_width + target_width]
+
+
+@operation("pad_to_bounding_box", sizes=IMAGE)
+@_batched
+def pad_to_bounding_box(x: Any, offset_height: int, offset_width: int, target_height: int, target_width: int) -> Any:
+    """Zeros around the image, whose corner is at the offset of an image of the target's size."""
+    return _padded(x, offset_height, offset_width, target_height, target_width)
+
+
+def _padded(x: Any, top: int, left: int, height: int, width: int) -> Any:
+    from ...functional import pad
+
+    _, h, w, _ = extents_of(x)
+    below, right = height - top - h, width - left - w
+    if min(top, left, below, right) < 0:
+        raise ValueError("the image must lie inside of the target")
+    return pad(x, (0, 0, left, right, top, below))
+
+
+@operation("resize_image_with_crop_or_pad", sizes=IMAGE)
+@_batched
+def resize_image_with_crop_or_pad(x: Any, target_height: int, target_width: int) -> Any:
+    """The middle of the image, or the image in the middle of zeros."""
+    _, h, w, _ = extents_of(x)
+    top, left = max(h - target_height, 0) // 2, max(w - target_width, 0) // 2
+    x = x[:, top : top + min(h, target_height), left : left + min(w, target_width)]
+    up, before = max(target_height - h, 0) // 2, max(target_width - w, 0) // 2
+    return _padded(x, up, before, target_height, target_width)
+
+
+resize_with_crop_or_pad = resize_image_with_crop_or_pad
+
+
+@operation("central_crop", sizes=IMAGE)
+@_batched
+def central_crop(x: Any, central_fraction: float) -> Any:
+    """The middle, of this fraction of both sides."""
+    _, h, w, _ = extents_of(x)
+    top, left = int((h - h * central_fraction) / 2), int((w - w * central_fraction) / 2)
+    return x[:, top : h - top, left : w - left]
+
+
+@operation("random_crop", sizes=frozenset({"size"}))
+def random_crop(value: Any, size: Any, seed: Any = None) -> Any:
+    """A part of this size at a place that is drawn anew in each run."""
+    x = tensor(value)
+    shape = extents_of(x)
+    for axis, (extent, wanted) in enumerate(zip(shape, (int(n) for n in size), strict=True)):
+        if wanted > extent:
+            raise ValueError(f"Need value.shape >= size, got {shape} and {list(size)}")
+        if wanted < extent:
+            start = F.astype(F.floor(F.mul(_uniform(()), float(extent - wanted + 1))), np.int64)
+            x = F.take(x, F.add(start, static.constant(np.arange(wanted))), axis=axis)
+    return x
+
+
+# flips ----------------------------------------------------------------------------------------------------------------
+
+
+@operation("ReverseV2")
+def flip_left_right(image: Any) -> Any:
+    return F.flip(tensor(image), -2)
+
+
+@operation("ReverseV2")
+def flip_up_down(image: Any) -> Any:
+    return F.flip(tensor(image), -3)
+
+
+@operation("Transpose")
+def transpose_image(image: Any) -> Any:
+    """Height and width exchanged."""
+    return F.swapaxes(tensor(image), -3, -2)
+
+
+transpose = transpose_image
+
+
+@operation("rot90", sizes=IMAGE)
+def rot90(image: Any, k: int = 1) -> Any:
+    """A counterclockwise turn by k quarters."""
+    x = tensor(image)
+    for _ in range(k % 4):
+        x = F.flip(F.swapaxes(x, -3, -2), -3)
+    return x
+
+
+def _uniform(shape: tuple[int, ...]) -> Any:
+    return next_place(get_default_graph()).draw(uniform_op, shape=shape, dtype=np.dtype(np.float32))
+
+
+def _random_flip(axis: int) -> Callable[..., Any]:
+    def call(image: Any, seed: Any = None) -> Any:
+        x = tensor(image)
+        count = (extents_of(x)[0], 1, 1, 1) if x.ndim == 4 else ()
+        return F.where(F.lt(_uniform(count), 0.5), F.flip(x, axis), x)
+
+    return operation("random_flip")(call)
+
+
+random_flip_left_right, random_flip_up_down = _random_flip(-2), _random_flip(-3)
+
+
+# colors ---------------------------------------------------------------------------------------------------------------
+
+
+def _floating(change: Callable[..., Any]) -> Callable[..., Any]:
+    """A change of images with values in [0, 1]; integers are scaled to it and back."""
+
+    def call(image: Any, *args: Any) -> Any:
+        x = tensor(image)
+        if x.dtype.kind == "f":
+            return change(x, *args)
+        top = float(np.iinfo(x.dtype).max)
+        out = change(F.mul(F.astype(x, np.float32), 1 / top), *args)
+        return F.astype(F.clip(F.floor(F.add(F.mul(out, top + 0.5), 0.0)), 0, top), x.dtype)
+
+    return call
+
+
+@operation("adjust_brightness")
+def adjust_brightness(image: Any, delta: Any) -> Any:
+    """The image with a number added."""
+    return _floating(lambda x, d: F.add(x, tensor(d, x.dtype)))(image, delta)
+
+
+@operation("adjust_contrast")
+def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
+    """Each channel's distance from its mean, times a factor."""
+
+    def change(x: Any, factor: Any) -> Any:
+        mean = F.mean(x, axis=(-3, -2), keepdims=True)
+        return F.add(F.mul(F.sub(x, mean), tensor(factor, x.dtype)), mean)
+
+    return _floating(change)(images, contrast_factor)
+
+
+@operation("adjust_gamma")
+def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Any:
+    """gain * image ** gamma."""
+    return _floating(lambda x, g, a: F.mul(F.pow(x, g), a))(image, float(gamma), float(gain))
+
+
+@operation("random_brightness")
+def random_brightness(image: Any, max_delta: float, seed: Any = None) -> Any:
+    delta = F.mul(F.sub(F.mul(_uniform(()), 2.0), 1.0), float(max_delta))
+    return _floating(lambda x: F.add(x, F.astype(delta, x.dtype)))(image)
+
+
+@operation("random_contrast")
+def random_contrast(image: Any, lower: float, upper: float, seed: Any = None) -> Any:
+    factor = F.add(F.mul(_uniform(()), float(upper - lower)), float(lower))
+
+    def change(x: Any) -> Any:
+        mean = F.mean(x, axis=(-3, -2), keepdims=True)
+        return F.add(F.mul(F.sub(x, mean), F.astype(factor, x.dtype)), mean)
+
+    return _floating(change)(image)
+
+
+GRAY = (0.2989, 0.587, 0.114)
+"""Shares of red, green and blue in the luminance (ITU-R BT.601), as TensorFlow rounds them."""
+
+
+@operation("rgb_to_grayscale")
+def rgb_to_grayscale(images: Any) -> Any:
+    def change(x: Any) -> Any:
+        return F.sum(F.mul(x, static.constant(np.array(GRAY, x.dtype))), axis=-1, keepdims=True)
+
+    return _floating(change)(images)
+
+
+@operation("grayscale_to_rgb")
+def grayscale_to_rgb(images: Any) -> Any:
+    x = tensor(images)
+    return F.concatenate([x, x, x], axis=-1)
+
+
+@operation("per_image_standardization")
+def per_image_standardization(image: Any) -> Any:
+    """Mean 0 and deviation 1 over each image; the deviation is 1 / sqrt(elements) at least."""
+    x = tensor(image)
+    x = x if x.dtype.kind == "f" else F.astype(x, np.float32)
+    count = float(np.prod(extents_of(x)[-3:]))
+    mean = F.mean(x, axis=(-3, -2, -1), keepdims=True)
+    spread = F.sqrt(F.mean(F.square(F.sub(x, mean)), axis=(-3, -2, -1), keepdims=True))
+    return F.div(F.sub(x, mean), F.maximum(spread, F.full_like(spread, count**-0.5)))
+
+
+@operation("convert_image")
+def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False) -> Any:
+    """Another dtype, with values scaled from one range to the other: [0, 1] for floats."""
+    x, kind = tensor(image), as_dtype(dtype).numpy
+    if x.dtype == kind:
+        return x
+    if x.dtype.kind == "f" and kind.kind == "f":
+        return F.astype(x, kind)
+    if kind.kind == "f":
+        return F.mul(F.astype(x, kind), 1 / float(np.iinfo(x.dtype).max))
+    if x.dtype.kind == "f":
+        top = float(np.iinfo(kind).max)
+        scaled = F.mul(x, top + 0.5)
+        return F.astype(F.clip(scaled, 0.0, top) if saturate else scaled, kind)
+    up, down = np.iinfo(kind).max + 1, np.iinfo(x.dtype).max + 1
+    wide = F.astype(x, np.int64)
+    return F.astype(F.mul(wide, up // down) if up > down else F.floor_divide(wide, down // up), kind)
+
+
+@operation("total_variation")
+def total_variation(images: Any) -> Any:
+    """The sum of absolute differences of neighbors, per image."""
+    x = tensor(images)
+    down, across = x[..., 1:, :, :] - x[..., :-1, :, :], x[..., :, 1:, :] - x[..., :, :-1, :]
+    return F.add(F.sum(F.abs(down), axis=(-3, -2, -1)), F.sum(F.abs(across), axis=(-3, -2, -1)))
+
+
+@operation("PSNR")
+def psnr(a: Any, b: Any, max_val: Any) -> Any:
+    """The peak signal-to-noise ratio in dB, per image."""
+    x, y = tensor(a), tensor(b)
+    error = F.mean(F.square(F.sub(x, y)), axis=(-3, -2, -1))
+    return F.mul(F.log(F.div(float(max_val) ** 2, error)), 10 / float(np.log(10)))
+
+
+@operation("image_gradients")
+def image_gradients(image: Any) -> tuple[Any, Any]:
+    """Differences of neighbors (down, across), 0 in the last row and column."""
+    x = tensor(image)
+    down = F.concatenate([x[:, 1:] - x[:, :-1], F.zeros_like(x[:, :1])], axis=1)
+    across = F.concatenate([x[:, :, 1:] - x[:, :, :-1], F.zeros_like(x[:, :, :1])], axis=2)
+    return down, across

@@ -1,0 +1,155 @@
+"""Losses over many classes by a sample of them: noise contrastive estimation and sampled softmax."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .... import static
+from ....operators import F
+from ....ops.random import next_place, uniform_op
+from ..graph import get_default_graph
+from ..tensor import operation, tensor
+from .functions import sigmoid_cross_entropy_with_logits
+
+
+class Candidates(NamedTuple):
+    """Sampled classes, and how often the true and the sampled classes are expected among them."""
+
+    sampled_candidates: Any
+    true_expected_count: Any
+    sampled_expected_count: Any
+
+
+def _uniform(count: int) -> Any:
+    return next_place(get_default_graph()).draw(uniform_op, shape=(count,), dtype=np.dtype(np.float32))
+
+
+@operation("LogUniformCandidateSampler", sizes=frozenset({"num_sampled", "range_max"}))
+def _log_uniform(true_classes: Any, num_sampled: int, unique: bool, range_max: int) -> tuple[Any, Any, Any]:
+    """Classes by Zipf's law, P(k) = log((k + 2) / (k + 1)) / log(range_max + 1): class 0 is the most frequent."""
+    width = math.log(range_max + 1)
+    return _sampled(
+        true_classes, num_sampled, unique, range_max,
+        lambda u: F.sub(F.exp(F.mul(u, width)), 1),
+        lambda k: F.div(F.log(F.div(F.add(k, 2.0), F.add(k, 1.0))), width),
+    )  # fmt: skip
+
+
+@operation("UniformCandidateSampler", sizes=frozenset({"num_sampled", "range_max"}))
+def _uniform_classes(true_classes: Any, num_sampled: int, unique: bool, range_max: int) -> tuple[Any, Any, Any]:
+    """Classes that are all equally likely."""
+    return _sampled(
+        true_classes, num_sampled, unique, range_max,
+        lambda u: F.mul(u, float(range_max)), lambda k: F.full_like(k, 1 / range_max),
+    )  # fmt: skip
+
+
+def _sampled(true: Any, count: int, unique: bool, classes: int, inverse: Any, probability: Any) -> tuple[Any, Any, Any]:
+    """Candidates by the inverse of the distribution function, and its probabilities.
+
+    unique: without replacement. Gumbel's trick draws them in one pass: the classes with the largest log P + Gumbel noise;
+    then the expected count of a class is 1 - (1 - P)^count, as TensorFlow's samplers estimate it with the number of tries.
+    """
+    true = F.astype(tensor(true), np.float32)
+    if unique:
+        if count > classes:
+            raise ValueError(f"{count} different candidates of {classes} classes can't be drawn")
+        every = static.constant(np.arange(classes, dtype="f4"))
+        u = F.clip(_uniform(classes), 1e-7, 1 - 1e-7)
+        keys = F.sub(F.log(probability(every)), F.log(F.neg(F.log(u))))
+        sampled = F.astype(F.topk(keys, count)[1], np.float32)
+
+        def expected(k: Any) -> Any:
+            return F.neg(F.expm1(F.mul(F.log1p(F.neg(probability(k))), float(count))))
+    else:
+        sampled = F.minimum(F.floor(inverse(_uniform(count))), float(classes - 1))
+
+        def expected(k: Any) -> Any:
+            return F.mul(probability(k), float(count))
+
+    out = F.astype(sampled, np.int64), expected(true), expected(sampled)
+    return tuple(F.stop_gradient(x) for x in out)  # type: ignore[return-value]
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None, name: str | None = None
+) -> Candidates:
+    """Candidates by Zipf's law, for classes in the order of decreasing frequency."""
+    return Candidates(*_log_uniform(true_classes, num_sampled, unique, range_max, name=name))
+
+
+def uniform_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: Any = None, name: str | None = None
+) -> Candidates:
+    """Candidates that are all equally likely."""
+    return Candidates(*_uniform_classes(true_classes, num_sampled, unique, range_max, name=name))
+
+
+learned_unigram_candidate_sampler = log_uniform_candidate_sampler
+
+
+@operation("sampled_logits", sizes=frozenset({"num_true"}))
+def _logits(
+    weights: Any, biases: Any, labels: Any, inputs: Any, sampled: Any, true_count: Any, sampled_count: Any, num_true: int,
+    subtract_log_q: bool, remove_accidental_hits: bool, shared: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    """(logits of the true and the sampled classes, their labels): (batch, num_true + sampled)."""
+    w, b, x = (tensor(v) for v in (weights, biases, inputs))
+    labels = F.astype(tensor(labels), np.int64)
+    rows = F.take(w, labels, axis=0)  # (batch, num_true, dim)
+    true = F.add(F.squeeze(F.matmul(rows, F.expand_dims(x, 2)), 2), F.take(b, labels, axis=0))
+    chosen = tensor(sampled)
+    other = F.add(F.matmul(x, F.swapaxes(F.take(w, chosen, axis=0), 0, 1)), F.take(b, chosen, axis=0))
+    if remove_accidental_hits:
+        hits = F.any(F.eq(F.expand_dims(labels, 2), F.reshape(chosen, (1, 1, -1))), axis=1)
+        other = F.where(hits, F.full_like(other, float(np.finfo(np.float32).min)), other)
+    if subtract_log_q:
+        true = F.sub(true, F.log(tensor(true_count)))
+        other = F.sub(other, F.log(tensor(sampled_count)))
+    ones = F.div(F.ones_like(true), float(num_true))
+    return F.concatenate([true, other], axis=1), F.concatenate([ones, F.zeros_like(other)], axis=1)
+
+
+def _of(weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int,
+        sampled_values: Any, subtract: bool, remove: bool) -> tuple[Any, Any]:  # fmt: skip
+    weights = weights[0] if isinstance(weights, (list, tuple)) else weights
+    drawn = sampled_values or log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes)
+    found: tuple[Any, Any] = _logits(weights, biases, labels, inputs, *drawn, num_true, subtract, remove, False)
+    return found
+
+
+def nce_loss(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
+    sampled_values: Any = None, remove_accidental_hits: bool = False, partition_strategy: str = "mod", name: str = "nce_loss",
+) -> Any:  # fmt: skip
+    """Noise contrastive estimation: (batch,) losses. labels: (batch, num_true). Gutmann and Hyvärinen, AISTATS 2010."""
+    logits, targets = _of(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, True, remove_accidental_hits
+    )
+    return _row_sum(sigmoid_cross_entropy_with_logits(labels=targets, logits=logits), name=name)
+
+
+@operation("nce_loss", "Sum")
+def _row_sum(x: Any) -> Any:
+    return F.sum(x, axis=1)
+
+
+def sampled_softmax_loss(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
+    sampled_values: Any = None, remove_accidental_hits: bool = True, partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss", seed: Any = None,
+) -> Any:  # fmt: skip
+    """The cross entropy among the true and the sampled classes: (batch,). Jean et al., ACL 2015."""
+    logits, targets = _of(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, True, remove_accidental_hits
+    )
+    return _cross_entropy(targets, logits, name=name)
+
+
+@operation("sampled_softmax_loss", "SoftmaxCrossEntropyWithLogits")
+def _cross_entropy(targets: Any, logits: Any) -> Any:
+    shifted = F.sub(logits, F.logsumexp(logits, axis=1, keepdims=True))
+    return F.neg(F.sum(F.mul(F.stop_gradient(targets), shifted), axis=1))

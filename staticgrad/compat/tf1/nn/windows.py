@@ -1,0 +1,231 @@
+"""Convolutions and pooling beside those of images, and rearrangements of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....operators import F
+from ..arrays import expand_dims, squeeze
+from ..gathering import in_top_k as in_top_k
+from ..gathering import top_k as top_k
+from ..tensor import extent_of, extents_of, operation, tensor
+from .functions import avg_pool, conv2d, depthwise_conv2d, max_pool, relu
+
+
+def conv1d(
+    value: Any = None, filters: Any = None, stride: Any = None, padding: str | None = None, use_cudnn_on_gpu: Any = None,
+    data_format: str | None = None, name: str | None = None, input: Any = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """Cross-correlation of sequences (NWC) with a filter (width, channels, outputs)."""
+    x = input if value is None else value
+    if data_format not in (None, "NWC", "NHWC"):
+        raise ValueError(f"conv1d: data_format {data_format!r} is not supported; transpose to NWC")
+    step = stride[0] if isinstance(stride, (list, tuple)) else stride
+    spread = 1 if dilations is None else dilations[0] if isinstance(dilations, (list, tuple)) else dilations
+    out = conv2d(
+        expand_dims(x, 1), expand_dims(filters, 0), [1, 1, step, 1], padding, dilations=[1, 1, spread, 1],
+        name=name or "conv1d",
+    )  # fmt: skip
+    return squeeze(out, [1])
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Any:
+    """A convolution whose filter has `rate - 1` holes between its elements."""
+    return conv2d(value, filters, [1, 1, 1, 1], padding, dilations=[1, rate, rate, 1], name=name)
+
+
+def separable_conv2d(
+    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: str, rate: Any = None,
+    name: str | None = None, data_format: str | None = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """A convolution of each channel, and one of 1x1 over all of them."""
+    form = data_format or "NHWC"
+    inner = depthwise_conv2d(input, depthwise_filter, strides, padding, dilations if rate is None else rate, form)
+    return conv2d(inner, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=form, name=name)
+
+
+def convolution(
+    input: Any, filter: Any = None, padding: str = "VALID", strides: Any = None, dilation_rate: Any = None,
+    name: str | None = None, data_format: str | None = None, filters: Any = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """A convolution of sequences or images, by the rank of the filter."""
+    kernel = filter if filters is None else filters
+    rank = kernel.shape.ndims - 2
+    steps = list(strides or [1] * rank)
+    spread = list(dilation_rate or dilations or [1] * rank)
+    if rank == 1:
+        return conv1d(input, kernel, steps[0], padding, dilations=spread[0], name=name)
+    if rank == 2:
+        form = "NCHW" if data_format and data_format.startswith("NC") else "NHWC"
+        return conv2d(input, kernel, steps, padding, data_format=form, dilations=spread, name=name)
+    raise ValueError(f"convolution: {rank} spatial axes are not supported")
+
+
+def pool(
+    input: Any, window_shape: Any, pooling_type: str, padding: str, dilation_rate: Any = None, strides: Any = None,
+    name: str | None = None, data_format: str | None = None,
+) -> Any:  # fmt: skip
+    """Pooling of images by its name, "MAX" or "AVG"."""
+    form = "NCHW" if data_format and data_format.startswith("NC") else "NHWC"
+    call = max_pool if pooling_type == "MAX" else avg_pool
+    return call(input, list(window_shape), list(strides or [1, 1]), padding, form, name=name)
+
+
+def _pool1d(call: Any) -> Any:
+    def pool1d(input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None) -> Any:
+        size = ksize if isinstance(ksize, int) else ksize[-2] if len(ksize) == 3 else ksize[0]
+        step = strides if isinstance(strides, int) else strides[-2] if len(strides) == 3 else strides[0]
+        return squeeze(call(expand_dims(input, 1), [1, 1, size, 1], [1, 1, step, 1], padding, name=name), [1])
+
+    return pool1d
+
+
+max_pool1d, avg_pool1d = _pool1d(max_pool), _pool1d(avg_pool)
+max_pool2d, avg_pool2d = max_pool, avg_pool
+
+
+@operation("DepthToSpace")
+def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC") -> Any:
+    """Channels become blocks of block_size x block_size elements."""
+    x, b = tensor(input), block_size
+    n, h, w, c = extents_of(x)
+    x = F.reshape(x, (n, h, w, b, b, c // (b * b)))
+    return F.reshape(F.permute(x, (0, 1, 3, 2, 4, 5)), (n, h * b, w * b, c // (b * b)))
+
+
+@operation("SpaceToDepth")
+def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC") -> Any:
+    """Blocks of block_size x block_size elements become channels."""
+    x, b = tensor(input), block_size
+    n, h, w, c = extents_of(x)
+    x = F.reshape(x, (n, h // b, b, w // b, b, c))
+    return F.reshape(F.permute(x, (0, 1, 3, 2, 4, 5)), (n, h // b, w // b, b * b * c))
+
+
+@operation("SpaceToBatchND", sizes=frozenset({"block_shape", "paddings"}))
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any) -> Any:
+    """Blocks of the padded spatial axes become parts of the batch."""
+    from ....functional import pad
+
+    blocks, edges = [int(b) for b in block_shape], [[int(v) for v in row] for row in paddings]
+    m = len(blocks)
+    x = tensor(input)
+    rest = x.ndim - 1 - m
+    x = pad(x, [0] * (2 * rest) + [v for row in reversed(edges) for v in row])
+    n, *shape = extents_of(x)
+    split = [part for extent, b in zip(shape[:m], blocks, strict=True) for part in (extent // b, b)]
+    x = F.reshape(x, (n, *split, *shape[m:]))
+    order = [2 + 2 * i for i in range(m)] + [0] + [1 + 2 * i for i in range(m)] + list(range(2 * m + 1, x.ndim))
+    x = F.permute(x, tuple(order))
+    return F.reshape(x, (-1, *(e // b for e, b in zip(shape[:m], blocks, strict=True)), *shape[m:]))
+
+
+@operation("BatchToSpaceND", sizes=frozenset({"block_shape", "crops"}))
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any) -> Any:
+    """The inverse of `space_to_batch_nd`, whose padding `crops` takes off."""
+    blocks, edges = [int(b) for b in block_shape], [[int(v) for v in row] for row in crops]
+    m = len(blocks)
+    x = tensor(input)
+    n, *shape = extents_of(x)
+    total = 1
+    for b in blocks:
+        total *= b
+    x = F.reshape(x, (*blocks, n // total, *shape))
+    order = [m] + [axis for i in range(m) for axis in (m + 1 + i, i)] + list(range(2 * m + 1, x.ndim))
+    x = F.permute(x, tuple(order))
+    x = F.reshape(x, (n // total, *(e * b for e, b in zip(shape[:m], blocks, strict=True)), *shape[m:]))
+    cuts = [slice(a, e * b - z) for (a, z), e, b in zip(edges, shape[:m], blocks, strict=True)]
+    return x[(slice(None), *cuts)]
+
+
+@operation("ExtractImagePatches", sizes=frozenset({"ksizes", "sizes", "strides", "rates"}))
+def extract_image_patches(
+    images: Any, ksizes: Any = None, strides: Any = None, rates: Any = None, padding: str = "VALID", sizes: Any = None
+) -> Any:
+    """Windows of images as channels: (n, rows, columns, height * width * c). rates: distances of a window's elements."""
+    from .functions import _padded
+
+    x = F.permute(tensor(images), (0, 3, 1, 2))
+    size, step, rate = (list(v)[1:3] for v in (sizes if ksizes is None else ksizes, strides, rates))
+    x = _padded(x, size, step, rate, padding)
+    h, w = extents_of(x)[2:]
+    rows, columns = ((e - (k - 1) * r - 1) // s + 1 for e, k, s, r in zip((h, w), size, step, rate, strict=True))
+    parts = []
+    for i in range(size[0]):
+        for j in range(size[1]):
+            top, left = i * rate[0], j * rate[1]
+            down = slice(top, top + (rows - 1) * step[0] + 1, step[0])
+            across = slice(left, left + (columns - 1) * step[1] + 1, step[1])
+            parts.append(F.permute(x[:, :, down, across], (0, 2, 3, 1)))
+    return F.concatenate(parts, axis=3)
+
+
+@operation("LRN")
+def local_response_normalization(
+    input: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5
+) -> Any:
+    """x / (bias + alpha * (sum of squares of the channels near it)) ^ beta."""
+    from ....functional import pad
+
+    x = tensor(input)
+    channels = extent_of(x, -1)
+    squares = pad(F.square(x), (depth_radius, depth_radius))
+    near = squares[..., 0:channels]
+    for k in range(1, 2 * depth_radius + 1):
+        near = F.add(near, squares[..., k : k + channels])
+    return F.div(x, F.pow(F.add(F.mul(near, alpha), bias), beta))
+
+
+lrn = local_response_normalization
+
+
+@operation("fused_batch_norm", "FusedBatchNormV3")
+def fused_batch_norm(
+    x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
+    data_format: str = "NHWC", is_training: bool = True, exponential_avg_factor: float = 1.0,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """(normalized images, mean, variance over n - 1) per channel: of the batch in training, else as given."""
+    x = tensor(x)
+    axes = (0, 1, 2) if data_format == "NHWC" else (0, 2, 3)
+    form = (-1,) if data_format == "NHWC" else (-1, 1, 1)
+    scale, offset = tensor(scale), tensor(offset)
+    if is_training:
+        batch_mean, spread = F.mean(x, axis=axes), F.var(x, axis=axes, correction=0)
+        n, *rest = extents_of(x)
+        count = n * rest[0] * rest[1] * rest[2] // extent_of(scale, 0)
+        new_mean, new_spread = batch_mean, F.mul(spread, count / max(count - 1, 1))
+    else:
+        batch_mean, spread = tensor(mean), tensor(variance)
+        new_mean, new_spread = batch_mean, spread
+    gain = F.mul(F.reshape(scale, form), F.rsqrt(F.add(F.reshape(spread, form), epsilon)))
+    return F.add(F.mul(F.sub(x, F.reshape(batch_mean, form)), gain), F.reshape(offset, form)), new_mean, new_spread
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """relu(x @ weights + biases)."""
+    from .functions import xw_plus_b
+
+    return relu(xw_plus_b(x, weights, biases), name=name or "relu_layer")
+
+
+@operation("log_poisson_loss")
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False) -> Any:
+    """exp(log_input) - targets * log_input, with Stirling's term for targets of 1 and more if `compute_full_loss`."""
+    import math
+
+    z, c = tensor(targets), tensor(log_input)
+    loss = F.sub(F.exp(c), F.mul(z, c))
+    if not compute_full_loss:
+        return loss
+    safe = F.where(F.gt(z, 0), z, F.ones_like(z))
+    stirling = F.add(F.sub(F.mul(safe, F.log(safe)), safe), F.mul(F.log(F.mul(safe, 2 * math.pi)), 0.5))
+    inside = F.logical_and(F.ge(z, 0), F.le(z, 1))
+    return F.add(loss, F.where(inside, F.zeros_like(z), stirling))
+
+
+PUBLIC = (
+    "atrous_conv2d", "avg_pool1d", "avg_pool2d", "batch_to_space_nd", "conv1d", "convolution", "depth_to_space",
+    "extract_image_patches", "fused_batch_norm", "in_top_k", "local_response_normalization", "log_poisson_loss", "lrn",
+    "max_pool1d", "max_pool2d", "pool", "relu_layer", "separable_conv2d", "space_to_batch_nd", "space_to_depth", "top_k",
+)  # fmt: skip
+

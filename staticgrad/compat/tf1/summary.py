@@ -1,0 +1,260 @@
+"""`tf.summary`: summaries of a run as the bytes of TensorBoard's records, and the writer of its event files.
+
+Records and files are the `tensorboard` package's own: `pip install tensorboard`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import static
+from ...errors import ArgumentError
+from ...static.graphs import using
+from .graph import Graph, GraphKeys, get_default_graph
+from .tensor import Handle, tensor
+
+
+def _package() -> Any:
+    try:
+        import tensorboard.compat.proto.summary_pb2 as protocol
+    except ImportError:
+        raise ArgumentError("summaries need the tensorboard package", "pip install tensorboard") from None
+    return protocol
+
+
+class Summary(Handle):
+    """An operation whose value in a run is a serialized summary, for `FileWriter.add_summary`."""
+
+    __slots__ = ()
+
+    def __init__(self, graph: Graph, inputs: Sequence[Any], build: Callable[[Sequence[np.ndarray]], bytes], name: str):
+        operands = [tensor(x).node for x in inputs]
+        with using(graph), static.control_dependencies(None):
+            self.node = static.group(name=graph._scope + name).node
+        self.graph = graph
+        graph.operands[self.node], graph.serialized[self.node] = operands, build
+        graph._handles[self.node] = self
+
+
+def _entered(inputs: Sequence[Any], value: Callable[[Any, Sequence[np.ndarray]], None], name: str, collections: Any) -> Summary:
+    """A summary of one value, in the collection of summaries. value(record, arrays) fills the record."""
+    graph = get_default_graph()
+    graph.check_open()
+    tag = graph.scoped(name)
+
+    def build(arrays: Sequence[np.ndarray]) -> bytes:
+        record = _package().Summary()
+        entry = record.value.add(tag=tag)
+        value(entry, arrays)
+        return bytes(record.SerializeToString())
+
+    with using(graph):
+        made = Summary(graph, inputs, build, f"{name}_summary")
+    graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
+    return made
+
+
+def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Summary:
+    """A number per step."""
+
+    def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
+        entry.simple_value = float(arrays[0])
+
+    return _entered([tensor], value, f"{family}/{name}" if family else name, collections)
+
+
+def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Summary:
+    """The distribution of the elements."""
+
+    def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
+        x = np.asarray(arrays[0], np.float64).ravel()
+        if not np.isfinite(x).all():
+            raise ArgumentError(f"the histogram {name!r} has values that are not finite")
+        counts, edges = np.histogram(x, bins=30) if x.size else (np.zeros(1, int), np.zeros(2))
+        found = entry.histo
+        found.min, found.max = (float(x.min()), float(x.max())) if x.size else (0.0, 0.0)
+        found.num, found.sum, found.sum_squares = float(x.size), float(x.sum()), float((x * x).sum())
+        found.bucket_limit.extend(edges[1:].tolist())
+        found.bucket.extend(counts.astype(float).tolist())
+
+    return _entered([values], value, f"{family}/{name}" if family else name, collections)
+
+
+def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Summary:
+    """Images (n, height, width, 1, 3 or 4 channels): uint8, or floats that are scaled so that the largest is 255."""
+
+    def build(graph: Graph, tag: str) -> Callable[[Sequence[np.ndarray]], bytes]:
+        def bytes_of(arrays: Sequence[np.ndarray]) -> bytes:
+            record = _package().Summary()
+            for i, picture in enumerate(_pictures(arrays[0])[:max_outputs]):
+                entry = record.value.add(tag=f"{tag}/image/{i}" if max_outputs > 1 else f"{tag}/image")
+                entry.image.height, entry.image.width, entry.image.colorspace = picture.shape
+                entry.image.encoded_image_string = png(picture)
+            return bytes(record.SerializeToString())
+
+        return bytes_of
+
+    graph = get_default_graph()
+    tag = graph.scoped(f"{family}/{name}" if family else name)
+    with using(graph):
+        made = Summary(graph, [tensor], build(graph, tag), f"{name}_summary")
+    graph.add_to_collections([GraphKeys.SUMMARIES] if collections is None else collections, made)
+    return made
+
+
+def _pictures(images: np.ndarray) -> np.ndarray:
+    if images.ndim != 4 or images.shape[-1] not in (1, 3, 4):
+        raise ArgumentError(f"an image summary needs (n, height, width, 1, 3 or 4), got {images.shape}")
+    if images.dtype == np.uint8:
+        return images
+    low, high = images.min(axis=(1, 2, 3), keepdims=True), images.max(axis=(1, 2, 3), keepdims=True)
+    scale = 255 / np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-12)
+    shifted = np.where(low < 0, images * (scale * 127 / 255) + 128, images * scale)
+    pictures: np.ndarray = shifted.clip(0, 255).astype(np.uint8)
+    return pictures
+
+
+def png(picture: np.ndarray) -> bytes:
+    """A picture (height, width, channels) uint8 in the PNG format (ISO 15948), without a filter."""
+    import struct
+    import zlib
+
+    height, width, channels = picture.shape
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0)
+    parts = [chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows.tobytes())), chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def text(name: str, tensor: str, collections: Any = None) -> Summary:
+    """A text, which Python knows: tensors of strings don't exist here."""
+    if not isinstance(tensor, str):
+        raise TypeError("summary.text: tensors of strings are not supported; give the text itself")
+
+    def value(entry: Any, arrays: Sequence[np.ndarray]) -> None:
+        entry.metadata.plugin_data.plugin_name = "text"
+        entry.tensor.dtype = 7
+        entry.tensor.tensor_shape.dim.add(size=1)
+        entry.tensor.string_val.append(tensor.encode())
+
+    return _entered([], value, name, collections)
+
+
+def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Summary:
+    """One summary of several."""
+    items = list(inputs)
+    graph = items[0].graph if items else get_default_graph()
+    counts = [len(graph.operands[s.node]) for s in items]
+    builders = [graph.serialized[s.node] for s in items]
+
+    def build(arrays: Sequence[np.ndarray]) -> bytes:
+        rest = iter(arrays)
+        return b"".join(make([next(rest) for _ in range(n)]) for make, n in zip(builders, counts, strict=True))
+
+    with using(graph):
+        made = Summary(graph, [], build, name or "Merge/MergeSummary")
+    graph.operands[made.node] = [operand for s in items for operand in graph.operands[s.node]]
+    for collection in collections or []:
+        graph.add_to_collection(collection, made)
+    return made
+
+
+def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Summary | None:
+    """One summary of all in a collection; None where there is none."""
+    items = get_default_graph().get_collection(key, scope)
+    return merge(items, name=name) if items else None
+
+
+class FileWriter:
+    """Writes an event file for TensorBoard in `logdir`."""
+
+    def __init__(self, logdir: str, graph: Graph | None = None, max_queue: int = 10, flush_secs: int = 120,
+                 graph_def: Any = None, filename_suffix: str | None = None, session: Any = None):  # fmt: skip
+        _package()
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._logdir = str(logdir)
+        self._writer = EventFileWriter(self._logdir, max_queue, flush_secs, filename_suffix or "")
+        if graph is not None:
+            self.add_graph(graph)
+
+    def get_logdir(self) -> str:
+        return self._logdir
+
+    def add_summary(self, summary: bytes, global_step: Any = None) -> None:
+        """Write a fetched summary, at a step."""
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        record = _package().Summary.FromString(summary) if isinstance(summary, bytes) else summary
+        event = Event(wall_time=time.time(), summary=record)
+        if global_step is not None:
+            event.step = int(global_step)
+        self._writer.add_event(event)
+
+    def add_event(self, event: Any) -> None:
+        self._writer.add_event(event)
+
+    def add_graph(self, graph: Graph, global_step: Any = None) -> None:
+        """Write a graph, for the tab of graphs."""
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self._writer.add_event(Event(wall_time=time.time(), graph_def=graph_record(graph).SerializeToString()))
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Accepted: metadata has no record here."""
+
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+        """Accepted."""
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def reopen(self) -> None:
+        """Accepted: a writer stays open until it is closed."""
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def graph_record(graph: Graph) -> Any:
+    """The graph as TensorBoard's record: the operations that the program wrote."""
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+    record = GraphDef()
+    shown = {op.node: op for op in graph.get_operations()}
+    for node, op in shown.items():
+        entry = record.node.add(name=op.name, op=op.type)
+        entry.input.extend(graph.name_of(i) for i in _shown_operands(node, shown))
+        entry.input.extend(f"^{graph.name_of(i)}" for i in node.after if i in shown)
+    return record
+
+
+def _shown_operands(node: Any, shown: Any) -> list[Any]:
+    """The operands of an operation; in the place of parts of others, the operations that these read."""
+    found: dict[Any, None] = {}
+    stack = list(node.inputs)[::-1]
+    seen = set(stack)
+    while stack:
+        operand = stack.pop()
+        if operand in shown:
+            found[operand] = None
+            continue
+        for i in reversed(operand.inputs):
+            if i not in seen:
+                seen.add(i)
+                stack.append(i)
+    return list(found)

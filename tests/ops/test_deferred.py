@@ -1,0 +1,164 @@
+"""Operations that are written when shapes and sizes are known: in TensorFlow's dialect, whose programs ask for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+import staticgrad.compat.tf1 as tf
+from staticgrad import errors
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def numbers(*shape, dtype="f4"):
+    return np.random.default_rng(0).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("numerics", ["fast", "strict"])
+def test_a_shape_that_depends_on_the_batch(graph, dtype, numerics):
+    x = tf.placeholder(dtype, [None, 6])
+    n = tf.shape(x)[0]
+    y = tf.reshape(tf.exp(x), [n, 2, 3]) * tf.ones([n, 1, 1], dtype)
+    assert y.shape.as_list() == [None, 2, 3]
+    (first,) = tf.gradients(tf.reduce_sum(y * y), x)
+    (second,) = tf.gradients(tf.reduce_sum(first * first), x)
+    session = sg.Session(graph, numerics=numerics)
+    for batch in (4, 1, 5):
+        value = numbers(batch, 6, dtype=dtype)
+        got = session.run([y, first, second], {x: value})
+        assert got[0].shape == (batch, 2, 3)
+        np.testing.assert_allclose(got[1], 2 * np.exp(2 * value), rtol=1e-5)
+        np.testing.assert_allclose(got[2], 16 * np.exp(4 * value), rtol=1e-5)
+
+
+def test_sizes_that_are_fed(graph):
+    x, sizes, axis = tf.placeholder("float", [None]), tf.placeholder("int32", [2]), tf.placeholder("int32", [])
+    table = tf.reshape(x, sizes)
+    total = tf.reduce_sum(table, axis)
+    (slope,) = tf.gradients(tf.reduce_sum(total**2), x)
+    value = numbers(12)
+    with tf.Session() as session:
+        for shape, along in (((3, 4), 0), ((3, 4), 1), ((2, 6), 0), ((3, 4), 0)):
+            got, gradient = session.run([total, slope], {x: value, sizes: shape, axis: along})
+            expected = value.reshape(shape).sum(along)
+            np.testing.assert_allclose(got, expected, rtol=1e-5)
+            spread = np.broadcast_to(np.expand_dims(2 * expected, along), shape)
+            np.testing.assert_allclose(gradient, spread.ravel(), rtol=1e-5)
+
+
+def test_a_plan_serves_one_value_of_each_size():
+    x, n = tf.placeholder("float", [None]), tf.placeholder("int32", [])
+    y = tf.tile(x, [n])
+    with tf.Session() as session:
+        for count in (2, 3, 2, 3, 2):
+            np.testing.assert_array_equal(session.run(y, {x: [1, 2], n: count}), [1, 2] * count)
+        (runner,) = session._session._runners.values()
+        assert len(runner.program.plans) == 2
+
+
+def test_many_runs_with_sizes():
+    x, n = tf.placeholder("float", [None]), tf.placeholder("int32", [])
+    total = tf.reduce_sum(tf.tile(x, [n]))
+    with tf.Session() as session:
+        got = session.run_steps(total, {x: np.ones((3, 2), "f4"), n: np.array([1, 2, 3], "i4")})
+    np.testing.assert_array_equal(got, [2, 4, 6])
+
+
+def test_a_size_from_a_variable_is_refused():
+    n = tf.Variable(3, name="count")
+    y = tf.zeros([n], "float32")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(errors.StaticgradError, match="its shape depends on the value of 'count'"):
+            session.run(y)
+
+
+def test_a_wrong_size_is_an_error_at_the_users_line():
+    x, n = tf.placeholder("float", [None]), tf.placeholder("int32", [])
+    y = tf.reshape(x, [n, 4])
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="can't reshape") as caught:
+            session.run(y, {x: np.ones(10), n: 3})
+        assert "y = tf.reshape(x, [n, 4])" in str(caught.value)
+        assert session.run(y, {x: np.ones(8), n: 2}).shape == (2, 4)
+
+
+def test_set_shape_tells_more_and_is_checked():
+    x = tf.placeholder("float")
+    x.set_shape([None, 3])
+    assert x.shape.as_list() == [None, 3]
+    y = tf.layers.dense(x, 2)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(y, {x: np.ones((4, 3))}).shape == (4, 2)
+        with pytest.raises(ValueError, match="shape"):
+            session.run(y, {x: np.ones((4, 5))})
+    with pytest.raises(ValueError, match="not compatible"):
+        x.set_shape([None, 4])
+
+
+def test_random_numbers_of_the_shape_of_a_batch():
+    x = tf.placeholder("float", [None, 50])
+    noise = tf.random_normal(tf.shape(x), mean=3.0)
+    mixed = x + noise * tf.random_uniform([tf.shape(x)[0], 1])
+    tf.set_random_seed(1)
+    with tf.Session() as session:
+        a, b = session.run([noise, mixed], {x: np.zeros((40, 50))}), session.run(noise, {x: np.zeros((3, 50))})
+    assert a[0].shape == a[1].shape == (40, 50)
+    assert b.shape == (3, 50)
+    assert abs(a[0].mean() - 3) < 0.1
+    assert abs(a[0].std() - 1) < 0.1
+
+
+def test_inside_a_loop():
+    x = tf.placeholder("float", [None, 4])
+
+    def body(i, total):
+        rows = tf.shape(x)[0]
+        return i + 1, total + tf.reduce_sum(tf.reshape(x, [rows * 2, 2]), 0)
+
+    _, total = tf.while_loop(lambda i, t: i < 3, body, [tf.constant(0), tf.zeros([2])])
+    (slope,) = tf.gradients(tf.reduce_sum(total), x)
+    value = numbers(5, 4)
+    with tf.Session() as session:
+        got, gradient = session.run([total, slope], {x: value})
+    np.testing.assert_allclose(got, 3 * value.reshape(10, 2).sum(0), rtol=1e-5)
+    np.testing.assert_array_equal(gradient, np.full((5, 4), 3, "f4"))
+
+
+def test_training_with_a_placeholder_of_any_rank():
+    x = tf.placeholder("float")
+    w = tf.Variable(np.full((3, 1), 0.5, "f4"))
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    value = numbers(6, 3)
+    expected = np.full((3, 1), 0.5, "f4")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(step, {x: value})
+            expected = expected - 0.1 * 2 / 6 * value.T @ (value @ expected)
+        np.testing.assert_allclose(session.run(w), expected, rtol=1e-5)
+
+
+def test_what_is_unknown_is_not_claimed():
+    """Of a convolution of images of unknown size nothing is known but the rank and the channels."""
+    x, w = tf.placeholder("float", [None, None, None, 2]), tf.placeholder("float", [None, None, 2, 3])
+    y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "VALID")
+    assert y.shape.as_list() == [None, None, None, 3]
+    with tf.Session() as session:
+        assert session.run(y, {x: np.ones((1, 7, 9, 2)), w: np.ones((3, 2, 2, 3))}).shape == (1, 5, 8, 3)
+
+
+def test_a_graph_with_deferred_operations_is_not_written_to_a_file():
+    x = tf.placeholder("float", [None])
+    y = tf.reshape(x, [tf.shape(x)[0], 1])
+    with pytest.raises(errors.StaticgradError):
+        sg.to_json(y.graph)
