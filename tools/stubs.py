@@ -1,11 +1,14 @@
-"""Write `staticgrad/operators/interface.pyi`: public functions and the methods of tensors, as type checkers see them.
+"""Write the stubs of public functions and of the methods of tensors, as type checkers see them.
 
 Functions are made of op records and methods are bound to classes when the package is imported, which no checker follows.
 This program imports the package and writes what it finds: names, parameters, annotations and docstrings. A signature is
 mended where it is written, in the package.
 
-    python -m tools.stubs            write the file
-    python -m tools.stubs --check    exit with 1 if the file is not what would be written
+    operators/interface.pyi          classes that hold the signatures of functions and methods
+    torch_names.pyi, special.pyi     the names that these modules export
+
+    python -m tools.stubs            write the files
+    python -m tools.stubs --check    exit with 1 if a file is not what would be written
 """
 
 from __future__ import annotations
@@ -20,9 +23,10 @@ from pathlib import Path
 from typing import Any, get_overloads
 
 from staticgrad.eager import PublicTensor
-from staticgrad.operators import F, Operators, Symbol
+from staticgrad.operators import SPECIAL, F, Operators, Symbol
 
-TARGET = Path(__file__).resolve().parent.parent / "staticgrad" / "operators" / "interface.pyi"
+PACKAGE = Path(__file__).resolve().parent.parent / "staticgrad"
+TARGET = PACKAGE / "operators" / "interface.pyi"
 WIDTH = 127
 
 HEADER = '"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""'
@@ -211,10 +215,9 @@ def tensor_class() -> Writer:
     return writer
 
 
-def functions_class() -> Writer:
-    functions = dict(sorted(vars(F).items()))
-    writer = Writer("Functions", "The public functions of tensors: `F` inside the package.", set(functions), static=True)
-    for name, function in functions.items():
+def functions_class(name: str, doc: str, functions: Mapping[str, Callable[..., Any]]) -> Writer:
+    writer = Writer(name, doc, set(functions), static=True)
+    for name, function in sorted(functions.items()):
         writer.names.scope = inspect.unwrap(function).__globals__
         texts = [
             writer.signature(parameters, signature.return_annotation)
@@ -241,21 +244,53 @@ def imports(origins: Iterable[tuple[str, str]]) -> list[str]:
 
 def stub() -> str:
     """The whole file."""
-    writers = tensor_class(), functions_class()
+    writers = [
+        tensor_class(),
+        functions_class("Functions", "The public functions of tensors: `F` inside the package.", vars(F)),
+        functions_class("Special", "The functions that only `staticgrad.special` has.", only_special()),
+    ]
     origins = {pair for writer in writers for pair in writer.names.origins.items()}
-    text = "\n".join([HEADER, "", *imports(origins), *writers[0].lines, "", *writers[1].lines])
+    text = "\n".join([HEADER, "", *imports(origins), *(line for writer in writers for line in (*writer.lines, ""))])
     return text.rstrip("\n").replace("\n\n\n\n", "\n\n\n") + "\n"
 
 
+def only_special() -> dict[str, Callable[..., Any]]:
+    known = {id(function) for function in vars(F).values()}
+    return {name: function for name, function in SPECIAL.items() if id(function) not in known}
+
+
+def own_names() -> dict[int, Any]:
+    """Functions by identity, those that are public under their own names."""
+    return {id(function): function for function in vars(F).values() if vars(F).get(function.__name__) is function}
+
+
+def exports(functions: Mapping[str, Callable[..., Any]]) -> str:
+    """The stub of a module that exports these functions."""
+    places = {id(function): f"Functions.{name}" for name, function in vars(F).items()}
+    places |= {i: f"Functions.{function.__name__}" for i, function in own_names().items()}
+    lines = [f"{name} = {places.get(id(function), f'Special.{name}')}" for name, function in sorted(functions.items())]
+    classes = sorted({line.partition(" = ")[2].partition(".")[0] for line in lines})
+    listed = textwrap.wrap(", ".join(f'"{name}"' for name in sorted(functions)) + ",", WIDTH - 4, break_long_words=False)
+    names = ["__all__ = [", *(f"    {line}" for line in listed), "]  # fmt: skip"]
+    return "\n".join([HEADER, "", f"from .operators.interface import {', '.join(classes)}", "", *lines, "", *names]) + "\n"
+
+
+def files() -> dict[Path, str]:
+    """The text of each file."""
+    return {
+        TARGET: stub(), PACKAGE / "torch_names.pyi": exports(vars(F)), PACKAGE / "special.pyi": exports(SPECIAL),
+    }  # fmt: skip
+
+
 def main(arguments: list[str]) -> int:
-    text = stub()
-    if "--check" in arguments:
-        if TARGET.read_text(encoding="utf-8") != text:
-            print(f"{TARGET} is out of date: run python -m tools.stubs", file=sys.stderr)
-            return 1
-        return 0
-    TARGET.write_text(text, encoding="utf-8")
-    return 0
+    stale = 0
+    for path, text in files().items():
+        if "--check" not in arguments:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"{path} is out of date: run python -m tools.stubs", file=sys.stderr)
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":

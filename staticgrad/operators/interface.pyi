@@ -297,6 +297,9 @@ class Tensor:
     def arctan2_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`arctan2` in place. Raises GradientError for a leaf that requires grad while recording."""
 
+    def arctan_(self, *, out: None = None) -> Tensor:
+        """`arctan` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def arctanh(self, *, out: None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
 
@@ -368,6 +371,9 @@ class Tensor:
 
     def atan2_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`atan2` in place. Raises GradientError for a leaf that requires grad while recording."""
+
+    def atan_(self, *, out: None = None) -> Tensor:
+        """`atan` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def atanh(self, *, out: None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
@@ -557,6 +563,9 @@ class Tensor:
 
     def cosh(self, *, out: None = None) -> Tensor:
         """Hyperbolic cosine."""
+
+    def cosh_(self, *, out: None = None) -> Tensor:
+        """`cosh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def count_nonzero(self, dim: Any = None, *, axis: Any = None) -> Tensor:
         """How many elements along `dim` (of all for None) are not 0, int64."""
@@ -752,6 +761,9 @@ class Tensor:
     def exp2(self, *, out: None = None) -> Tensor:
         """2**x."""
 
+    def exp2_(self, *, out: None = None) -> Tensor:
+        """`exp2` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def exp_(self, *, out: None = None) -> Tensor:
         """`exp` in place. Raises GradientError for a leaf that requires grad while recording."""
 
@@ -881,8 +893,14 @@ class Tensor:
     def greater(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x > y elementwise, bool."""
 
+    def greater_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`greater` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def greater_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x >= y elementwise, bool."""
+
+    def greater_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`greater_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def gt(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x > y elementwise, bool."""
@@ -922,10 +940,10 @@ class Tensor:
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
-    def hypot(self, other: Any) -> Tensor:
+    def hypot(self, other: TensorLike, *, out: None = None) -> Tensor:
         """sqrt(input**2 + other**2), without overflow."""
 
-    def hypot_(self, other: Any) -> Tensor:
+    def hypot_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`hypot` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def i0(self, *, out: None = None) -> Tensor:
@@ -1133,13 +1151,13 @@ class Tensor:
     ) -> Tensor:
         """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
 
-    def isfinite(self) -> Tensor:
+    def isfinite(self, *, out: None = None) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
 
     def isinf(self) -> Tensor:
         """Where `input` is infinite."""
 
-    def isnan(self) -> Tensor:
+    def isnan(self, *, out: None = None) -> Tensor:
         """Where x is NaN, bool."""
 
     def isneginf(self) -> Tensor:
@@ -1202,8 +1220,14 @@ class Tensor:
     def less(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x < y elementwise, bool."""
 
+    def less_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`less` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def less_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x <= y elementwise, bool."""
+
+    def less_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`less_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def lgamma(self, *, out: None = None) -> Tensor:
         """log|gamma(x)|."""
@@ -1228,6 +1252,9 @@ class Tensor:
 
     def log2(self, *, out: None = None) -> Tensor:
         """Logarithm to base 2."""
+
+    def log2_(self, *, out: None = None) -> Tensor:
+        """`log2` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def log_(self, *, out: None = None) -> Tensor:
         """`log` in place. Raises GradientError for a leaf that requires grad while recording."""
@@ -1661,6 +1688,9 @@ class Tensor:
     def not_equal(self, other: TensorLike, *, out: None = None) -> Tensor:
         """x != y elementwise, bool."""
 
+    def not_equal_(self, other: TensorLike, *, out: None = None) -> Tensor:
+        """`not_equal` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def numel(self) -> builtins.int: ...
 
     def numpy(self) -> np.ndarray:
@@ -1978,6 +2008,9 @@ class Tensor:
 
     def sinh(self, *, out: None = None) -> Tensor:
         """Hyperbolic sine."""
+
+    def sinh_(self, *, out: None = None) -> Tensor:
+        """`sinh` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     @property
     def size(self) -> Size:
@@ -2479,6 +2512,10 @@ class Functions:
     @staticmethod
     def arcsinh(input: TensorLike, *, out: None = None) -> Tensor:
         """Inverse hyperbolic sine."""
+
+    @staticmethod
+    def arctan(input: TensorLike, *, out: None = None) -> Tensor:
+        """Inverse tangent, in radians."""
 
     @staticmethod
     def arctan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -3114,7 +3151,7 @@ class Functions:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
-    def hypot(input: Any, other: Any) -> Tensor:
+    def hypot(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """sqrt(input**2 + other**2), without overflow."""
 
     @staticmethod
@@ -3198,7 +3235,7 @@ class Functions:
         """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
 
     @staticmethod
-    def isfinite(x: TensorLike) -> Tensor:
+    def isfinite(input: TensorLike, *, out: None = None) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
 
     @staticmethod
@@ -3210,7 +3247,7 @@ class Functions:
         """Where `input` is infinite."""
 
     @staticmethod
-    def isnan(x: TensorLike) -> Tensor:
+    def isnan(input: TensorLike, *, out: None = None) -> Tensor:
         """Where x is NaN, bool."""
 
     @staticmethod
@@ -4553,3 +4590,143 @@ class Functions:
         memory_format: Any = None,
     ) -> Tensor:
         """Zeros of the shape of `input`, and of its dtype unless one is given."""
+
+
+class Special:
+    """The functions that only `staticgrad.special` has."""
+
+    @staticmethod
+    def airy_ai(input: TensorLike, *, out: None = None) -> Tensor:
+        """Airy's function Ai."""
+
+    @staticmethod
+    def bessel_j0(input: TensorLike, *, out: None = None) -> Tensor:
+        """Bessel function of the first kind, of order 0."""
+
+    @staticmethod
+    def bessel_j1(input: TensorLike, *, out: None = None) -> Tensor:
+        """Bessel function of the first kind, of order 1."""
+
+    @staticmethod
+    def bessel_y0(input: TensorLike, *, out: None = None) -> Tensor:
+        """Bessel function of the second kind, of order 0."""
+
+    @staticmethod
+    def bessel_y1(input: TensorLike, *, out: None = None) -> Tensor:
+        """Bessel function of the second kind, of order 1."""
+
+    @staticmethod
+    def chebyshev_polynomial_t(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: chebyshev_polynomial_t."""
+
+    @staticmethod
+    def chebyshev_polynomial_u(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: chebyshev_polynomial_u."""
+
+    @staticmethod
+    def chebyshev_polynomial_v(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: chebyshev_polynomial_v."""
+
+    @staticmethod
+    def chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: chebyshev_polynomial_w."""
+
+    @staticmethod
+    def entr(input: Any) -> Tensor:
+        """-x log(x), 0 at 0, minus infinity below."""
+
+    @staticmethod
+    def erfcx(input: TensorLike, *, out: None = None) -> Tensor:
+        """exp(x**2) erfc(x)."""
+
+    @staticmethod
+    def hermite_polynomial_h(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: hermite_polynomial_h."""
+
+    @staticmethod
+    def hermite_polynomial_he(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: hermite_polynomial_he."""
+
+    @staticmethod
+    def i0e(input: TensorLike, *, out: None = None) -> Tensor:
+        """i0(x) exp(-|x|)."""
+
+    @staticmethod
+    def i1(input: TensorLike, *, out: None = None) -> Tensor:
+        """Modified Bessel function of order 1."""
+
+    @staticmethod
+    def i1e(input: TensorLike, *, out: None = None) -> Tensor:
+        """i1(x) exp(-|x|)."""
+
+    @staticmethod
+    def laguerre_polynomial_l(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: laguerre_polynomial_l."""
+
+    @staticmethod
+    def legendre_polynomial_p(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: legendre_polynomial_p."""
+
+    @staticmethod
+    def log_ndtr(input: TensorLike, *, out: None = None) -> Tensor:
+        """log(ndtr(x))."""
+
+    @staticmethod
+    def modified_bessel_i0(input: TensorLike, *, out: None = None) -> Tensor:
+        """Modified Bessel function of the first kind, of order 0."""
+
+    @staticmethod
+    def modified_bessel_i1(input: TensorLike, *, out: None = None) -> Tensor:
+        """Modified Bessel function of the first kind, of order 1."""
+
+    @staticmethod
+    def modified_bessel_k0(input: TensorLike, *, out: None = None) -> Tensor:
+        """Modified Bessel function of the second kind, of order 0."""
+
+    @staticmethod
+    def modified_bessel_k1(input: TensorLike, *, out: None = None) -> Tensor:
+        """Modified Bessel function of the second kind, of order 1."""
+
+    @staticmethod
+    def ndtr(input: TensorLike, *, out: None = None) -> Tensor:
+        """The standard normal distribution function."""
+
+    @staticmethod
+    def ndtri(input: TensorLike, *, out: None = None) -> Tensor:
+        """The inverse of `ndtr`."""
+
+    @staticmethod
+    def scaled_modified_bessel_k0(input: TensorLike, *, out: None = None) -> Tensor:
+        """k0(x) exp(x)."""
+
+    @staticmethod
+    def scaled_modified_bessel_k1(input: TensorLike, *, out: None = None) -> Tensor:
+        """k1(x) exp(x)."""
+
+    @staticmethod
+    def shifted_chebyshev_polynomial_t(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: shifted_chebyshev_polynomial_t."""
+
+    @staticmethod
+    def shifted_chebyshev_polynomial_u(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: shifted_chebyshev_polynomial_u."""
+
+    @staticmethod
+    def shifted_chebyshev_polynomial_v(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: shifted_chebyshev_polynomial_v."""
+
+    @staticmethod
+    def shifted_chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """The polynomial of degree n at x: shifted_chebyshev_polynomial_w."""
+
+    @staticmethod
+    def spherical_bessel_j0(input: TensorLike, *, out: None = None) -> Tensor:
+        """sin(x) / x."""
+
+    @staticmethod
+    def xlog1py(input: Any, other: Any) -> Tensor:
+        """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
+
+    @staticmethod
+    def zeta(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+        """Hurwitz's zeta function."""

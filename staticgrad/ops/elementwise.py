@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -10,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError
-from ..ir import REGISTRY, Expand, OpDef, Pointwise, define
+from ..ir import OpDef, define
 from ..operators import F, Operators, Tensor, apply, as_array, enter_as, numpy_twin, spelled, torch_function
 from ..signals import module
 from ..types import TensorType, bool_, category, is_scalar, promote, to_float
 from . import attributes as at
 from . import pointwise
-from .rules import binary, elementwise, floating, unary, unbroadcast
+from .rules import binary, compared, elementwise, elementwise_op, floating, unary, unbroadcast
 
 Rule = Callable[..., Any]
 
@@ -85,16 +86,12 @@ def promoted(*operands: Any) -> np.dtype:
                     for v in operands])  # fmt: skip
 
 
-for _function, _twin in ((add, np.add), (sub, np.subtract), (div, np.true_divide)):
-    setattr(F, _function.__name__, _function)
-    numpy_twin(_twin)(_function)
-_made: Any
-for _name, _made in (
-    ("subtract", sub), ("divide", div), ("true_divide", div), ("multiply", F.mul), ("negative", F.neg),
-    ("absolute", F.abs), ("not_equal", F.ne), ("greater", F.gt), ("greater_equal", F.ge), ("less", F.lt),
-    ("less_equal", F.le),
+for _names, _made, _twin in (
+    (("add",), add, np.add), (("sub", "subtract"), sub, np.subtract), (("div", "divide", "true_divide"), div, np.true_divide),
 ):  # fmt: skip
-    enter_as(_name, _made)
+    for _name in _names:
+        enter_as(_name, _made, inplace=True)
+    numpy_twin(_twin)(_made)
 
 
 @torch_function()
@@ -169,12 +166,6 @@ def positive(input: Any) -> Tensor:
 
 
 @torch_function(inplace=True)
-def hypot(input: Any, other: Any) -> Tensor:
-    """sqrt(input**2 + other**2), without overflow."""
-    return apply(_hypot_op, input, other)
-
-
-@torch_function(inplace=True)
 def deg2rad(input: Any) -> Tensor:
     """Degrees as radians."""
     result: Tensor = input * (math.pi / 180)
@@ -205,7 +196,7 @@ def frac(input: Any) -> Tensor:
     return result
 
 
-_round = F.round
+_round = unary(pointwise.round_op)
 
 
 @spelled
@@ -219,7 +210,9 @@ def round_(input: Any, *, decimals: int = 0) -> Tensor:
     return _round(input * scale) / scale if decimals > 0 else _round(input / scale) * scale
 
 
-enter_as("round", round_)
+enter_as("round", round_, inplace=True)
+enter_as("special.round", round_)
+numpy_twin(np.rint)(round_)
 
 
 @numpy_twin(np.round)
@@ -314,7 +307,7 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
     return logaddexp(input * ln2, other * ln2) * (1 / ln2)
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, names=("special.xlogy",))
 def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
     kind = to_float(promoted(input, other))
@@ -323,7 +316,7 @@ def xlogy(input: Any, other: Any) -> Tensor:
     return F.where(zero, 0.0, x * F.log(F.where(zero, 1.0, y)))
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, names=("special.logit",))
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
     x = F.astype(operand(input), to_float(dtype_of(input)))
@@ -331,7 +324,7 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
     return F.log(x / (1 - x))
 
 
-@torch_function(np.sinc, inplace=True)
+@torch_function(np.sinc, inplace=True, names=("special.sinc",))
 def sinc(input: Any) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
     x = F.astype(operand(input), to_float(dtype_of(input))) * math.pi
@@ -412,23 +405,13 @@ def _integers(operands: Sequence[Any]) -> list[np.dtype]:
     return [dtype] * len(operands)
 
 
-def _record(name: str, numpy: Rule, vjp: Any = None, scalar: str = "", *, arity: int = 1, promote: Any = floating,
-            infer: Any = elementwise, doc: str = "", cost: int = 20, expand: Rule | None = None) -> OpDef:  # fmt: skip
-    """A record that the host computes, unless it is a scalar operation of kernels or is written in other ops."""
-    emit = Pointwise(scalar, cost) if scalar else Expand(expand) if expand else None
-    return define(OpDef(name, infer, numpy, vjp, emit, promote, doc=doc))
-
-
 for _name, _ufunc, _sign in (
     ("bitwise_and", np.bitwise_and, "&"), ("bitwise_or", np.bitwise_or, "|"), ("bitwise_xor", np.bitwise_xor, "^"),
 ):  # fmt: skip
-    _op = _record(_name, _ufunc, None, _name, arity=2, promote=_bits, cost=1, doc=f"x {_sign} y, of integers or booleans.")  # fmt: skip  # noqa: E501
-    enter_as(_name, binary(_op), inplace=True)
-    numpy_twin(_ufunc)(getattr(F, _name))
-enter_as(
-    "bitwise_not", unary(_record("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")), inplace=True
-)
-numpy_twin(np.invert)(F.bitwise_not)
+    elementwise_op(_name, _ufunc, promote=_bits, doc=f"x {_sign} y, of integers or booleans.")
+host = functools.partial(elementwise_op, scalar=None)
+"""The same, of an op that the host computes."""
+host("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")
 
 
 def _shift(left: bool) -> Rule:
@@ -445,55 +428,24 @@ def _shift(left: bool) -> Rule:
 
 
 for _name, _left in (("bitwise_left_shift", True), ("bitwise_right_shift", False)):
-    _op = _record(_name, _shift(_left), arity=2, promote=_integers, doc="x shifted by y bits.")
-    enter_as(_name, binary(_op), inplace=True)
+    host(_name, _shift(_left), arity=2, promote=_integers, doc="x shifted by y bits.")
 for _name, _divisor in (("gcd", np.gcd), ("lcm", np.lcm)):
-    _op = _record(_name, _divisor, arity=2, promote=_integers, doc=f"The {_name} of two integers.")
-    enter_as(_name, binary(_op), inplace=True)
-    numpy_twin(_divisor)(getattr(F, _name))
+    host(_name, _divisor, promote=_integers, doc=f"The {_name} of two integers.")
 
 
 # records of the host ----------------------------------------------------------------------------------------------------
 
 
 def scipy_special(name: str) -> Rule:
-    """SciPy's function of this name, which is imported when it is first called."""
-    return lambda *arrays: getattr(module("scipy.special"), name)(*arrays)
+    """SciPy's function of this name, which is imported when it is first called, in the dtype of its operands."""
+    return _plain(lambda *arrays: getattr(module("scipy.special"), name)(*arrays))
 
 
 def _plain(evaluate: Rule) -> Rule:
     return lambda *arrays: np.asarray(evaluate(*arrays)).astype(arrays[-1].dtype, copy=False)
 
 
-LN10, LN2, SQRT_PI = math.log(10), math.log(2), math.sqrt(math.pi)
-
-UNARY: tuple[tuple[str, Rule, Rule, str], ...] = (
-    ("tan", np.tan, lambda g, out, x: g * (1 + out * out), "Tangent."),
-    ("asin", np.arcsin, lambda g, out, x: g * F.rsqrt(1 - x * x), "Inverse sine."),
-    ("acos", np.arccos, lambda g, out, x: -g * F.rsqrt(1 - x * x), "Inverse cosine."),
-    ("asinh", np.arcsinh, lambda g, out, x: g * F.rsqrt(x * x + 1), "Inverse hyperbolic sine."),
-    ("acosh", np.arccosh, lambda g, out, x: g * F.rsqrt(x * x - 1), "Inverse hyperbolic cosine."),
-    ("atanh", np.arctanh, lambda g, out, x: g / (1 - x * x), "Inverse hyperbolic tangent."),
-    ("log10", np.log10, lambda g, out, x: g / (x * LN10), "Logarithm to base 10."),
-    ("erfc", scipy_special("erfc"), lambda g, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)), "1 - erf(x), accurate for large x."),
-    ("erfinv", scipy_special("erfinv"), lambda g, out, x: g * (SQRT_PI / 2 * F.exp(out * out)), "The inverse of `erf`."),
-    ("lgamma", scipy_special("gammaln"), lambda g, out, x: g * F.digamma(x), "log|gamma(x)|."),
-    ("digamma", scipy_special("digamma"), lambda g, out, x: g * F.polygamma(1, x), "The derivative of `lgamma`."),
-    ("i0", scipy_special("i0"), lambda g, out, x: g * apply(REGISTRY["i1"], x), "Modified Bessel function of order 0."),
-    ("i0e", scipy_special("i0e"), lambda g, out, x: g * (apply(REGISTRY["i1e"], x) - F.sign(x) * out), "i0(x) exp(-|x|)."),
-    ("i1", scipy_special("i1"),
-     lambda g, out, x: g * (F.i0(x) - _over(out, x, 0.5)), "Modified Bessel function of order 1."),
-    ("i1e", scipy_special("i1e"),
-     lambda g, out, x: g * (apply(REGISTRY["i0e"], x) - out * F.sign(x) - _over(out, x, 0.5)), "i1(x) exp(-|x|)."),
-    ("erfcx", scipy_special("erfcx"), lambda g, out, x: g * (2 * x * out - 2 / SQRT_PI), "exp(x**2) erfc(x)."),
-    ("ndtr", scipy_special("ndtr"),
-     lambda g, out, x: g * (F.exp(-x * x / 2) / math.sqrt(2 * math.pi)), "The standard normal distribution function."),
-    ("ndtri", scipy_special("ndtri"),
-     lambda g, out, x: g * (F.exp(out * out / 2) * math.sqrt(2 * math.pi)), "The inverse of `ndtr`."),
-    ("log_ndtr", scipy_special("log_ndtr"),
-     lambda g, out, x: g / (apply(REGISTRY["erfcx"], -x * math.sqrt(0.5)) * math.sqrt(math.pi / 2)), "log(ndtr(x))."),
-)  # fmt: skip
-"""name, meaning, `(g, out, x) -> cotangent`, doc. The host computes them."""
+LN10, SQRT_PI = math.log(10), math.sqrt(math.pi)
 
 
 def _over(out: Any, x: Any, limit: float) -> Any:
@@ -502,42 +454,49 @@ def _over(out: Any, x: Any, limit: float) -> Any:
     return F.where(zero, limit, out / F.where(zero, 1.0, x))
 
 
-SPECIAL_ONLY = frozenset({"i0e", "i1", "i1e", "erfcx", "ndtr", "ndtri", "log_ndtr"})
-"""Those whose only names are in `special`."""
-OTHER_NAMES = {"asin": "arcsin", "acos": "arccos", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+host("tan", np.tan, lambda g, node, out, x: g * (1 + out * out), doc="Tangent.")
+host("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x), names=("asin", "arcsin"), doc="Inverse sine.")
+host("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x), names=("acos", "arccos"), doc="Inverse cosine.")
+host("asinh", np.arcsinh, lambda g, node, out, x: g * F.rsqrt(x * x + 1), names=("asinh", "arcsinh"),
+     doc="Inverse hyperbolic sine.")  # fmt: skip
+host("acosh", np.arccosh, lambda g, node, out, x: g * F.rsqrt(x * x - 1), names=("acosh", "arccosh"),
+     doc="Inverse hyperbolic cosine.")  # fmt: skip
+host("atanh", np.arctanh, lambda g, node, out, x: g / (1 - x * x), names=("atanh", "arctanh"),
+     doc="Inverse hyperbolic tangent.")  # fmt: skip
+host("log10", np.log10, lambda g, node, out, x: g / (x * LN10), doc="Logarithm to base 10.")
+host("erfc", scipy_special("erfc"), lambda g, node, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)),
+     names=("erfc", "special.erfc"), doc="1 - erf(x), accurate for large x.")  # fmt: skip
+host("erfinv", scipy_special("erfinv"), lambda g, node, out, x: g * (SQRT_PI / 2 * F.exp(out * out)),
+     names=("erfinv", "special.erfinv"), doc="The inverse of `erf`.")  # fmt: skip
+host("lgamma", scipy_special("gammaln"), lambda g, node, out, x: g * F.digamma(x),
+     names=("lgamma", "special.gammaln"), doc="log|gamma(x)|.")  # fmt: skip
+host("digamma", scipy_special("digamma"), lambda g, node, out, x: g * F.polygamma(1, x),
+     names=("digamma", "special.digamma", "special.psi"), doc="The derivative of `lgamma`.")  # fmt: skip
+i0 = host("i0", scipy_special("i0"), lambda g, node, out, x: g * apply(i1, x),
+          names=("i0", "special.i0"), doc="Modified Bessel function of order 0.")  # fmt: skip
+i0e = host("i0e", scipy_special("i0e"), lambda g, node, out, x: g * (apply(i1e, x) - F.sign(x) * out),
+           names=("special.i0e",), doc="i0(x) exp(-|x|).")  # fmt: skip
+i1: OpDef = host("i1", scipy_special("i1"), lambda g, node, out, x: g * (F.i0(x) - _over(out, x, 0.5)),
+          names=("special.i1",), doc="Modified Bessel function of order 1.")  # fmt: skip
+i1e: OpDef = host("i1e", scipy_special("i1e"), lambda g, node, out, x: g * (apply(i0e, x) - out * F.sign(x) - _over(out, x, 0.5)),
+           names=("special.i1e",), doc="i1(x) exp(-|x|).")  # fmt: skip
+erfcx = host("erfcx", scipy_special("erfcx"), lambda g, node, out, x: g * (2 * x * out - 2 / SQRT_PI),
+             names=("special.erfcx",), doc="exp(x**2) erfc(x).")  # fmt: skip
+host("ndtr", scipy_special("ndtr"), lambda g, node, out, x: g * (F.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
+     names=("special.ndtr",), doc="The standard normal distribution function.")  # fmt: skip
+host("ndtri", scipy_special("ndtri"), lambda g, node, out, x: g * (F.exp(out * out / 2) * math.sqrt(2 * math.pi)),
+     names=("special.ndtri",), doc="The inverse of `ndtr`.")  # fmt: skip
+host("log_ndtr", scipy_special("log_ndtr"),
+     lambda g, node, out, x: g / (apply(erfcx, -x * math.sqrt(0.5)) * math.sqrt(math.pi / 2)),
+     names=("special.log_ndtr",), doc="log(ndtr(x)).")  # fmt: skip
 
 
-def _unary_vjp(rule: Rule) -> tuple[Rule]:
-    return (lambda g, node, out, x: rule(g, out, x),)
-
-
-SPECIAL: dict[str, Rule] = {}
-"""Functions of `staticgrad.special` that have no name elsewhere."""
-
-for _name, _numpy, _rule, _doc in UNARY:
-    _op = _record(_name, _plain(_numpy), _unary_vjp(_rule), doc=_doc)
-    _function = unary(_op)
-    if _name in SPECIAL_ONLY:
-        SPECIAL[_name] = _function
-    else:
-        enter_as(_name, _function, inplace=True)
-    if _name in OTHER_NAMES:
-        enter_as(OTHER_NAMES[_name], _function, inplace=True)
-    if isinstance(_numpy, np.ufunc):
-        numpy_twin(_numpy)(_function)
-
-
-def _smooth(op_name: str, numpy: Rule, dx: Rule | None, dy: Rule | None, doc: str, promote: Any = floating) -> OpDef:
-    """A record of two operands that the host computes; dx, dy: `(out, x, y)` -> derivative, or None."""
-    vjps = tuple(
+def slopes(dx: Rule | None, dy: Rule | None) -> tuple[Rule | None, ...]:
+    """The cotangent functions of two operands whose derivatives are `d(out, x, y)`; None where there is none."""
+    return tuple(
         None if d is None else (lambda g, node, out, x, y, d=d, i=i: unbroadcast(g * d(out, x, y), (x, y)[i]))
         for i, d in enumerate((dx, dy))
     )
-    return _record(op_name, _plain(numpy), vjps, arity=2, promote=promote, doc=doc)
-
-
-_hypot_op = _smooth("hypot", np.hypot, lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out), "sqrt(x**2 + y**2).")
-numpy_twin(np.hypot)(F.hypot)
 
 
 def _ratio(x: Any, y: Any) -> Any:
@@ -546,33 +505,22 @@ def _ratio(x: Any, y: Any) -> Any:
     return F.where(zero, 0.0, x / F.where(zero, 1.0, y))
 
 
-_fmod_op = _smooth(
-    "fmod", np.fmod, lambda out, x, y: F.ones_like(out), lambda out, x, y: -trunc(x / y), "The remainder, of x's sign."
-)
-_nextafter_op = define(OpDef("nextafter", elementwise, np.nextafter, None, None, floating, doc="The next number towards y."))
-enter_as("nextafter", binary(_nextafter_op), inplace=True)
-_signbit_op = define(OpDef("signbit", lambda x: x.with_dtype(bool_), np.signbit, None, None, floating))
-_atan2_op = _smooth(
-    "atan2", np.arctan2,
-    lambda out, x, y: _ratio(y, x * x + y * y), lambda out, x, y: -_ratio(x, x * x + y * y), "The angle of (other, input).",
-)  # fmt: skip
-enter_as("atan2", binary(_atan2_op), inplace=True)
-enter_as("arctan2", F.atan2, inplace=True)
-numpy_twin(np.arctan2)(F.atan2)
-_igamma_op = _smooth(
-    "igamma", scipy_special("gammainc"), None,
-    lambda out, a, x: F.exp((a - 1) * F.log(x) - x - F.lgamma(a)), "The regularized lower incomplete gamma function.",
-)  # fmt: skip
-_igammac_op = _smooth(
-    "igammac", scipy_special("gammaincc"), None,
-    lambda out, a, x: -F.exp((a - 1) * F.log(x) - x - F.lgamma(a)), "The regularized upper incomplete gamma function.",
-)  # fmt: skip
-for _name, _op in (("igamma", _igamma_op), ("igammac", _igammac_op)):
-    enter_as(_name, binary(_op), inplace=True)
-_zeta_op = _smooth(
-    "zeta", scipy_special("zeta"), None, lambda out, x, q: -x * apply(REGISTRY["zeta"], x + 1, q), "Hurwitz's zeta function."
-)
-SPECIAL["zeta"] = binary(_zeta_op)
+host("hypot", np.hypot, slopes(lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out)),
+     doc="sqrt(input**2 + other**2), without overflow.")  # fmt: skip
+_fmod_op = host("fmod", np.fmod, slopes(lambda out, x, y: F.ones_like(out), lambda out, x, y: -trunc(x / y)),
+                names=(), doc="The remainder, of x's sign.")  # fmt: skip
+host("nextafter", np.nextafter, doc="The next number towards y.")
+_signbit_op = host("signbit", np.signbit, infer=compared, names=(), doc="Whether the sign is negative.")
+host("atan2", np.arctan2, slopes(lambda out, x, y: _ratio(y, x * x + y * y), lambda out, x, y: -_ratio(x, x * x + y * y)),
+     names=("atan2", "arctan2"), doc="The angle of (other, input).")  # fmt: skip
+host("igamma", scipy_special("gammainc"),
+     slopes(None, lambda out, a, x: F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
+     names=("igamma", "special.gammainc"), doc="The regularized lower incomplete gamma function.")  # fmt: skip
+host("igammac", scipy_special("gammaincc"),
+     slopes(None, lambda out, a, x: -F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
+     names=("igammac", "special.gammaincc"), doc="The regularized upper incomplete gamma function.")  # fmt: skip
+zeta: OpDef = host("zeta", scipy_special("zeta"), slopes(None, lambda out, x, q: -x * apply(zeta, x + 1, q)),
+            names=("special.zeta",), doc="Hurwitz's zeta function.")  # fmt: skip
 
 
 def _polygamma_eval(x: np.ndarray, order: int) -> np.ndarray:
@@ -598,10 +546,10 @@ def _poisson_eval(u: np.ndarray, rate: np.ndarray) -> np.ndarray:
     return np.where((rate > 0) & np.isfinite(k), np.maximum(k, 0), 0.0).astype(rate.dtype)
 
 
-poisson_op = _record("poisson_quantile", _poisson_eval, arity=2, doc="Poisson numbers of uniform ones and rates.")
+poisson_op = host("poisson_quantile", _poisson_eval, arity=2, names=(), doc="Poisson numbers of uniform ones and rates.")
 
 
-@torch_function(method=False)
+@torch_function(method=False, names=("special.polygamma",))
 def polygamma(n: int, input: Any) -> Tensor:
     """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
@@ -609,7 +557,7 @@ def polygamma(n: int, input: Any) -> Tensor:
     return F.digamma(input) if n == 0 else apply(polygamma_op, input, order=int(n))
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, names=("special.multigammaln",))
 def mvlgamma(input: Any, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
     if p < 1:
@@ -664,12 +612,12 @@ for _name, _whole, _numpy in (("fmax", F.maximum, np.fmax), ("fmin", F.minimum, 
 
 
 def _special(function: Rule) -> Rule:
-    SPECIAL[function.__name__] = spelled(function)
-    return SPECIAL[function.__name__]
+    enter_as(f"special.{function.__name__}", spelled(function))
+    return function
 
 
 @_special
-def xlog1py(input: Any, other: Any) -> Any:
+def xlog1py(input: Any, other: Any) -> Tensor:
     """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
     kind = to_float(promoted(input, other))
     x, y = (F.astype(operand(v), kind) for v in (input, other))
@@ -678,7 +626,7 @@ def xlog1py(input: Any, other: Any) -> Any:
 
 
 @_special
-def entr(input: Any) -> Any:
+def entr(input: Any) -> Tensor:
     """-x log(x), 0 at 0, minus infinity below."""
     x = F.astype(operand(input), to_float(dtype_of(input)))
     safe = F.where(x > 0, x, 1.0)
@@ -686,7 +634,7 @@ def entr(input: Any) -> Any:
 
 
 FLAT = (
-    ("airy_ai", lambda x: module("scipy.special").airy(x)[0], "Airy's function Ai."),
+    ("airy_ai", _plain(lambda x: module("scipy.special").airy(x)[0]), "Airy's function Ai."),
     ("bessel_j0", scipy_special("j0"), "Bessel function of the first kind, of order 0."),
     ("bessel_j1", scipy_special("j1"), "Bessel function of the first kind, of order 1."),
     ("bessel_y0", scipy_special("y0"), "Bessel function of the second kind, of order 0."),
@@ -697,13 +645,12 @@ FLAT = (
     ("modified_bessel_k1", scipy_special("k1"), "Modified Bessel function of the second kind, of order 1."),
     ("scaled_modified_bessel_k0", scipy_special("k0e"), "k0(x) exp(x)."),
     ("scaled_modified_bessel_k1", scipy_special("k1e"), "k1(x) exp(x)."),
-    ("spherical_bessel_j0", lambda x: module("scipy.special").spherical_jn(0, np.abs(x)), "sin(x) / x."),
+    ("spherical_bessel_j0", _plain(lambda x: module("scipy.special").spherical_jn(0, np.abs(x))), "sin(x) / x."),
 )
 """Functions without a derivative in PyTorch."""
 
-for _name, _numpy, _doc in FLAT:
-    _op = _record(_name, _plain(_numpy), promote=floating, doc=_doc)
-    SPECIAL[_name] = unary(_op)
+for _name, _evaluate, _doc in FLAT:
+    host(_name, _evaluate, names=(f"special.{_name}",), doc=_doc)
 
 
 def _recurrence(first: Rule, step: Rule, edges: Rule | None = None) -> Rule:
@@ -736,9 +683,8 @@ POLYNOMIALS: tuple[tuple[str, Rule], ...] = (
         ("t", lambda x: 2 * x - 1), ("u", lambda x: 4 * x - 2), ("v", lambda x: 4 * x - 3), ("w", lambda x: 4 * x - 1))],
 )  # fmt: skip
 
-for _name, _numpy in POLYNOMIALS:
-    _op = _record(_name, _numpy, arity=2, promote=floating, doc=f"The polynomial of degree n at x: {_name}.")
-    SPECIAL[_name] = binary(_op)
+for _name, _evaluate in POLYNOMIALS:
+    host(_name, _evaluate, arity=2, names=(f"special.{_name}",), doc=f"The polynomial of degree n at x: {_name}.")
 
 # spellings of booleans ----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,20 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ArgumentError, ShapeError
 from ..ir import Call, Expand, Extent, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
-from ..operators import Array, F, Operators, Tensor, TensorLike, apply, numpy_twin, public, spelled, torch_function
+from ..operators import (
+    Array,
+    F,
+    Operators,
+    Tensor,
+    TensorLike,
+    apply,
+    enter_as,
+    numpy_twin,
+    public,
+    spelled,
+    tensor_method,
+    torch_function,
+)
 from ..types import (
     DTYPES,
     SHORT,
@@ -391,7 +404,7 @@ def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "") -> 
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + " `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a bad one."
-    setattr(F, name, function)
+    enter_as(name, function)
     numpy_twin(*twins)(function)
 
 
@@ -416,7 +429,7 @@ def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = "The int64 position of the first extremum along `dim` (of the flattened array for None)."
     function = spelled(function)
-    setattr(F, op.name, function)
+    enter_as(op.name, function)
     numpy_twin(twin)(function)
 
 
@@ -490,7 +503,7 @@ def _axes_of(dim: Any) -> Any:
     return None if isinstance(dim, bool) else dim
 
 
-@public
+@tensor_method()
 @numpy_twin(np.all)
 @spelled
 def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -498,7 +511,7 @@ def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return apply(all_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 
-@public
+@tensor_method()
 @numpy_twin(np.any)
 @spelled
 def any_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -552,7 +565,7 @@ cumsum_op = define(
 )
 
 
-@public
+@tensor_method(inplace=True)
 @numpy_twin(np.cumsum)
 @spelled
 def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
