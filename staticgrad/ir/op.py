@@ -25,8 +25,9 @@ class Pointwise:
     """One value per element of the (broadcast) result.
 
     `scalar` names the scalar operation of one element; each printer of kernels knows how it is written, and a name that
-    it does not know is a function of `compiler/backend/`. A callable `(op, *operands)` composes such operations:
-    `op("minimum", x, y)`. `cost` is in units of one addition: it decides between computing a value twice and storing it.
+    it does not know is a function of `compiler/backend/`. A callable `(op, *operands)` composes such operations, with
+    Python's operators and `op.minimum(x, y)`; see `compiler/codegen/compositions.py`. `cost` is in units of one addition: it
+    decides between computing a value twice and storing it.
     """
 
     scalar: str | Callable[..., Any]

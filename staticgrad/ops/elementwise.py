@@ -242,12 +242,12 @@ def signbit(input: Any) -> Tensor:
     return apply(_signbit_op, input) if dtype_of(input).kind == "f" else F.lt(input, 0)
 
 
-@torch_function(np.copysign, inplace=True)
-def copysign(input: Any, other: Any) -> Tensor:
-    """|input| with the sign of `other`."""
-    size = F.abs(F.astype(operand(input), to_float(promoted(input, other))))
-    negative = signbit(other) if isinstance(other, Operators) else np.signbit(other)
-    return F.where(negative, -size, size)
+copysign = elementwise_op(
+    "copysign", np.copysign,
+    (lambda g, node, out, x, y: unbroadcast(g * F.sign(x) * apply(copysign, F.ones_like(y), y), x),
+     lambda g, node, out, x, y: F.zeros_like(y)),
+    doc="|input| with the sign of `other`.",
+)  # fmt: skip
 
 
 @torch_function(inplace=True)
@@ -445,7 +445,7 @@ def _plain(evaluate: Rule) -> Rule:
     return lambda *arrays: np.asarray(evaluate(*arrays)).astype(arrays[-1].dtype, copy=False)
 
 
-LN10, SQRT_PI = math.log(10), math.sqrt(math.pi)
+LN2, LN10, SQRT_PI = math.log(2), math.log(10), math.sqrt(math.pi)
 
 
 def _over(out: Any, x: Any, limit: float) -> Any:
@@ -457,12 +457,46 @@ def _over(out: Any, x: Any, limit: float) -> Any:
 host("tan", np.tan, lambda g, node, out, x: g * (1 + out * out), doc="Tangent.")
 host("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x), names=("asin", "arcsin"), doc="Inverse sine.")
 host("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x), names=("acos", "arccos"), doc="Inverse cosine.")
-host("asinh", np.arcsinh, lambda g, node, out, x: g * F.rsqrt(x * x + 1), names=("asinh", "arcsinh"),
-     doc="Inverse hyperbolic sine.")  # fmt: skip
-host("acosh", np.arccosh, lambda g, node, out, x: g * F.rsqrt(x * x - 1), names=("acosh", "arccosh"),
-     doc="Inverse hyperbolic cosine.")  # fmt: skip
-host("atanh", np.arctanh, lambda g, node, out, x: g / (1 - x * x), names=("atanh", "arctanh"),
-     doc="Inverse hyperbolic tangent.")  # fmt: skip
+
+
+def _asinh(op: Any, x: Any) -> Any:
+    """log1p(a + a**2 / (1 + sqrt(a**2 + 1))) for a = |x|, log(a) + log(2) where a**2 + 1 is a**2."""
+    a = abs(x)
+    large = a > op.pick(2.0**26, 2.0**55)
+    t = a + a * a / (1 + op.sqrt(op.fma(a, a, 1)))
+    return op.copysign(op.log1p(op.where(large, a, t)) + op.where(large, LN2, 0), x)
+
+
+def _acosh(op: Any, x: Any) -> Any:
+    """log1p(d + sqrt(d**2 + 2d)) for d = x - 1, which is exact; log(x) + log(2) where that is as good. What rounding took from
+    the root and the sum is put back to first order."""
+    large = x > op.pick(2.0**26, 2.0**55)
+    d = op.where(x < 1, math.nan, x - 1)
+    square = op.fma(d, d, 2 * d)
+    root = op.sqrt(square)
+    t = d + root
+    rest = root - (t - d) + op.fma(-root, root, square) / (2 * root)
+    small = op.where(root > 0, rest / (1 + t), 0)
+    return op.log1p(op.where(large, x, t)) + op.where(large, LN2, small)
+
+
+elementwise_op("asinh", np.arcsinh, lambda g, node, out, x: g * F.rsqrt(x * x + 1), scalar=_asinh, cost=40,
+               names=("asinh", "arcsinh"), doc="Inverse hyperbolic sine.")  # fmt: skip
+elementwise_op("acosh", np.arccosh, lambda g, node, out, x: g * F.rsqrt(x * x - 1), scalar=_acosh, cost=40,
+               names=("acosh", "arccosh"), doc="Inverse hyperbolic cosine.")  # fmt: skip
+
+
+def _atanh(op: Any, x: Any) -> Any:
+    """log1p(2a / (1 - a)) / 2 for a = |x|: the quotient's rounding error is put back to first order."""
+    a = abs(x)
+    d = 1 - a
+    q = 2 * a / d
+    rest = op.fma(-q, d, 2 * a) - q * (1 - d - a)
+    return op.copysign(0.5 * (op.log1p(q) + op.where(a < 1, rest / (d * (1 + q)), 0)), x)
+
+
+elementwise_op("atanh", np.arctanh, lambda g, node, out, x: g / (1 - x * x), scalar=_atanh, cost=40,
+               names=("atanh", "arctanh"), doc="Inverse hyperbolic tangent.")  # fmt: skip
 host("log10", np.log10, lambda g, node, out, x: g / (x * LN10), doc="Logarithm to base 10.")
 host("erfc", scipy_special("erfc"), lambda g, node, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)),
      names=("erfc", "special.erfc"), doc="1 - erf(x), accurate for large x.")  # fmt: skip
@@ -477,9 +511,10 @@ i0 = host("i0", scipy_special("i0"), lambda g, node, out, x: g * apply(i1, x),
 i0e = host("i0e", scipy_special("i0e"), lambda g, node, out, x: g * (apply(i1e, x) - F.sign(x) * out),
            names=("special.i0e",), doc="i0(x) exp(-|x|).")  # fmt: skip
 i1: OpDef = host("i1", scipy_special("i1"), lambda g, node, out, x: g * (F.i0(x) - _over(out, x, 0.5)),
-          names=("special.i1",), doc="Modified Bessel function of order 1.")  # fmt: skip
-i1e: OpDef = host("i1e", scipy_special("i1e"), lambda g, node, out, x: g * (apply(i0e, x) - out * F.sign(x) - _over(out, x, 0.5)),
-           names=("special.i1e",), doc="i1(x) exp(-|x|).")  # fmt: skip
+                 names=("special.i1",), doc="Modified Bessel function of order 1.")  # fmt: skip
+i1e: OpDef = host("i1e", scipy_special("i1e"),
+                  lambda g, node, out, x: g * (apply(i0e, x) - out * F.sign(x) - _over(out, x, 0.5)),
+                  names=("special.i1e",), doc="i1(x) exp(-|x|).")  # fmt: skip
 erfcx = host("erfcx", scipy_special("erfcx"), lambda g, node, out, x: g * (2 * x * out - 2 / SQRT_PI),
              names=("special.erfcx",), doc="exp(x**2) erfc(x).")  # fmt: skip
 host("ndtr", scipy_special("ndtr"), lambda g, node, out, x: g * (F.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
@@ -505,8 +540,23 @@ def _ratio(x: Any, y: Any) -> Any:
     return F.where(zero, 0.0, x / F.where(zero, 1.0, y))
 
 
-host("hypot", np.hypot, slopes(lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out)),
-     doc="sqrt(input**2 + other**2), without overflow.")  # fmt: skip
+
+
+def _hypot(op: Any, x: Any, y: Any) -> Any:
+    """With both scaled by a power of 2, so that their squares neither overflow nor lose digits."""
+    p, q = abs(x), abs(y)
+    most = op.maximum(p, q)
+    large, small = most > op.pick(2.0**60, 2.0**500), most < op.pick(2.0**-40, 2.0**-400)
+    down, up = op.pick(2.0**-70, 2.0**-600), op.pick(2.0**90, 2.0**600)
+    scale = op.where(large, down, op.where(small, up, 1))
+    back = op.where(large, 1 / down, op.where(small, 1 / up, 1))
+    a, b = p * scale, q * scale
+    root = op.sqrt(op.fma(a, a, b * b)) * back
+    return op.where(op.logical_or(p >= math.inf, q >= math.inf), math.inf, root)
+
+
+elementwise_op("hypot", np.hypot, slopes(lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out)),
+               scalar=_hypot, cost=30, doc="sqrt(input**2 + other**2), without overflow.")  # fmt: skip
 _fmod_op = host("fmod", np.fmod, slopes(lambda out, x, y: F.ones_like(out), lambda out, x, y: -trunc(x / y)),
                 names=(), doc="The remainder, of x's sign.")  # fmt: skip
 host("nextafter", np.nextafter, doc="The next number towards y.")

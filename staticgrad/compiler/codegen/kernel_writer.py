@@ -289,7 +289,7 @@ class KernelWriter:
             index = node.inputs[lookup.index]
             return self.operands.looked_up(node, lookup, self._load(index, node, ROW, index.type.shape, body))
         operands = [self.operand(i, node, kind, node.type.shape, body, level) for i in node.inputs]
-        return self.operands.expression(node, operands, element)
+        return self.operands.expression(node, operands, body, element)
 
     def operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], body: list[Statement], level: int) -> Expr:
         """An operand, which is loaded or computed first where needed."""
@@ -405,7 +405,8 @@ class KernelWriter:
         body: list[Statement] = []
         operands = [self.operand(i, node, SCALAR, (), body, 0) for i in node.inputs]
         name = self.value[node] = self.args.fresh("v")
-        body.append(assign(name.name, self.operands.expression(node, operands), self.args.note(node)))
+        value = self.operands.expression(node, operands, body)
+        body.append(assign(name.name, value, self.args.note(node)))
         if node in self.nest.outputs:
             body.append(self._store(node, name, ZERO))
         return body
