@@ -1,4 +1,4 @@
-"""Write the stubs of public functions and of the methods of tensors, as type checkers see them.
+"""Write what follows from op records: stubs of public functions and of the methods of tensors, and a table of errors.
 
 Functions are made of op records and methods are bound to classes when the package is imported, which no checker follows.
 This program imports the package and writes what it finds: names, parameters, annotations and docstrings. A signature is
@@ -6,6 +6,7 @@ mended where it is written, in the package.
 
     operators/interface.pyi          classes that hold the signatures of functions and methods
     torch_names.pyi, special.pyi     the names that these modules export
+    docs/numerics.md                 in its table, the errors of elementary functions
 
     python -m tools.stubs            write the files
     python -m tools.stubs --check    exit with 1 if a file is not what would be written
@@ -23,10 +24,12 @@ from pathlib import Path
 from typing import Any, get_overloads
 
 from staticgrad.eager import PublicTensor
+from staticgrad.ir import REGISTRY, Pointwise
 from staticgrad.operators import SPECIAL, F, Operators, Symbol
 
 PACKAGE = Path(__file__).resolve().parent.parent / "staticgrad"
 TARGET = PACKAGE / "operators" / "interface.pyi"
+NUMERICS = PACKAGE.parent / "docs" / "numerics.md"
 WIDTH = 127
 
 HEADER = '"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""'
@@ -279,7 +282,17 @@ def files() -> dict[Path, str]:
     """The text of each file."""
     return {
         TARGET: stub(), PACKAGE / "torch_names.pyi": exports(vars(F)), PACKAGE / "special.pyi": exports(SPECIAL),
+        NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
+
+
+def numerics(text: str) -> str:
+    """The page with the errors that records state in its table. Its last rows, of other ops, stay."""
+    known = [(op.name, op.emit.error) for op in REGISTRY.values() if isinstance(op.emit, Pointwise) and op.emit.error]
+    rows = "".join(f"| `{name}` | {single:.2f} | {double:.2f} |\n" for name, (single, double) in known)
+    head, rule, rest = text.partition("| function | float32 | float64 |\n|---|---|---|\n")
+    assert rule, f"{NUMERICS} has no table of errors"
+    return head + rule + rows + rest[rest.index("| `sqrt`, ") :]
 
 
 def main(arguments: list[str]) -> int:

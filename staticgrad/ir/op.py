@@ -36,6 +36,9 @@ class Pointwise:
     """It is the product of its two operands, linear in each of them."""
     linear: tuple[int, ...] = ()
     """The coefficients of the linear combination of its operands that it is; none where it is no such combination."""
+    error: tuple[float, float] | None = None
+    """The largest error found in kernels, in units in the last place of float32 and float64; None where every result is the
+    correctly rounded one, or NumPy's."""
     memory: str = "as computed"
     """Of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the operand."""
 

@@ -546,10 +546,10 @@ class Tensor:
     def copy_(self, value: TensorLike) -> Tensor:
         """Take over the values of `value` (broadcast, cast to this dtype)."""
 
-    def copysign(self, other: Any) -> Tensor:
+    def copysign(self, other: TensorLike, *, out: None = None) -> Tensor:
         """|input| with the sign of `other`."""
 
-    def copysign_(self, other: Any) -> Tensor:
+    def copysign_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`copysign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def corrcoef(self) -> Tensor:
@@ -2784,7 +2784,7 @@ class Functions:
         """`input`: numbers are real."""
 
     @staticmethod
-    def copysign(input: Any, other: Any) -> Tensor:
+    def copysign(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """|input| with the sign of `other`."""
 
     @staticmethod

@@ -96,8 +96,8 @@ def _pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
     return unbroadcast(F.where(flat, 0, g * (out * F.log(F.where(flat, 1, x)))), y)
 
 
-power = elementwise_op("pow", np.power, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, promote=numeric, symbol="**",
-                       doc="x ** y, broadcast.", names=())  # fmt: skip
+power = elementwise_op("pow", np.power, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, error=(0.52, 1.36),
+                       promote=numeric, symbol="**", doc="x ** y, broadcast.", names=())  # fmt: skip
 
 
 def _negative_power(node: Node | None, exponent: int) -> DTypeError:
@@ -136,24 +136,23 @@ sign = elementwise_op("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x
                       doc="-1, 0 or 1; 0 for NaN, as in PyTorch.", twins=(np.sign,))  # fmt: skip
 sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
 square = elementwise_op("square", np.square, lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.")
-exp = elementwise_op("exp", np.exp, lambda g, node, out, x: g * out, cost=TRANSCENDENTAL, doc="e**x.")
-log = elementwise_op("log", np.log, lambda g, node, out, x: g / x, cost=TRANSCENDENTAL,
-                     doc="Natural logarithm.")  # fmt: skip
-log1p = elementwise_op("log1p", np.log1p, lambda g, node, out, x: g / (1 + x), cost=TRANSCENDENTAL,
-                       doc="log(1 + x), accurate for small x.", names=("log1p", "special.log1p"))  # fmt: skip
-expm1 = elementwise_op("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x), cost=TRANSCENDENTAL,
-                       doc="exp(x) - 1, accurate for small x.", names=("expm1", "special.expm1"))  # fmt: skip
-sin = elementwise_op("sin", np.sin, lambda g, node, out, x: g * F.cos(x), cost=TRANSCENDENTAL, doc="Sine.")
-cos = elementwise_op("cos", np.cos, lambda g, node, out, x: -g * F.sin(x), cost=TRANSCENDENTAL, doc="Cosine.")
-exp2 = elementwise_op("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2), cost=TRANSCENDENTAL, doc="2**x.",
-                      names=("exp2", "special.exp2"))  # fmt: skip
-log2 = elementwise_op("log2", np.log2, lambda g, node, out, x: g / (x * LN2), cost=TRANSCENDENTAL, doc="Logarithm to base 2.")
-atan = elementwise_op("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1), cost=TRANSCENDENTAL,
-                      doc="Inverse tangent, in radians.", names=("atan", "arctan"))  # fmt: skip
-sinh = elementwise_op("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), cost=TRANSCENDENTAL, doc="Hyperbolic sine.")
-cosh = elementwise_op("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), cost=TRANSCENDENTAL, doc="Hyperbolic cosine.")
-tanh = elementwise_op("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), cost=TRANSCENDENTAL,
-                      doc="Hyperbolic tangent.")  # fmt: skip
+elementary = functools.partial(elementwise_op, cost=TRANSCENDENTAL)
+exp = elementary("exp", np.exp, lambda g, node, out, x: g * out, error=(1.01, 0.98), doc="e**x.")
+log = elementary("log", np.log, lambda g, node, out, x: g / x, error=(0.85, 0.85), doc="Natural logarithm.")
+log1p = elementary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x),
+                   error=(1.48, 1.42), doc="log(1 + x), accurate for small x.", names=("log1p", "special.log1p"))  # fmt: skip
+expm1 = elementary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x),
+                   error=(1.4, 1.45), doc="exp(x) - 1, accurate for small x.", names=("expm1", "special.expm1"))  # fmt: skip
+sin = elementary("sin", np.sin, lambda g, node, out, x: g * F.cos(x), error=(0.57, 0.85), doc="Sine.")
+cos = elementary("cos", np.cos, lambda g, node, out, x: -g * F.sin(x), error=(0.57, 0.85), doc="Cosine.")
+exp2 = elementary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2),
+                  error=(1.03, 1.04), doc="2**x.", names=("exp2", "special.exp2"))  # fmt: skip
+log2 = elementary("log2", np.log2, lambda g, node, out, x: g / (x * LN2), error=(1.72, 1.72), doc="Logarithm to base 2.")
+atan = elementary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1),
+                  error=(1.41, 1.4), doc="Inverse tangent, in radians.", names=("atan", "arctan"))  # fmt: skip
+sinh = elementary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), error=(1.54, 1.74), doc="Hyperbolic sine.")
+cosh = elementary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), error=(1.28, 1.3), doc="Hyperbolic cosine.")
+tanh = elementary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), error=(1.93, 1.5), doc="Hyperbolic tangent.")
 
 
 ZERO = {dtype: np.zeros((), dtype) for dtype in DTYPES}
@@ -174,13 +173,13 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
     return result
 
 
-sigmoid = elementwise_op("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
-                         cost=TRANSCENDENTAL, doc="1 / (1 + exp(-x)).", names=("sigmoid", "special.expit"))  # fmt: skip
+sigmoid = elementary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
+                     error=(1.69, 1.69), doc="1 / (1 + exp(-x)).", names=("sigmoid", "special.expit"))  # fmt: skip
 relu = elementwise_op("relu", lambda x: np.maximum(x, ZERO[x.dtype]),
                       lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)), promote=numeric,
                       doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.")  # fmt: skip
-erf = elementwise_op("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)),
-                     cost=TRANSCENDENTAL, doc="The error function.", names=("erf", "special.erf"))  # fmt: skip
+erf = elementary("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)),
+                 error=(1.06, 1.03), doc="The error function.", names=("erf", "special.erf"))  # fmt: skip
 
 
 def _rounding(name: str, numpy: Callable[..., Any], doc: str, names: tuple[str, ...]) -> OpDef:

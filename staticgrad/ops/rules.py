@@ -105,20 +105,21 @@ def binary(op: OpDef) -> Callable[..., Tensor]:
 
 def elementwise_op(
     name: str, numpy: Callable[..., Any], vjp: Any = None, *, doc: str, scalar: str | Callable[..., Any] | None = "",
-    cost: int = 1, promote: Any = floating, infer: Callable[..., TensorType] = elementwise, symbol: str = "",
-    bilinear: bool = False, linear: tuple[int, ...] = (), arity: int = 0, names: tuple[str, ...] | None = None,
-    method: bool = True, inplace: bool = True, twins: tuple[Callable[..., Any], ...] = (),
+    cost: int = 1, error: tuple[float, float] | None = None, promote: Any = floating,
+    infer: Callable[..., TensorType] = elementwise, symbol: str = "", bilinear: bool = False, linear: tuple[int, ...] = (),
+    arity: int = 0, names: tuple[str, ...] | None = None, method: bool = True, inplace: bool = True,
+    twins: tuple[Callable[..., Any], ...] = (),
 ) -> OpDef:  # fmt: skip
     """The record of an elementwise op, and everything public that follows from it.
 
     numpy: its meaning. vjp: the cotangent function of its operand, or a tuple of one for each; None: it has no gradient.
     scalar: the scalar operation of kernels, see `ir.Pointwise`: a name ("": that of the op) or a composition of others;
-    None: the host computes it. names: those of the public function ("special.erf": in `staticgrad.special` alone), by default
-    the op's. method, inplace: it is a method of tensors, also with "_" at its end. twins: functions of NumPy that reach it,
-    besides `numpy` itself where that is a ufunc.
+    None: the host computes it. cost, error, linear, bilinear: see `ir.Pointwise`. names: those of the public function
+    ("special.erf": in `staticgrad.special` alone), by default the op's. method, inplace: it is a method of tensors, also with
+    "_" at its end. twins: functions of NumPy that reach it, besides `numpy` itself where that is a ufunc.
     """
     vjps = (vjp,) if callable(vjp) else vjp
-    emit = None if scalar is None else Pointwise(scalar or name, cost, bilinear, linear)
+    emit = None if scalar is None else Pointwise(scalar or name, cost, bilinear, linear, error)
     op = define(OpDef(name, infer, numpy, vjps, emit, promote, symbol, doc))
     operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
     function = unary(op) if operands == 1 else binary(op)

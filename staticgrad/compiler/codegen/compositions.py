@@ -97,7 +97,7 @@ def composed(
         if id(expr) not in named:
             value: Expr = replace(expr, operands=tuple(map(written, expr.operands)))
             if uses[id(expr)] > 1:
-                name = fresh("u")
+                name = fresh("p")
                 lines.append(assign(name.name, value, note))
                 value = name
             named[id(expr)] = value
