@@ -242,9 +242,9 @@ def signbit(input: Any) -> Tensor:
     return apply(_signbit_op, input) if dtype_of(input).kind == "f" else F.lt(input, 0)
 
 
-copysign = elementwise_op(
+copysign_op: OpDef = elementwise_op(
     "copysign", np.copysign,
-    (lambda g, node, out, x, y: unbroadcast(g * F.sign(x) * apply(copysign, F.ones_like(y), y), x),
+    (lambda g, node, out, x, y: unbroadcast(g * F.sign(x) * apply(copysign_op, F.ones_like(y), y), x),
      lambda g, node, out, x, y: F.zeros_like(y)),
     doc="|input| with the sign of `other`.",
 )  # fmt: skip
