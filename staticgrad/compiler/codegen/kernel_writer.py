@@ -409,12 +409,14 @@ class KernelWriter:
         # nothing, and take as long again for it.
         width = self.args.size("width", columns, "width") if self.tiling.interchanged else None
         block = self.args.size("block", self.tiling.rows_of(columns), "block")
-        return tile_rows(rows, block, width, self._expanded, self.args.fresh, frozenset(self.scratch.values()))
+        nodes = {name.name: node for node, name in self.value.items()}
 
-    def _expanded(self, name: str) -> Load:
-        """Where a value per row lies between the stages of a tile."""
-        node = next(node for node, known in self.value.items() if known.name == name)
-        return Load(self.args.buffer(BufferRef("rows", node, 0, node.type.dtype, BLOCK), "rows"), AT, node.type.dtype)
+        def array(name: str) -> Load:
+            """Where a value per row lies between the stages of a tile."""
+            dtype = nodes[name].type.dtype
+            return Load(self.args.buffer(BufferRef("rows", nodes[name], 0, dtype, BLOCK), "rows"), AT, dtype)
+
+        return tile_rows(rows, block, width, array, self.args.fresh, frozenset(self.scratch.values()))
 
     def _finish(self) -> list[Statement]:
         body: list[Statement] = []

@@ -295,15 +295,21 @@ def inside(value: Expr) -> Iterator[Expr]:
 
 
 def mapped(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with each part changed, the parts of a part first."""
+    """The expression with each part changed, the parts of a part first; itself where nothing changes."""
     if isinstance(value, (Infix, Least)):
-        value = replace(value, left=mapped(value.left, change), right=mapped(value.right, change))
+        left, right = mapped(value.left, change), mapped(value.right, change)
+        if left is not value.left or right is not value.right:
+            value = Least(left, right) if isinstance(value, Least) else Infix(value.operator, left, right)
     elif isinstance(value, Scalar):
-        value = replace(value, operands=tuple(mapped(o, change) for o in value.operands))
+        operands = tuple([mapped(o, change) for o in value.operands])
+        if any(new is not old for new, old in zip(operands, value.operands, strict=True)):
+            value = Scalar(value.name, operands, value.dtype, value.result, value.cost)
     elif isinstance(value, Load):
-        value = replace(value, index=mapped(value.index, change))
+        index = mapped(value.index, change)
+        value = value if index is value.index else Load(value.pointer, index, value.dtype)
     elif isinstance(value, Convert):
-        value = replace(value, value=mapped(value.value, change))
+        inner = mapped(value.value, change)
+        value = value if inner is value.value else Convert(inner, value.dtype)
     elif isinstance(value, Draw):
         value = replace(value, later=mapped(value.later, change), element=mapped(value.element, change))
     return change(value)
@@ -336,11 +342,11 @@ def rewritten(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
         return change(at) if isinstance(at, Name) else (at[0], change(at[1]))
 
     if isinstance(s, Assign):
-        return replace(s, values=tuple(map(change, s.values)))
+        return Assign(s.names, tuple(map(change, s.values)), s.note)
     if isinstance(s, Store):
-        return replace(s, index=change(s.index), value=change(s.value))
+        return Store(s.pointer, change(s.index), change(s.value), s.dtype, s.note)
     if isinstance(s, Accumulate):
-        return replace(s, target=cast("Any", change(s.target)), value=change(s.value))
+        return Accumulate(cast("Any", change(s.target)), s.scalar, change(s.value), s.dtype, s.note)
     if isinstance(s, CompensatedAdd):
         return CompensatedAdd(cast("Any", change(s.sum)), cast("Any", change(s.lost)), change(s.value))
     if isinstance(s, MatrixVector):

@@ -168,7 +168,7 @@ class _Fission:
             return [], statements
         columns = any(isinstance(s, Loop) for s in statements)
         for s in statements:
-            for name in dict.fromkeys(e.name for top in expressions(s) for e in inside(top) if isinstance(e, Name)):
+            for name in _names(s):
                 stage, value = self.made.get(name, (number, None))
                 if stage == number or name in names:
                     continue
@@ -185,6 +185,11 @@ class _Fission:
     def stored(self, number: int, statements: Sequence[Statement]) -> list[str]:
         """The values of a stage that later ones need."""
         return [name for name, (stage, _) in self.made.items() if stage == number and name in self.needed]
+
+
+def _names(s: Statement) -> dict[str, None]:
+    """The names in a statement, in the order of the text."""
+    return dict.fromkeys(e.name for top in expressions(s) for e in inside(top) if isinstance(e, Name))
 
 
 def _renamed(e: Expr, names: Mapping[str, Expr]) -> Expr:
@@ -311,9 +316,12 @@ def _renumbered(s: Loop) -> Loop:
         for old, new in zip(found, (f"{letter}{n}" for n in sorted(int(name[1:]) for name in found)), strict=True)
     }
 
+    if all(old == new for old, new in names.items()):
+        return s
+
     def changed(statement: Statement) -> Statement:
         if isinstance(statement, Assign):
-            return replace(statement, names=tuple(names.get(name, name) for name in statement.names))
+            return Assign(tuple([names.get(name, name) for name in statement.names]), statement.values, statement.note)
         if isinstance(statement, (Loop, If)):
             return replace(statement, body=tuple(map(changed, statement.body)))
         return statement
