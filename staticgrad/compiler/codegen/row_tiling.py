@@ -125,13 +125,12 @@ def tile_rows(
     parts = [apart.stage(number) for number in range(len(stages))]
     body: list[Statement] = []
     for number, (loads, statements) in enumerate(parts):
-        expanded = apart.stored(number, statements)
         if any(isinstance(s, MatrixVector) for s in statements):
             body += [_of_tile(s, array) for s in statements]
         elif width is not None and any(isinstance(s, Loop) for s in statements):
-            body += _interchanged(loads, statements, expanded, width, array, fresh)
+            body += _interchanged(loads, statements, width, array, fresh)
         else:
-            body.append(over_tile([*loads, *_with_stores(statements, expanded, array)]))
+            body.append(over_tile([*loads, *_with_stores(statements, apart.stored(number), array)]))
     if scratch:
         kept_at = CHUNK_COLUMN * BLOCK + TILE_L if width is not None else AT * COLUMNS + COLUMN_J
         body = [_moved(s, scratch, kept_at) for s in body]
@@ -182,7 +181,7 @@ class _Fission:
             found.append(rewritten(s, lambda e: mapped(e, lambda part: _renamed(part, names))) if names else s)
         return [*loads, *again], found
 
-    def stored(self, number: int, statements: Sequence[Statement]) -> list[str]:
+    def stored(self, number: int) -> list[str]:
         """The values of a stage that later ones need."""
         return [name for name, (stage, _) in self.made.items() if stage == number and name in self.needed]
 
@@ -236,7 +235,6 @@ def _of_tile(product: Statement, array: Callable[[str], Load]) -> MatrixVector:
 def _interchanged(
     loads: Sequence[Statement],
     statements: Sequence[Statement],
-    expanded: Sequence[str],
     width: Expr,
     array: Callable[[str], Load],
     fresh: Callable[[str], Name],
