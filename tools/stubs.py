@@ -5,7 +5,7 @@ This program imports the package and writes what it finds: names, parameters, an
 mended where it is written, in the package.
 
     operators/interface.pyi          classes that hold the signatures of functions and methods
-    torch_names.pyi, special.pyi     the names that these modules export
+    torch_names.pyi, special.pyi     the functions that these modules export
     docs/numerics.md                 in its table, the errors of elementary functions
 
     python -m tools.stubs            write the files
@@ -250,38 +250,55 @@ def stub() -> str:
     writers = [
         tensor_class(),
         functions_class("Functions", "The public functions of tensors: `F` inside the package.", vars(F)),
-        functions_class("Special", "The functions that only `staticgrad.special` has.", only_special()),
     ]
     origins = {pair for writer in writers for pair in writer.names.origins.items()}
     text = "\n".join([HEADER, "", *imports(origins), *(line for writer in writers for line in (*writer.lines, ""))])
     return text.rstrip("\n").replace("\n\n\n\n", "\n\n\n") + "\n"
 
 
-def only_special() -> dict[str, Callable[..., Any]]:
-    known = {id(function) for function in vars(F).values()}
-    return {name: function for name, function in SPECIAL.items() if id(function) not in known}
+def module_stub(functions: Mapping[str, Callable[..., Any]], elsewhere: Mapping[str, Callable[..., Any]]) -> str:
+    """The stub of a module that exports these functions, of which it imports those that `torch_names` has (`elsewhere`).
 
-
-def own_names() -> dict[int, Any]:
-    """Functions by identity, those that are public under their own names."""
-    return {id(function): function for function in vars(F).values() if vars(F).get(function.__name__) is function}
-
-
-def exports(functions: Mapping[str, Callable[..., Any]]) -> str:
-    """The stub of a module that exports these functions."""
-    places = {id(function): f"Functions.{name}" for name, function in vars(F).items()}
-    places |= {i: f"Functions.{function.__name__}" for i, function in own_names().items()}
-    lines = [f"{name} = {places.get(id(function), f'Special.{name}')}" for name, function in sorted(functions.items())]
-    classes = sorted({line.partition(" = ")[2].partition(".")[0] for line in lines})
+    A function that has several names is defined under its own, where that is one of them.
+    """
+    own: dict[int, str] = {id(f): name for name, f in elsewhere.items()}
+    own |= {id(f): name for name, f in (elsewhere or functions).items() if name == f.__name__}
+    taken = sorted((own[id(f)], name) for name, f in functions.items() if id(f) in own)
+    defined: dict[str, Callable[..., Any]] = {}
+    aliases: list[str] = []
+    for name, function in sorted(functions.items()):
+        if elsewhere and id(function) in own:
+            continue
+        first = own.setdefault(id(function), name)
+        if first == name:
+            defined[name] = function
+        else:
+            aliases.append(f"{name} = {first}")
+    writer = functions_class("", "", defined)
+    text = textwrap.dedent("\n".join(line for line in writer.lines[3:] if line.strip() != "@staticmethod"))
+    origins = {(name, _from_root(m)) for name, m in writer.names.origins.items() if name != "overload" or "@overload" in text}
     listed = textwrap.wrap(", ".join(f'"{name}"' for name in sorted(functions)) + ",", WIDTH - 4, break_long_words=False)
     names = ["__all__ = [", *(f"    {line}" for line in listed), "]  # fmt: skip"]
-    return "\n".join([HEADER, "", f"from .operators.interface import {', '.join(classes)}", "", *lines, "", *names]) + "\n"
+    head = imports({*origins, ("Tensor", ".operators.interface")})
+    unused = {"import builtins": "builtins.", "import numpy as np": "np."}
+    head = [line for line in head[:-1] if line not in unused or unused[line] in text]
+    if elsewhere:
+        head += [f"from .torch_names import {theirs} as {name}" for theirs, name in taken]
+    head = [line for i, line in enumerate(head) if line or (i and head[i - 1])]
+    body = [*head, "", text, *aliases, *([""] if aliases else []), *names]
+    return "\n".join([HEADER, "", *body]) + "\n"
+
+
+def _from_root(module: str) -> str:
+    """A module as a stub beside the package's own modules imports it."""
+    return module[1:] if module.startswith("..") else f".operators{module}" if module.startswith(".") else module
 
 
 def files() -> dict[Path, str]:
     """The text of each file."""
     return {
-        TARGET: stub(), PACKAGE / "torch_names.pyi": exports(vars(F)), PACKAGE / "special.pyi": exports(SPECIAL),
+        TARGET: stub(), PACKAGE / "torch_names.pyi": module_stub(vars(F), {}),
+        PACKAGE / "special.pyi": module_stub(SPECIAL, vars(F)),
         NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
     }  # fmt: skip
 
