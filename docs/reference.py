@@ -104,7 +104,7 @@ def room_of(name: str) -> str:
     if name in sg._LAZY:
         return sg._LAZY[name].split(".")[1]
     value = getattr(sg, name)
-    if name in importlib.import_module("staticgrad.functions").__all__:
+    if any(name in importlib.import_module(f"staticgrad.{module}").__all__ for module in ("functions", "torch_names")):
         return "functions"
     module = getattr(value, "__module__", None) or "staticgrad.types"  # dtypes are objects of NumPy
     return "eager" if module == "staticgrad" else module.split(".")[1] if module.startswith("staticgrad.") else "types"

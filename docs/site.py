@@ -59,7 +59,7 @@ class RunTime(griffe.Extension):
     """Functions and methods that op records make have a signature and a docstring only once the package is imported."""
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
-        for path in ("staticgrad.functions", *_reference().modules()):
+        for path in ("staticgrad.torch_names", *_reference().modules()):
             module, source = importlib.import_module(path), pkg[path.partition(".")[2]]
             for name in _reference().exports(module):
                 member, value = source.members.get(name), getattr(module, name)

@@ -1,11 +1,15 @@
-"""Write `staticgrad/operators/interface.pyi`: public functions and the methods of tensors, as type checkers see them.
+"""Write what follows from op records: stubs of public functions and of the methods of tensors, and a table of errors.
 
 Functions are made of op records and methods are bound to classes when the package is imported, which no checker follows.
 This program imports the package and writes what it finds: names, parameters, annotations and docstrings. A signature is
 mended where it is written, in the package.
 
-    python -m tools.stubs            write the file
-    python -m tools.stubs --check    exit with 1 if the file is not what would be written
+    operators/interface.pyi          classes that hold the signatures of functions and methods
+    torch_names.pyi, special.pyi     the functions that these modules export
+    docs/numerics.md                 in its table, the errors of elementary functions
+
+    python -m tools.stubs            write the files
+    python -m tools.stubs --check    exit with 1 if a file is not what would be written
 """
 
 from __future__ import annotations
@@ -20,9 +24,12 @@ from pathlib import Path
 from typing import Any, get_overloads
 
 from staticgrad.eager import PublicTensor
-from staticgrad.operators import F, Operators, Symbol
+from staticgrad.ir import REGISTRY, Pointwise
+from staticgrad.operators import SPECIAL, F, Operators, Symbol
 
-TARGET = Path(__file__).resolve().parent.parent / "staticgrad" / "operators" / "interface.pyi"
+PACKAGE = Path(__file__).resolve().parent.parent / "staticgrad"
+TARGET = PACKAGE / "operators" / "interface.pyi"
+NUMERICS = PACKAGE.parent / "docs" / "numerics.md"
 WIDTH = 127
 
 HEADER = '"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""'
@@ -211,10 +218,9 @@ def tensor_class() -> Writer:
     return writer
 
 
-def functions_class() -> Writer:
-    functions = dict(sorted(vars(F).items()))
-    writer = Writer("Functions", "The public functions of tensors: `F` inside the package.", set(functions), static=True)
-    for name, function in functions.items():
+def functions_class(name: str, doc: str, functions: Mapping[str, Callable[..., Any]]) -> Writer:
+    writer = Writer(name, doc, set(functions), static=True)
+    for name, function in sorted(functions.items()):
         writer.names.scope = inspect.unwrap(function).__globals__
         texts = [
             writer.signature(parameters, signature.return_annotation)
@@ -241,21 +247,80 @@ def imports(origins: Iterable[tuple[str, str]]) -> list[str]:
 
 def stub() -> str:
     """The whole file."""
-    writers = tensor_class(), functions_class()
+    writers = [
+        tensor_class(),
+        functions_class("Functions", "The public functions of tensors: `F` inside the package.", vars(F)),
+    ]
     origins = {pair for writer in writers for pair in writer.names.origins.items()}
-    text = "\n".join([HEADER, "", *imports(origins), *writers[0].lines, "", *writers[1].lines])
+    text = "\n".join([HEADER, "", *imports(origins), *(line for writer in writers for line in (*writer.lines, ""))])
     return text.rstrip("\n").replace("\n\n\n\n", "\n\n\n") + "\n"
 
 
+def module_stub(functions: Mapping[str, Callable[..., Any]], elsewhere: Mapping[str, Callable[..., Any]]) -> str:
+    """The stub of a module that exports these functions, of which it imports those that `torch_names` has (`elsewhere`).
+
+    A function that has several names is defined under its own, where that is one of them.
+    """
+    own: dict[int, str] = {id(f): name for name, f in elsewhere.items()}
+    own |= {id(f): name for name, f in (elsewhere or functions).items() if name == f.__name__}
+    taken = sorted((own[id(f)], name) for name, f in functions.items() if id(f) in own)
+    defined: dict[str, Callable[..., Any]] = {}
+    aliases: list[str] = []
+    for name, function in sorted(functions.items()):
+        if elsewhere and id(function) in own:
+            continue
+        first = own.setdefault(id(function), name)
+        if first == name:
+            defined[name] = function
+        else:
+            aliases.append(f"{name} = {first}")
+    writer = functions_class("", "", defined)
+    text = textwrap.dedent("\n".join(line for line in writer.lines[3:] if line.strip() != "@staticmethod"))
+    origins = {(name, _from_root(m)) for name, m in writer.names.origins.items() if name != "overload" or "@overload" in text}
+    listed = textwrap.wrap(", ".join(f'"{name}"' for name in sorted(functions)) + ",", WIDTH - 4, break_long_words=False)
+    names = ["__all__ = [", *(f"    {line}" for line in listed), "]  # fmt: skip"]
+    head = imports({*origins, ("Tensor", ".operators.interface")})
+    unused = {"import builtins": "builtins.", "import numpy as np": "np."}
+    head = [line for line in head[:-1] if line not in unused or unused[line] in text]
+    if elsewhere:
+        head += [f"from .torch_names import {theirs} as {name}" for theirs, name in taken]
+    head = [line for i, line in enumerate(head) if line or (i and head[i - 1])]
+    body = [*head, "", text, *aliases, *([""] if aliases else []), *names]
+    return "\n".join([HEADER, "", *body]) + "\n"
+
+
+def _from_root(module: str) -> str:
+    """A module as a stub beside the package's own modules imports it."""
+    return module[1:] if module.startswith("..") else f".operators{module}" if module.startswith(".") else module
+
+
+def files() -> dict[Path, str]:
+    """The text of each file."""
+    return {
+        TARGET: stub(), PACKAGE / "torch_names.pyi": module_stub(vars(F), {}),
+        PACKAGE / "special.pyi": module_stub(SPECIAL, vars(F)),
+        NUMERICS: numerics(NUMERICS.read_text(encoding="utf-8")),
+    }  # fmt: skip
+
+
+def numerics(text: str) -> str:
+    """The page with the errors that records state in its table. Its last rows, of other ops, stay."""
+    known = [(op.name, op.emit.error) for op in REGISTRY.values() if isinstance(op.emit, Pointwise) and op.emit.error]
+    rows = "".join(f"| `{name}` | {single:.2f} | {double:.2f} |\n" for name, (single, double) in known)
+    head, rule, rest = text.partition("| function | float32 | float64 |\n|---|---|---|\n")
+    assert rule, f"{NUMERICS} has no table of errors"
+    return head + rule + rows + rest[rest.index("| `sqrt`, ") :]
+
+
 def main(arguments: list[str]) -> int:
-    text = stub()
-    if "--check" in arguments:
-        if TARGET.read_text(encoding="utf-8") != text:
-            print(f"{TARGET} is out of date: run python -m tools.stubs", file=sys.stderr)
-            return 1
-        return 0
-    TARGET.write_text(text, encoding="utf-8")
-    return 0
+    stale = 0
+    for path, text in files().items():
+        if "--check" not in arguments:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"{path} is out of date: run python -m tools.stubs", file=sys.stderr)
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import F, apply
-from ..ops.host_functions import scipy_special, smooth_record
+from ..ops.host_functions import host, scipy_special, slopes
 
 
 def _slope_eval(a: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -30,17 +30,17 @@ def _slope_eval(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     return result
 
 
-_slope_op = smooth_record("gamma_shape_slope", _slope_eval, None, None, "d igamma(a, x) / d a.")
+_slope_op = host("gamma_shape_slope", _slope_eval, (None, None), names=(), doc="d igamma(a, x) / d a.")
 
 
 def _density(a: Any, x: Any) -> Any:
     return F.exp((a - 1) * F.log(x) - x - F.lgamma(a))
 
 
-_quantile_op = smooth_record(
+_quantile_op = host(
     "gamma_quantile", scipy_special("gammaincinv"),
-    lambda out, a, u: -apply(_slope_op, a, out) / _density(a, out), lambda out, a, u: 1 / _density(a, out),
-    "x with igamma(a, x) = u.",
+    slopes(lambda out, a, u: -apply(_slope_op, a, out) / _density(a, out), lambda out, a, u: 1 / _density(a, out)),
+    names=(), doc="x with igamma(a, x) = u.",
 )  # fmt: skip
 
 

@@ -231,14 +231,7 @@ def _inplace(name: str) -> Callable[..., Tensor]:
     return method
 
 
-for _name in (
-    "add", "sub", "mul", "div", "pow", "neg", "abs", "exp", "log", "sqrt", "square", "relu", "sigmoid", "tanh", "clip",
-    "clamp", "floor", "ceil", "round", "sign", "reciprocal", "masked_fill", "floor_divide", "remainder",
-    "cos", "sin", "log1p", "expm1", "erf", "rsqrt", "logical_and", "logical_or", "logical_xor", "logical_not", "eq", "ne", "lt",
-    "le", "gt", "ge", "divide", "multiply", "subtract", "negative", "absolute", "true_divide", "cumsum", "atan",
-    "arctan", "cosh", "exp2", "log2", "sinh", "greater", "greater_equal", "less", "less_equal", "not_equal", "float_power",
-    "conj_physical", *INPLACE,
-):  # fmt: skip
+for _name in INPLACE:
     setattr(Tensor, _name + "_", _inplace(_name))
 
 for _dunder, _name in (

@@ -25,8 +25,9 @@ class Pointwise:
     """One value per element of the (broadcast) result.
 
     `scalar` names the scalar operation of one element; each printer of kernels knows how it is written, and a name that
-    it does not know is a function of `compiler/backend/`. A callable `(op, *operands)` composes such operations:
-    `op("minimum", x, y)`. `cost` is in units of one addition: it decides between computing a value twice and storing it.
+    it does not know is a function of `compiler/backend/`. A callable `(op, *operands)` composes such operations, with
+    Python's operators and `op.minimum(x, y)`; see `compiler/codegen/compositions.py`. `cost` is in units of one addition: it
+    decides between computing a value twice and storing it.
     """
 
     scalar: str | Callable[..., Any]
@@ -35,6 +36,9 @@ class Pointwise:
     """Whether the result is the product of the two operands, linear in each of them."""
     linear: tuple[int, ...] = ()
     """The coefficients, where the result is a linear combination of the operands; empty where it isn't."""
+    error: tuple[float, float] | None = None
+    """The largest error found in kernels, in units in the last place of float32 and float64; None where every result is the
+    correctly rounded one, or NumPy's."""
     memory: str = "as computed"
     """The memory of the result in eager mode: "as computed", in the order of the operands; "row-major"; or "shared" with the
     operand."""

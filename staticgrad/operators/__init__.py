@@ -2,18 +2,19 @@
 
 from . import conversions, misuse  # noqa: F401 - methods of every tensor
 from .annotations import Array, Carry, Index, Output, Tensor, TensorLike, Tensors
-from .dispatch import NUMPY, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
+from .dispatch import NUMPY, SPECIAL, F, apply, default_graph, frontends, lines_of, numpy_twin, public, state
 from .lifted import Application, Level, Lifted, concrete, ended, top_level
 from .memory import layout_of
 from .methods import WRITERS, Operators, bind_methods, is_tensor
 from .nodes import append, as_array, as_node, control_of, listed, located, operand_of, promotion
 from .sizes import Size, size_of
-from .spelling import INPLACE, enter_as, respelled, spelled, torch_function
+from .spelling import INPLACE, enter_as, respelled, spelled, tensor_method, torch_function
 from .symbols import GradFn, Symbol, flows, has_rank
 
 __all__ = [
     "INPLACE",
     "NUMPY",
+    "SPECIAL",
     "WRITERS",
     "Application",
     "Array",
@@ -57,6 +58,7 @@ __all__ = [
     "size_of",
     "spelled",
     "state",
+    "tensor_method",
     "top_level",
     "torch_function",
 ]

@@ -25,6 +25,9 @@ F: Functions = cast("Functions", SimpleNamespace())
 NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """NumPy function -> ours, for `np.exp(tensor)`; filled by `ops/`."""
 
+SPECIAL: dict[str, Callable[..., Any]] = {}
+"""The functions of `staticgrad.special` by name, filled by `ops/`."""
+
 
 def public(fn: Function, name: str = "") -> Function:
     """Enter a function in `F`, under its own name unless another one is given."""

@@ -540,6 +540,9 @@ class Tensor:
     def conj(self) -> Tensor:
         """`input`: numbers are real."""
 
+    def conj_(self) -> Tensor:
+        """`conj` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def conj_physical(self) -> Tensor:
         """`input`: numbers are real."""
 
@@ -552,10 +555,10 @@ class Tensor:
     def copy_(self, value: TensorLike) -> Tensor:
         """Take over the values of `value` (broadcast, cast to this dtype)."""
 
-    def copysign(self, other: Any) -> Tensor:
+    def copysign(self, other: TensorLike, *, out: None = None) -> Tensor:
         """|input| with the sign of `other`."""
 
-    def copysign_(self, other: Any) -> Tensor:
+    def copysign_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`copysign` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def corrcoef(self) -> Tensor:
@@ -956,10 +959,10 @@ class Tensor:
     ) -> tuple[Tensor, ...]:
         """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
 
-    def hypot(self, other: Any) -> Tensor:
+    def hypot(self, other: TensorLike, *, out: None = None) -> Tensor:
         """sqrt(input**2 + other**2), without overflow."""
 
-    def hypot_(self, other: Any) -> Tensor:
+    def hypot_(self, other: TensorLike, *, out: None = None) -> Tensor:
         """`hypot` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def i0(self, *, out: None = None) -> Tensor:
@@ -1167,13 +1170,13 @@ class Tensor:
     ) -> Tensor:
         """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
 
-    def isfinite(self) -> Tensor:
+    def isfinite(self, *, out: None = None) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
 
     def isinf(self) -> Tensor:
         """Where `input` is infinite."""
 
-    def isnan(self) -> Tensor:
+    def isnan(self, *, out: None = None) -> Tensor:
         """Where x is NaN, bool."""
 
     def isneginf(self) -> Tensor:
@@ -1878,8 +1881,14 @@ class Tensor:
     def resolve_conj(self) -> Tensor:
         """`input`: numbers are real."""
 
+    def resolve_conj_(self) -> Tensor:
+        """`resolve_conj` in place. Raises GradientError for a leaf that requires grad while recording."""
+
     def resolve_neg(self) -> Tensor:
         """`input`: numbers are real."""
+
+    def resolve_neg_(self) -> Tensor:
+        """`resolve_neg` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def retain_grad(self) -> None:
         """Keep `grad` of a non-leaf when backward passes through it."""
@@ -2889,7 +2898,7 @@ class Functions:
         """`input`: numbers are real."""
 
     @staticmethod
-    def copysign(input: Any, other: Any) -> Tensor:
+    def copysign(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """|input| with the sign of `other`."""
 
     @staticmethod
@@ -3321,7 +3330,7 @@ class Functions:
         """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
 
     @staticmethod
-    def hypot(input: Any, other: Any) -> Tensor:
+    def hypot(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
         """sqrt(input**2 + other**2), without overflow."""
 
     @staticmethod
@@ -3405,7 +3414,7 @@ class Functions:
         """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
 
     @staticmethod
-    def isfinite(x: TensorLike) -> Tensor:
+    def isfinite(input: TensorLike, *, out: None = None) -> Tensor:
         """Where x is neither NaN nor infinite, bool."""
 
     @staticmethod
@@ -3417,7 +3426,7 @@ class Functions:
         """Where `input` is infinite."""
 
     @staticmethod
-    def isnan(x: TensorLike) -> Tensor:
+    def isnan(input: TensorLike, *, out: None = None) -> Tensor:
         """Where x is NaN, bool."""
 
     @staticmethod

@@ -230,25 +230,7 @@ def _boolean(value: Any, sign: str) -> Any:
     return value
 
 
-METHODS = (
-    "add", "sub", "mul", "div", "pow", "neg", "abs", "sign", "sqrt", "square", "exp", "log", "log1p", "expm1", "sin", "cos",
-    "tanh", "sigmoid", "relu", "erf", "maximum", "minimum", "clip", "clamp", "sum", "mean", "argmax", "argmin", "amax",
-    "amin", "logsumexp", "softmax", "log_softmax", "matmul", "permute", "transpose", "swapaxes", "reshape", "flatten",
-    "expand_dims", "unsqueeze", "squeeze", "broadcast_to", "take", "take_along_axis", "astype", "isnan", "isfinite",
-    "floor", "ceil", "round", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "logical_xor",
-    "remainder", "floor_divide", "dot", "reciprocal", "rsqrt", "cumsum", "all", "any", "outer", "expand", "masked_fill",
-    "atan", "cosh", "exp2", "log2", "sinh",
-)  # fmt: skip
-"""The public functions that are methods of every tensor too."""
-
-OTHER_NAMES = {"divide": "div", "multiply": "mul", "absolute": "abs", "arctan": "atan"}
-"""PyTorch's further names of them."""
-
 def bind_methods() -> None:
-    """Make them methods; `ops/` calls this when `F` is filled."""
-    for name in METHODS:
-        setattr(Operators, name, getattr(F, name))
-    for name, meaning in OTHER_NAMES.items():
-        setattr(Operators, name, getattr(F, meaning))
+    """Make them methods; `ops/` calls this when all are defined."""
     for name, function in spelling.METHODS.items():
         setattr(Operators, name, function)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_overloads, overload
 
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError, StaticgradError
-from .dispatch import numpy_twin, public
+from .dispatch import SPECIAL, numpy_twin, public
 
 SAME = (
     ("dim", "axis", "dims", "axes"),
@@ -85,7 +85,7 @@ def torch_function(
 ) -> Callable[[Function], Function]:
     """Make a function public under PyTorch's name: spelled, a method of every tensor, and what NumPy's functions reach.
 
-    inplace: there is a method of the same name with "_", too. names: PyTorch's further names of it.
+    inplace: there is a method of the same name with "_", too. names: PyTorch's further names of it; see `enter_as`.
     """
 
     def enter(function: Function) -> Function:
@@ -97,8 +97,22 @@ def torch_function(
     return enter
 
 
+def tensor_method(*, inplace: bool = False, names: tuple[str, ...] = ()) -> Callable[[Function], Function]:
+    """As `torch_function`, of a function that takes its arguments by their own names alone."""
+
+    def enter(function: Function) -> Function:
+        for name in (function.__name__.rstrip("_"), *names):
+            enter_as(name, function, inplace=inplace)
+        return function
+
+    return enter
+
+
 def enter_as(name: str, function: Callable[..., Any], *, method: bool = True, inplace: bool = False) -> None:
-    """Make a function public under a name."""
+    """Make a function public under a name; one that begins with "special." is a name in `staticgrad.special` alone."""
+    if name.startswith("special."):
+        SPECIAL[name.removeprefix("special.")] = function
+        return
     public(function, name)
     if method:
         METHODS[name] = function

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError
-from ..operators import F, enter_as, numpy_twin
 from ..types import promote
-from .host_functions import host_record
-from .rules import Rule, binary, unary
+from .host_functions import host
+from .rules import Rule, elementwise_op
 
 
 def _bits(operands: Sequence[Any]) -> list[np.dtype]:
@@ -31,13 +30,8 @@ def _integers(operands: Sequence[Any]) -> list[np.dtype]:
 for _name, _ufunc, _sign in (
     ("bitwise_and", np.bitwise_and, "&"), ("bitwise_or", np.bitwise_or, "|"), ("bitwise_xor", np.bitwise_xor, "^"),
 ):  # fmt: skip
-    _op = host_record(_name, _ufunc, None, _name, arity=2, promote=_bits, cost=1, doc=f"x {_sign} y, of integers or booleans.")  # fmt: skip  # noqa: E501
-    enter_as(_name, binary(_op), inplace=True)
-    numpy_twin(_ufunc)(getattr(F, _name))
-enter_as(
-    "bitwise_not", unary(host_record("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")), inplace=True
-)
-numpy_twin(np.invert)(F.bitwise_not)
+    elementwise_op(_name, _ufunc, promote=_bits, doc=f"x {_sign} y, of integers or booleans.")
+host("bitwise_not", np.invert, promote=_bits, doc="~x, of integers or booleans.")
 
 
 def _shift(left: bool) -> Rule:
@@ -54,9 +48,6 @@ def _shift(left: bool) -> Rule:
 
 
 for _name, _left in (("bitwise_left_shift", True), ("bitwise_right_shift", False)):
-    _op = host_record(_name, _shift(_left), arity=2, promote=_integers, doc="x shifted by y bits.")
-    enter_as(_name, binary(_op), inplace=True)
+    host(_name, _shift(_left), arity=2, promote=_integers, doc="x shifted by y bits.")
 for _name, _divisor in (("gcd", np.gcd), ("lcm", np.lcm)):
-    _op = host_record(_name, _divisor, arity=2, promote=_integers, doc=f"The {_name} of two integers.")
-    enter_as(_name, binary(_op), inplace=True)
-    numpy_twin(_divisor)(getattr(F, _name))
+    host(_name, _divisor, promote=_integers, doc=f"The {_name} of two integers.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Call, Layout, Native, Node, OpDef, Reduction, Routine, Scratch, define
-from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, public, spelled, torch_function
+from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method, torch_function
 from ..types import (
     DTYPES,
     SHORT,
@@ -77,7 +77,7 @@ cumsum_op = define(
 )
 
 
-@public
+@tensor_method(inplace=True)
 @numpy_twin(np.cumsum)
 @spelled
 def cumsum(x: TensorLike, axis: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError
-from ..operators import F, Operators, Tensor, enter_as, numpy_twin, spelled, torch_function
+from ..ir import OpDef
+from ..operators import F, Operators, Tensor, apply, enter_as, numpy_twin, spelled, torch_function
 from ..types import bool_, category, is_scalar, to_float
 from . import pointwise
-from .host_functions import fmod, signbit
+from .host_functions import fmod
 from .operands import dtype_of, integer, operand, promoted
-from .rules import Rule, binary
+from .rules import Rule, binary, elementwise_op, unary, unbroadcast
 
 # arithmetic with more arguments ---------------------------------------------------------------------------------------
 
@@ -63,16 +64,12 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None =
     raise ArgumentError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}")
 
 
-for _function, _twin in ((add, np.add), (sub, np.subtract), (div, np.true_divide)):
-    setattr(F, _function.__name__, _function)
-    numpy_twin(_twin)(_function)
-_made: Any
-for _name, _made in (
-    ("subtract", sub), ("divide", div), ("true_divide", div), ("multiply", F.mul), ("negative", F.neg),
-    ("absolute", F.abs), ("not_equal", F.ne), ("greater", F.gt), ("greater_equal", F.ge), ("less", F.lt),
-    ("less_equal", F.le),
+for _names, _made, _twin in (
+    (("add",), add, np.add), (("sub", "subtract"), sub, np.subtract), (("div", "divide", "true_divide"), div, np.true_divide),
 ):  # fmt: skip
-    enter_as(_name, _made)
+    for _name in _names:
+        enter_as(_name, _made, inplace=True)
+    numpy_twin(_twin)(_made)
 
 
 @torch_function()
@@ -123,7 +120,7 @@ def clamp_max(input: Any, max: Any) -> Tensor:
     return F.clip(input, None, max)
 
 
-@torch_function()
+@torch_function(inplace=True)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """input ** exponent in float64."""
     base = F.astype(operand(input), np.float64)
@@ -177,7 +174,7 @@ def frac(input: Any) -> Tensor:
     return result
 
 
-_round = F.round
+_round = unary(pointwise.round_op)
 
 
 @spelled
@@ -192,7 +189,9 @@ def round_(input: Any, *, decimals: int = 0) -> Tensor:
     return _round(input * scale) / scale if decimals > 0 else _round(input / scale) * scale
 
 
-enter_as("round", round_)
+enter_as("round", round_, inplace=True)
+enter_as("special.round", round_)
+numpy_twin(np.rint)(round_)
 
 
 @numpy_twin(np.round)
@@ -206,12 +205,12 @@ def sgn(input: Any) -> Tensor:
     return F.sign(input)
 
 
-@torch_function(np.copysign, inplace=True)
-def copysign(input: Any, other: Any) -> Tensor:
-    """|input| with the sign of `other`."""
-    size = F.abs(F.astype(operand(input), to_float(promoted(input, other))))
-    negative = signbit(other) if isinstance(other, Operators) else np.signbit(other)
-    return F.where(negative, -size, size)
+copysign_op: OpDef = elementwise_op(
+    "copysign", np.copysign,
+    (lambda g, node, out, x, y: unbroadcast(g * F.sign(x) * apply(copysign_op, F.ones_like(y), y), x),
+     lambda g, node, out, x, y: F.zeros_like(y)),
+    doc="|input| with the sign of `other`.",
+)  # fmt: skip
 
 
 @torch_function(inplace=True)
@@ -239,7 +238,7 @@ def angle(input: Any) -> Tensor:
     return F.where(F.isnan(x), F.stop_gradient(x), F.where(x < 0, math.pi, x * 0))
 
 
-@torch_function(names=("conj_physical", "resolve_conj", "resolve_neg"))
+@torch_function(inplace=True, names=("conj_physical", "resolve_conj", "resolve_neg"))
 def conj(input: Any) -> Tensor:
     """`input`: numbers are real."""
     result: Tensor = input
@@ -271,7 +270,7 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
     return logaddexp(input * ln2, other * ln2) * (1 / ln2)
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, names=("special.xlogy",))
 def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
     kind = to_float(promoted(input, other))
@@ -280,7 +279,7 @@ def xlogy(input: Any, other: Any) -> Tensor:
     return F.where(zero, 0.0, x * F.log(F.where(zero, 1.0, y)))
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, names=("special.logit",))
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
     x = F.astype(operand(input), to_float(dtype_of(input)))
@@ -288,7 +287,7 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
     return F.log(x / (1 - x))
 
 
-@torch_function(np.sinc, inplace=True)
+@torch_function(np.sinc, inplace=True, names=("special.sinc",))
 def sinc(input: Any) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
     x = F.astype(operand(input), to_float(dtype_of(input))) * math.pi

@@ -1,27 +1,22 @@
-"""Elementwise functions that NumPy and SciPy compute on the host, with their derivatives."""
+"""Elementwise functions that NumPy and SciPy compute on the host, or kernels by compositions, with their derivatives."""
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError
-from ..ir import REGISTRY, Expand, OpDef, Pointwise, define
-from ..operators import F, Tensor, apply, enter_as, numpy_twin, torch_function
+from ..ir import OpDef, define
+from ..operators import F, Tensor, apply, torch_function
 from ..signals import module
-from ..types import bool_, category, to_float
+from ..types import category, to_float
 from . import attributes as at
 from .batching import aligned
 from .operands import dtype_of, integer, operand, promoted
-from .rules import Rule, binary, elementwise, floating, unary, unbroadcast
-
-
-@torch_function(inplace=True)
-def hypot(input: Any, other: Any) -> Tensor:
-    """sqrt(input**2 + other**2), without overflow."""
-    return apply(_hypot_op, input, other)
+from .rules import Rule, compared, elementwise, elementwise_op, floating, unbroadcast
 
 
 @torch_function(np.fmod, inplace=True)
@@ -40,51 +35,18 @@ def signbit(input: Any) -> Tensor:
     return apply(_signbit_op, input) if dtype_of(input).kind == "f" else F.lt(input, 0)
 
 
-def host_record(name: str, numpy: Rule, vjp: Any = None, scalar: str = "", *, arity: int = 1, promote: Any = floating,
-                infer: Any = elementwise, doc: str = "", cost: int = 20, expand: Rule | None = None) -> OpDef:  # fmt: skip
-    """A record that the host computes, unless it is a scalar operation of kernels or is written in other ops."""
-    emit = Pointwise(scalar, cost) if scalar else Expand(expand) if expand else None
-    return define(OpDef(name, infer, numpy, vjp, emit, promote, doc=doc))
-
-
 def scipy_special(name: str) -> Rule:
-    """SciPy's function of this name, which is imported when it is first called."""
-    return lambda *arrays: getattr(module("scipy.special"), name)(*arrays)
+    """SciPy's function of this name, which is imported when it is first called, in the dtype of its operands."""
+    return in_dtype_of_last(lambda *arrays: getattr(module("scipy.special"), name)(*arrays))
 
 
 def in_dtype_of_last(evaluate: Rule) -> Rule:
     return lambda *arrays: np.asarray(evaluate(*arrays)).astype(arrays[-1].dtype, copy=False)
 
 
-LN10, LN2, SQRT_PI = math.log(10), math.log(2), math.sqrt(math.pi)
-
-UNARY: tuple[tuple[str, Rule, Rule, str], ...] = (
-    ("tan", np.tan, lambda g, out, x: g * (1 + out * out), "Tangent."),
-    ("asin", np.arcsin, lambda g, out, x: g * F.rsqrt(1 - x * x), "Inverse sine."),
-    ("acos", np.arccos, lambda g, out, x: -g * F.rsqrt(1 - x * x), "Inverse cosine."),
-    ("asinh", np.arcsinh, lambda g, out, x: g * F.rsqrt(x * x + 1), "Inverse hyperbolic sine."),
-    ("acosh", np.arccosh, lambda g, out, x: g * F.rsqrt(x * x - 1), "Inverse hyperbolic cosine."),
-    ("atanh", np.arctanh, lambda g, out, x: g / (1 - x * x), "Inverse hyperbolic tangent."),
-    ("log10", np.log10, lambda g, out, x: g / (x * LN10), "Logarithm to base 10."),
-    ("erfc", scipy_special("erfc"), lambda g, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)), "1 - erf(x), accurate for large x."),
-    ("erfinv", scipy_special("erfinv"), lambda g, out, x: g * (SQRT_PI / 2 * F.exp(out * out)), "The inverse of `erf`."),
-    ("lgamma", scipy_special("gammaln"), lambda g, out, x: g * F.digamma(x), "log|gamma(x)|."),
-    ("digamma", scipy_special("digamma"), lambda g, out, x: g * F.polygamma(1, x), "The derivative of `lgamma`."),
-    ("i0", scipy_special("i0"), lambda g, out, x: g * apply(REGISTRY["i1"], x), "Modified Bessel function of order 0."),
-    ("i0e", scipy_special("i0e"), lambda g, out, x: g * (apply(REGISTRY["i1e"], x) - F.sign(x) * out), "i0(x) exp(-|x|)."),
-    ("i1", scipy_special("i1"),
-     lambda g, out, x: g * (F.i0(x) - _over(out, x, 0.5)), "Modified Bessel function of order 1."),
-    ("i1e", scipy_special("i1e"),
-     lambda g, out, x: g * (apply(REGISTRY["i0e"], x) - out * F.sign(x) - _over(out, x, 0.5)), "i1(x) exp(-|x|)."),
-    ("erfcx", scipy_special("erfcx"), lambda g, out, x: g * (2 * x * out - 2 / SQRT_PI), "exp(x**2) erfc(x)."),
-    ("ndtr", scipy_special("ndtr"),
-     lambda g, out, x: g * (F.exp(-x * x / 2) / math.sqrt(2 * math.pi)), "The standard normal distribution function."),
-    ("ndtri", scipy_special("ndtri"),
-     lambda g, out, x: g * (F.exp(out * out / 2) * math.sqrt(2 * math.pi)), "The inverse of `ndtr`."),
-    ("log_ndtr", scipy_special("log_ndtr"),
-     lambda g, out, x: g / (apply(REGISTRY["erfcx"], -x * math.sqrt(0.5)) * math.sqrt(math.pi / 2)), "log(ndtr(x))."),
-)  # fmt: skip
-"""name, meaning, `(g, out, x) -> cotangent`, doc. The host computes them."""
+host = functools.partial(elementwise_op, scalar=None)
+"""The record of an elementwise op that the host computes, and its public function."""
+LN2, LN10, SQRT_PI = math.log(2), math.log(10), math.sqrt(math.pi)
 
 
 def _over(out: Any, x: Any, limit: float) -> Any:
@@ -93,44 +55,85 @@ def _over(out: Any, x: Any, limit: float) -> Any:
     return F.where(zero, limit, out / F.where(zero, 1.0, x))
 
 
-SPECIAL_ONLY = frozenset({"i0e", "i1", "i1e", "erfcx", "ndtr", "ndtri", "log_ndtr"})
-"""Those whose only names are in `special`."""
-OTHER_NAMES = {"asin": "arcsin", "acos": "arccos", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+host("tan", np.tan, lambda g, node, out, x: g * (1 + out * out), doc="Tangent.")
+host("asin", np.arcsin, lambda g, node, out, x: g * F.rsqrt(1 - x * x), names=("asin", "arcsin"), doc="Inverse sine.")
+host("acos", np.arccos, lambda g, node, out, x: -g * F.rsqrt(1 - x * x), names=("acos", "arccos"), doc="Inverse cosine.")
 
 
-def _unary_vjp(rule: Rule) -> tuple[Rule]:
-    return (lambda g, node, out, x: rule(g, out, x),)
+def _asinh(op: Any, x: Any) -> Any:
+    """log1p(a + a**2 / (1 + sqrt(a**2 + 1))) for a = |x|, log(a) + log(2) where a**2 + 1 is a**2."""
+    a = abs(x)
+    large = a > op.pick(2.0**26, 2.0**55)
+    t = a + a * a / (1 + op.sqrt(op.fma(a, a, 1)))
+    return op.copysign(op.log1p(op.where(large, a, t)) + op.where(large, LN2, 0), x)
 
 
-SPECIAL: dict[str, Rule] = {}
-"""Functions of `staticgrad.special` that have no name elsewhere."""
-
-for _name, _numpy, _rule, _doc in UNARY:
-    _op = host_record(_name, in_dtype_of_last(_numpy), _unary_vjp(_rule), doc=_doc)
-    _function = unary(_op)
-    if _name in SPECIAL_ONLY:
-        SPECIAL[_name] = _function
-    else:
-        enter_as(_name, _function, inplace=True)
-    if _name in OTHER_NAMES:
-        enter_as(OTHER_NAMES[_name], _function, inplace=True)
-    if isinstance(_numpy, np.ufunc):
-        numpy_twin(_numpy)(_function)
+def _acosh(op: Any, x: Any) -> Any:
+    """log1p(d + sqrt(d**2 + 2d)) for d = x - 1, which is exact; log(x) + log(2) where that is as good. What rounding took from
+    square, root and sum is put back to first order."""
+    large = x > op.pick(2.0**26, 2.0**55)
+    d = op.where(x < 1, math.nan, x - 1)
+    square = op.fma(d, d, 2 * d)
+    root = op.sqrt(square)
+    t = d + root
+    lost = op.fma(d, d, 2 * d - square) + op.fma(-root, root, square)
+    rest = root - (t - d) + lost / (2 * root)
+    small = op.where(root > 0, rest / (1 + t), 0)
+    return op.log1p(op.where(large, x, t)) + op.where(large, LN2, small)
 
 
-def smooth_record(op_name: str, numpy: Rule, dx: Rule | None, dy: Rule | None, doc: str, promote: Any = floating) -> OpDef:
-    """A record of two operands that the host computes; dx, dy: `(out, x, y)` -> derivative, or None."""
-    vjps = tuple(
+elementwise_op("asinh", np.arcsinh, lambda g, node, out, x: g * F.rsqrt(x * x + 1), scalar=_asinh, cost=40, error=(1.85, 1.8),
+               names=("asinh", "arcsinh"), doc="Inverse hyperbolic sine.")  # fmt: skip
+elementwise_op("acosh", np.arccosh, lambda g, node, out, x: g * F.rsqrt(x * x - 1), scalar=_acosh, cost=40, error=(1.89, 1.87),
+               names=("acosh", "arccosh"), doc="Inverse hyperbolic cosine.")  # fmt: skip
+
+
+def _atanh(op: Any, x: Any) -> Any:
+    """log1p(2a / (1 - a)) / 2 for a = |x|: the quotient's rounding error is put back to first order."""
+    a = abs(x)
+    d = 1 - a
+    q = 2 * a / d
+    rest = op.fma(-q, d, 2 * a) - q * (1 - d - a)
+    return op.copysign(0.5 * (op.log1p(q) + op.where(a < 1, rest / (d * (1 + q)), 0)), x)
+
+
+elementwise_op("atanh", np.arctanh, lambda g, node, out, x: g / (1 - x * x), scalar=_atanh, cost=40, error=(1.92, 1.88),
+               names=("atanh", "arctanh"), doc="Inverse hyperbolic tangent.")  # fmt: skip
+host("log10", np.log10, lambda g, node, out, x: g / (x * LN10), doc="Logarithm to base 10.")
+host("erfc", scipy_special("erfc"), lambda g, node, out, x: g * (-2 / SQRT_PI * F.exp(-x * x)),
+     names=("erfc", "special.erfc"), doc="1 - erf(x), accurate for large x.")  # fmt: skip
+host("erfinv", scipy_special("erfinv"), lambda g, node, out, x: g * (SQRT_PI / 2 * F.exp(out * out)),
+     names=("erfinv", "special.erfinv"), doc="The inverse of `erf`.")  # fmt: skip
+host("lgamma", scipy_special("gammaln"), lambda g, node, out, x: g * F.digamma(x),
+     names=("lgamma", "special.gammaln"), doc="log|gamma(x)|.")  # fmt: skip
+host("digamma", scipy_special("digamma"), lambda g, node, out, x: g * F.polygamma(1, x),
+     names=("digamma", "special.digamma", "special.psi"), doc="The derivative of `lgamma`.")  # fmt: skip
+i0 = host("i0", scipy_special("i0"), lambda g, node, out, x: g * apply(i1, x),
+          names=("i0", "special.i0"), doc="Modified Bessel function of order 0.")  # fmt: skip
+i0e = host("i0e", scipy_special("i0e"), lambda g, node, out, x: g * (apply(i1e, x) - F.sign(x) * out),
+           names=("special.i0e",), doc="i0(x) exp(-|x|).")  # fmt: skip
+i1: OpDef = host("i1", scipy_special("i1"), lambda g, node, out, x: g * (F.i0(x) - _over(out, x, 0.5)),
+                 names=("special.i1",), doc="Modified Bessel function of order 1.")  # fmt: skip
+i1e: OpDef = host("i1e", scipy_special("i1e"),
+                  lambda g, node, out, x: g * (apply(i0e, x) - out * F.sign(x) - _over(out, x, 0.5)),
+                  names=("special.i1e",), doc="i1(x) exp(-|x|).")  # fmt: skip
+erfcx = host("erfcx", scipy_special("erfcx"), lambda g, node, out, x: g * (2 * x * out - 2 / SQRT_PI),
+             names=("special.erfcx",), doc="exp(x**2) erfc(x).")  # fmt: skip
+host("ndtr", scipy_special("ndtr"), lambda g, node, out, x: g * (F.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
+     names=("special.ndtr",), doc="The standard normal distribution function.")  # fmt: skip
+host("ndtri", scipy_special("ndtri"), lambda g, node, out, x: g * (F.exp(out * out / 2) * math.sqrt(2 * math.pi)),
+     names=("special.ndtri",), doc="The inverse of `ndtr`.")  # fmt: skip
+host("log_ndtr", scipy_special("log_ndtr"),
+     lambda g, node, out, x: g / (apply(erfcx, -x * math.sqrt(0.5)) * math.sqrt(math.pi / 2)),
+     names=("special.log_ndtr",), doc="log(ndtr(x)).")  # fmt: skip
+
+
+def slopes(dx: Rule | None, dy: Rule | None) -> tuple[Rule | None, ...]:
+    """The cotangent functions of two operands whose derivatives are `d(out, x, y)`; None where there is none."""
+    return tuple(
         None if d is None else (lambda g, node, out, x, y, d=d, i=i: unbroadcast(g * d(out, x, y), (x, y)[i]))
         for i, d in enumerate((dx, dy))
     )
-    return host_record(op_name, in_dtype_of_last(numpy), vjps, arity=2, promote=promote, doc=doc)
-
-
-_hypot_op = smooth_record(
-    "hypot", np.hypot, lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out), "sqrt(x**2 + y**2)."
-)
-numpy_twin(np.hypot)(F.hypot)
 
 
 def _ratio(x: Any, y: Any) -> Any:
@@ -139,33 +142,36 @@ def _ratio(x: Any, y: Any) -> Any:
     return F.where(zero, 0.0, x / F.where(zero, 1.0, y))
 
 
-_fmod_op = smooth_record(
-    "fmod", np.fmod, lambda out, x, y: F.ones_like(out), lambda out, x, y: -F.trunc(x / y), "The remainder, of x's sign."
-)
-_nextafter_op = define(OpDef("nextafter", elementwise, np.nextafter, None, None, floating, doc="The next number towards y."))
-enter_as("nextafter", binary(_nextafter_op), inplace=True)
-_signbit_op = define(OpDef("signbit", lambda x: x.with_dtype(bool_), np.signbit, None, None, floating, batch=aligned))
-_atan2_op = smooth_record(
-    "atan2", np.arctan2,
-    lambda out, x, y: _ratio(y, x * x + y * y), lambda out, x, y: -_ratio(x, x * x + y * y), "The angle of (other, input).",
-)  # fmt: skip
-enter_as("atan2", binary(_atan2_op), inplace=True)
-enter_as("arctan2", F.atan2, inplace=True)
-numpy_twin(np.arctan2)(F.atan2)
-_igamma_op = smooth_record(
-    "igamma", scipy_special("gammainc"), None,
-    lambda out, a, x: F.exp((a - 1) * F.log(x) - x - F.lgamma(a)), "The regularized lower incomplete gamma function.",
-)  # fmt: skip
-_igammac_op = smooth_record(
-    "igammac", scipy_special("gammaincc"), None,
-    lambda out, a, x: -F.exp((a - 1) * F.log(x) - x - F.lgamma(a)), "The regularized upper incomplete gamma function.",
-)  # fmt: skip
-for _name, _op in (("igamma", _igamma_op), ("igammac", _igammac_op)):
-    enter_as(_name, binary(_op), inplace=True)
-_zeta_op = smooth_record(
-    "zeta", scipy_special("zeta"), None, lambda out, x, q: -x * apply(REGISTRY["zeta"], x + 1, q), "Hurwitz's zeta function."
-)
-SPECIAL["zeta"] = binary(_zeta_op)
+
+def _hypot(op: Any, x: Any, y: Any) -> Any:
+    """With both scaled by a power of 2, so that their squares neither overflow nor lose digits."""
+    p, q = abs(x), abs(y)
+    most = op.maximum(p, q)
+    large, small = most > op.pick(2.0**60, 2.0**500), most < op.pick(2.0**-40, 2.0**-400)
+    down, up = op.pick(2.0**-70, 2.0**-600), op.pick(2.0**90, 2.0**600)
+    scale = op.where(large, down, op.where(small, up, 1))
+    back = op.where(large, 1 / down, op.where(small, 1 / up, 1))
+    a, b = p * scale, q * scale
+    root = op.sqrt(op.fma(a, a, b * b)) * back
+    return op.where(op.logical_or(p >= math.inf, q >= math.inf), math.inf, root)
+
+
+elementwise_op("hypot", np.hypot, slopes(lambda out, x, y: _ratio(x, out), lambda out, x, y: _ratio(y, out)),
+               scalar=_hypot, cost=30, error=(1.15, 1.15), doc="sqrt(input**2 + other**2), without overflow.")  # fmt: skip
+_fmod_op = host("fmod", np.fmod, slopes(lambda out, x, y: F.ones_like(out), lambda out, x, y: -F.trunc(x / y)),
+                names=(), doc="The remainder, of x's sign.")  # fmt: skip
+host("nextafter", np.nextafter, doc="The next number towards y.")
+_signbit_op = host("signbit", np.signbit, infer=compared, names=(), batch=aligned, doc="Whether the sign is negative.")
+host("atan2", np.arctan2, slopes(lambda out, x, y: _ratio(y, x * x + y * y), lambda out, x, y: -_ratio(x, x * x + y * y)),
+     names=("atan2", "arctan2"), doc="The angle of (other, input).")  # fmt: skip
+host("igamma", scipy_special("gammainc"),
+     slopes(None, lambda out, a, x: F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
+     names=("igamma", "special.gammainc"), doc="The regularized lower incomplete gamma function.")  # fmt: skip
+host("igammac", scipy_special("gammaincc"),
+     slopes(None, lambda out, a, x: -F.exp((a - 1) * F.log(x) - x - F.lgamma(a))),
+     names=("igammac", "special.gammaincc"), doc="The regularized upper incomplete gamma function.")  # fmt: skip
+zeta: OpDef = host("zeta", scipy_special("zeta"), slopes(None, lambda out, x, q: -x * apply(zeta, x + 1, q)),
+            names=("special.zeta",), doc="Hurwitz's zeta function.")  # fmt: skip
 
 
 def _polygamma_eval(x: np.ndarray, order: int) -> np.ndarray:
@@ -192,7 +198,7 @@ def _poisson_eval(u: np.ndarray, rate: np.ndarray) -> np.ndarray:
     return np.where((rate > 0) & np.isfinite(k), np.maximum(k, 0), 0.0).astype(rate.dtype)
 
 
-poisson_op = host_record("poisson_quantile", _poisson_eval, arity=2, doc="Poisson numbers of uniform ones and rates.")
+poisson_op = host("poisson_quantile", _poisson_eval, arity=2, names=(), doc="Poisson numbers of uniform ones and rates.")
 
 
 def _binomial_eval(u: np.ndarray, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
@@ -204,11 +210,11 @@ def _binomial_eval(u: np.ndarray, count: np.ndarray, prob: np.ndarray) -> np.nda
     return np.where(prob > 0.5, count - k, k).astype(prob.dtype)
 
 
-binomial_op = host_record("binomial_quantile", _binomial_eval, arity=3, doc="Binomial numbers of uniform ones, counts and "
-                          "probabilities.")  # fmt: skip
+binomial_op = host("binomial_quantile", _binomial_eval, arity=3, names=(),
+                   doc="Binomial numbers of uniform ones, counts and probabilities.")  # fmt: skip
 
 
-@torch_function(method=False)
+@torch_function(method=False, names=("special.polygamma",))
 def polygamma(n: int, input: Any) -> Tensor:
     """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
@@ -216,7 +222,7 @@ def polygamma(n: int, input: Any) -> Tensor:
     return F.digamma(input) if n == 0 else apply(polygamma_op, input, order=int(n))
 
 
-@torch_function(inplace=True)
+@torch_function(inplace=True, names=("special.multigammaln",))
 def mvlgamma(input: Any, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
     p = integer("mvlgamma", "p", p)

@@ -22,6 +22,7 @@ from ..operators import (
     numpy_twin,
     public,
     spelled,
+    tensor_method,
     torch_function,
 )
 from ..types import DTypeLike, as_dtype, bool_, check_unmasked, get_default_dtype, normalize_axis, shape_text
@@ -32,7 +33,7 @@ from .slicing import WHOLE, slice_op
 # public functions ------------------------------------------------------------------------------------------------
 
 
-@public
+@tensor_method()
 @numpy_twin(np.take)
 @spelled
 def take(x: TensorLike, index: TensorLike, axis: int | None = None) -> Tensor:
@@ -48,7 +49,7 @@ def take(x: TensorLike, index: TensorLike, axis: int | None = None) -> Tensor:
     return apply(gather_op, x, bounded(index, x, axis, negative=True), axis=axis)
 
 
-@public
+@tensor_method()
 @numpy_twin(np.take_along_axis)
 def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
     """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Call, Gemm, Layout, Native, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public
+from ..operators import F, Tensor, TensorLike, apply, numpy_twin, tensor_method
 from ..types import TensorType, broadcast_shapes, shape_text
 from .batched_products import multiplied
 from .operands import ndim_of
@@ -75,7 +75,7 @@ matmul_op = define(
 )
 
 
-@public
+@tensor_method()
 @numpy_twin(np.matmul)
 def matmul(x: TensorLike, y: TensorLike) -> Tensor:
     """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
@@ -98,7 +98,7 @@ def matmul(x: TensorLike, y: TensorLike) -> Tensor:
     return F.squeeze(out, drop)
 
 
-@public
+@tensor_method()
 @numpy_twin(np.dot)
 def dot(x: TensorLike, y: TensorLike) -> Tensor:
     """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
@@ -107,7 +107,7 @@ def dot(x: TensorLike, y: TensorLike) -> Tensor:
     return matmul(x, y)
 
 
-@public
+@tensor_method()
 @numpy_twin(np.outer)
 def outer(x: TensorLike, y: TensorLike) -> Tensor:
     """x[i] * y[j] for 1-D operands."""

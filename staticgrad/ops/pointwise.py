@@ -12,7 +12,19 @@ import numpy as np
 
 from ..errors import DivisionError, DTypeError
 from ..ir import Call, Expand, Layout, Native, Node, OpDef, Pointwise, Range, Routine, define
-from ..operators import F, Operators, Symbol, Tensor, TensorLike, apply, frontends, numpy_twin, public
+from ..operators import (
+    F,
+    Operators,
+    Symbol,
+    Tensor,
+    TensorLike,
+    apply,
+    enter_as,
+    frontends,
+    numpy_twin,
+    public,
+    tensor_method,
+)
 from ..signals import module
 from ..types import (
     DTYPES,
@@ -31,39 +43,14 @@ from ..types import (
 from . import attributes as at
 from .batching import aligned, leading
 from .gathering import index_check
-from .rules import arithmetic, binary, boolean, compared, elementwise, floating, keep, numeric, unary, unbroadcast
+from .rules import arithmetic, binary, boolean, compared, elementwise_op, keep, numeric, unbroadcast
 from .tangents import linear
 
-CHEAP, ROOT, TRANSCENDENTAL = 1, 6, 20  # relative costs of one element
+ROOT, TRANSCENDENTAL = 6, 20  # costs of one element, in additions
 TINY = {dtype: float(np.finfo(dtype.name).tiny) for dtype in DTYPES if dtype.kind == "f"}
 """The smallest normal numbers."""
 LN2 = math.log(2)
 MOST = int(np.iinfo(np.int64).max)
-
-
-def _pointwise(name: str, arity: int, numpy: Callable[..., Any], vjp: Any, *, cost: int, promote: Any,
-               infer: Any = elementwise, symbol: str = "", doc: str = "", bilinear: bool = False,
-               linear: tuple[int, ...] = (), backward: str = "") -> OpDef:  # fmt: skip
-    """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    op = define(OpDef(name, infer, numpy, vjp, Pointwise(name, cost, bilinear, linear), promote, symbol, doc, backward=backward))
-    function = unary(op) if arity == 1 else binary(op)
-    setattr(F, name, function)
-    if isinstance(numpy, np.ufunc):
-        numpy_twin(numpy)(function)
-    return op
-
-
-def _unary(name: str, numpy: Callable[..., Any], vjp: Callable[..., Any] | None, *, cost: int = CHEAP,
-           promote: Any = floating, doc: str = "", linear: tuple[int, ...] = (), backward: str = "") -> OpDef:  # fmt: skip
-    vjps = None if vjp is None else (vjp,)
-    return _pointwise(name, 1, numpy, vjps, cost=cost, promote=promote, doc=doc, linear=linear, backward=backward)
-
-
-def _binary(name: str, numpy: Callable[..., Any], vjp: Any, *, cost: int = CHEAP,
-            promote: Any = numeric, infer: Any = elementwise, symbol: str = "", doc: str = "",
-            bilinear: bool = False, linear: tuple[int, ...] = ()) -> OpDef:  # fmt: skip
-    return _pointwise(name, 2, numpy, vjp, cost=cost, promote=promote, infer=infer, symbol=symbol, doc=doc,
-                      bilinear=bilinear, linear=linear)  # fmt: skip
 
 
 def _unless_float(numpy: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
@@ -73,25 +60,26 @@ def _unless_float(numpy: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.nda
 
 # arithmetic -----------------------------------------------------------------------------------------------------
 
-add = _binary("add", np.add, (
+add = elementwise_op("add", np.add, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(g, y),
-), promote=arithmetic, symbol="+", doc="x + y, broadcast. Booleans: logical or.", linear=(1, 1))  # fmt: skip
+), promote=arithmetic, symbol="+", doc="x + y, broadcast. Booleans: logical or.", linear=(1, 1), names=())  # fmt: skip
 
-sub = _binary("sub", np.subtract, (
+sub = elementwise_op("sub", np.subtract, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g, y),
-), symbol="-", doc="x - y, broadcast. Raises DTypeError for booleans.", linear=(1, -1))  # fmt: skip
+), promote=numeric, symbol="-", doc="x - y, broadcast. Raises DTypeError for booleans.", linear=(1, -1), names=())  # fmt: skip
 
-mul = _binary("mul", np.multiply, (
+mul = elementwise_op("mul", np.multiply, (
     lambda g, node, out, x, y: unbroadcast(g * y, x),
     lambda g, node, out, x, y: unbroadcast(g * x, y),
-), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", bilinear=True)  # fmt: skip
+), promote=arithmetic, symbol="*", doc="x * y, broadcast. Booleans: logical and.", bilinear=True,
+   names=("mul", "multiply"))  # fmt: skip
 
-div = _binary("div", np.true_divide, (
+div = elementwise_op("div", np.true_divide, (
     lambda g, node, out, x, y: unbroadcast(g / y, x),
     lambda g, node, out, x, y: unbroadcast(-g * out / y, y),
-), promote=floating, cost=4, symbol="/", doc="x / y, broadcast; integers give the default float.")  # fmt: skip
+), cost=4, symbol="/", doc="x / y, broadcast; integers give the default float.", names=())  # fmt: skip
 
 
 def _pow_dx(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
@@ -110,7 +98,8 @@ def _pow_dy(g: Any, node: Any, out: Any, x: Any, y: Any) -> Any:
     return unbroadcast(F.where(flat, 0, g * (out * F.log(F.where(flat, 1, x)))), y)
 
 
-power = _binary("pow", np.power, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, symbol="**")
+power = elementwise_op("pow", np.power, (_pow_dx, _pow_dy), cost=2 * TRANSCENDENTAL, error=(0.52, 1.36),
+                       promote=numeric, symbol="**", doc="x ** y, broadcast.", names=())  # fmt: skip
 
 
 def _negative_power(node: Node | None, exponent: int) -> DTypeError:
@@ -142,35 +131,32 @@ def _sign_eval(x: np.ndarray) -> np.ndarray:
     return np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype)
 
 
-neg = _unary("neg", np.negative, lambda g, node, out, x: -g, promote=numeric, doc="-x.",
-             linear=(-1,))  # fmt: skip
-absolute = _unary("abs", np.abs, lambda g, node, out, x: g * F.sign(x), promote=numeric,
-                  doc="|x|; its derivative at 0 is 0.")  # fmt: skip
-sign = _unary("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
-              doc="-1, 0 or 1; 0 for NaN, as in PyTorch.")  # fmt: skip
-numpy_twin(np.sign)(F.sign)
-sqrt = _unary("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
-square = _unary(
-    "square", np.square, lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.", backward="PowBackward0"
-)
-exp = _unary("exp", np.exp, lambda g, node, out, x: g * out, cost=TRANSCENDENTAL, doc="e**x.")
-log = _unary("log", np.log, lambda g, node, out, x: g / x, cost=TRANSCENDENTAL,
-             doc="Natural logarithm.")  # fmt: skip
-log1p = _unary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x), cost=TRANSCENDENTAL,
-               doc="log(1 + x), accurate for small x.")  # fmt: skip
-expm1 = _unary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x), cost=TRANSCENDENTAL,
-               doc="exp(x) - 1, accurate for small x.")  # fmt: skip
-sin = _unary("sin", np.sin, lambda g, node, out, x: g * F.cos(x), cost=TRANSCENDENTAL, doc="Sine.")
-cos = _unary("cos", np.cos, lambda g, node, out, x: -g * F.sin(x), cost=TRANSCENDENTAL, doc="Cosine.")
-exp2 = _unary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2), cost=TRANSCENDENTAL, doc="2**x.")
-log2 = _unary("log2", np.log2, lambda g, node, out, x: g / (x * LN2), cost=TRANSCENDENTAL, doc="Logarithm to base 2.")
-atan = _unary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1), cost=TRANSCENDENTAL,
-              doc="Inverse tangent, in radians.")  # fmt: skip
-public(F.atan, "arctan")
-sinh = _unary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), cost=TRANSCENDENTAL, doc="Hyperbolic sine.")
-cosh = _unary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), cost=TRANSCENDENTAL, doc="Hyperbolic cosine.")
-tanh = _unary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), cost=TRANSCENDENTAL,
-              doc="Hyperbolic tangent.")  # fmt: skip
+neg = elementwise_op("neg", np.negative, lambda g, node, out, x: -g, promote=numeric, doc="-x.",
+                     linear=(-1,), names=("neg", "negative"))  # fmt: skip
+absolute = elementwise_op("abs", np.abs, lambda g, node, out, x: g * F.sign(x), promote=numeric,
+                          doc="|x|; its derivative at 0 is 0.", names=("abs", "absolute"))  # fmt: skip
+sign = elementwise_op("sign", _sign_eval, lambda g, node, out, x: F.zeros_like(x), promote=numeric,
+                      doc="-1, 0 or 1; 0 for NaN, as in PyTorch.", twins=(np.sign,))  # fmt: skip
+sqrt = elementwise_op("sqrt", np.sqrt, lambda g, node, out, x: g / (2 * out), cost=ROOT, doc="Square root.")
+square = elementwise_op("square", np.square, lambda g, node, out, x: g * (2 * x), promote=numeric, doc="x * x.",
+                        backward="PowBackward0")  # fmt: skip
+elementary = functools.partial(elementwise_op, cost=TRANSCENDENTAL)
+exp = elementary("exp", np.exp, lambda g, node, out, x: g * out, error=(1.01, 0.98), doc="e**x.")
+log = elementary("log", np.log, lambda g, node, out, x: g / x, error=(0.85, 0.85), doc="Natural logarithm.")
+log1p = elementary("log1p", np.log1p, lambda g, node, out, x: g / (1 + x),
+                   error=(1.48, 1.42), doc="log(1 + x), accurate for small x.", names=("log1p", "special.log1p"))  # fmt: skip
+expm1 = elementary("expm1", np.expm1, lambda g, node, out, x: g * F.exp(x),
+                   error=(1.4, 1.45), doc="exp(x) - 1, accurate for small x.", names=("expm1", "special.expm1"))  # fmt: skip
+sin = elementary("sin", np.sin, lambda g, node, out, x: g * F.cos(x), error=(0.57, 0.85), doc="Sine.")
+cos = elementary("cos", np.cos, lambda g, node, out, x: -g * F.sin(x), error=(0.57, 0.85), doc="Cosine.")
+exp2 = elementary("exp2", np.exp2, lambda g, node, out, x: g * (out * LN2),
+                  error=(1.03, 1.04), doc="2**x.", names=("exp2", "special.exp2"))  # fmt: skip
+log2 = elementary("log2", np.log2, lambda g, node, out, x: g / (x * LN2), error=(1.72, 1.72), doc="Logarithm to base 2.")
+atan = elementary("atan", np.arctan, lambda g, node, out, x: g / (x * x + 1),
+                  error=(1.41, 1.4), doc="Inverse tangent, in radians.", names=("atan", "arctan"))  # fmt: skip
+sinh = elementary("sinh", np.sinh, lambda g, node, out, x: g * F.cosh(x), error=(1.54, 1.74), doc="Hyperbolic sine.")
+cosh = elementary("cosh", np.cosh, lambda g, node, out, x: g * F.sinh(x), error=(1.28, 1.3), doc="Hyperbolic cosine.")
+tanh = elementary("tanh", np.tanh, lambda g, node, out, x: g * (1 - out * out), error=(1.93, 1.5), doc="Hyperbolic tangent.")
 
 
 ZERO = {dtype: np.zeros((), dtype) for dtype in DTYPES}
@@ -191,20 +177,25 @@ def _erf_eval(x: np.ndarray) -> np.ndarray:
     return result
 
 
-sigmoid = _unary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
-                 cost=TRANSCENDENTAL, doc="1 / (1 + exp(-x)).")  # fmt: skip
-relu = _unary("relu", lambda x: np.maximum(x, ZERO[x.dtype]), lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)),
-              promote=numeric, doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.")  # fmt: skip
-erf = _unary("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)), cost=TRANSCENDENTAL,
-             doc="The error function.")  # fmt: skip
-for _name, _rounds, _doc in (
-    ("floor", np.floor, "Largest integer <= x."), ("ceil", np.ceil, "Smallest integer >= x."),
-    ("round", np.rint, "Nearest integer, halves to even."),
-):  # fmt: skip
-    _unary(_name, _unless_float(_rounds), lambda g, node, out, x: F.zeros_like(x),
-           promote=numeric, doc=f"{_doc} Integers stay what they are; raises DTypeError for booleans.")  # fmt: skip
-    numpy_twin(_rounds)(getattr(F, _name))
-numpy_twin(np.round)(F.round)
+sigmoid = elementary("sigmoid", _sigmoid_eval, lambda g, node, out, x: g * (out * (1 - out)),
+                     error=(1.69, 1.69), doc="1 / (1 + exp(-x)).", names=("sigmoid", "special.expit"))  # fmt: skip
+relu = elementwise_op("relu", lambda x: np.maximum(x, ZERO[x.dtype]),
+                      lambda g, node, out, x: F.where(out <= 0, 0, saved_with(g, x)), promote=numeric,
+                      doc="max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN.")  # fmt: skip
+erf = elementary("erf", _erf_eval, lambda g, node, out, x: g * (2 / math.sqrt(math.pi) * F.exp(-x * x)),
+                 error=(1.06, 1.03), doc="The error function.", names=("erf", "special.erf"))  # fmt: skip
+
+
+def _rounding(name: str, numpy: Callable[..., Any], doc: str, names: tuple[str, ...]) -> OpDef:
+    return elementwise_op(
+        name, _unless_float(numpy), lambda g, node, out, x: F.zeros_like(x), promote=numeric, names=names, twins=(numpy,),
+        doc=f"{doc} Integers stay what they are; raises DTypeError for booleans.",
+    )  # fmt: skip
+
+
+_rounding("floor", np.floor, "Largest integer <= x.", ("floor",))
+_rounding("ceil", np.ceil, "Smallest integer >= x.", ("ceil",))
+round_op = _rounding("round", np.rint, "Nearest integer, halves to even.", ())
 
 identity = define(
     OpDef(
@@ -280,21 +271,22 @@ def _share(less: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return lambda g, node, out, x, y: toward(g, x, y), lambda g, node, out, x, y: toward(g, y, x)
 
 
-maximum = _binary("maximum", np.maximum, _share("lt"), promote=arithmetic,
-                  doc="The larger of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
-minimum = _binary("minimum", np.minimum, _share("gt"), promote=arithmetic,
-                  doc="The smaller of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
+maximum = elementwise_op("maximum", np.maximum, _share("lt"), promote=arithmetic, inplace=False,
+                         doc="The larger of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
+minimum = elementwise_op("minimum", np.minimum, _share("gt"), promote=arithmetic, inplace=False,
+                         doc="The smaller of each pair; NaN if either is. A tie shares its gradient.")  # fmt: skip
 
-for _name, _ufunc, _sign in (
-    ("eq", np.equal, "=="), ("ne", np.not_equal, "!="), ("lt", np.less, "<"),
-    ("le", np.less_equal, "<="), ("gt", np.greater, ">"), ("ge", np.greater_equal, ">="),
+for _names, _ufunc, _sign in (
+    (("eq",), np.equal, "=="), (("ne", "not_equal"), np.not_equal, "!="), (("lt", "less"), np.less, "<"),
+    (("le", "less_equal"), np.less_equal, "<="), (("gt", "greater"), np.greater, ">"),
+    (("ge", "greater_equal"), np.greater_equal, ">="),
 ):  # fmt: skip
-    _binary(_name, _ufunc, None, promote=arithmetic, infer=compared, symbol=_sign,
-            doc=f"x {_sign} y elementwise, bool.")  # fmt: skip
+    elementwise_op(_names[0], _ufunc, promote=arithmetic, infer=compared, symbol=_sign, names=_names,
+                   doc=f"x {_sign} y elementwise, bool.")  # fmt: skip
 
 for _logical in (np.logical_and, np.logical_or, np.logical_xor):
     _name = _logical.__name__
-    _binary(_name, _logical, None, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
+    elementwise_op(_name, _logical, promote=boolean, infer=compared, doc=f"numpy.{_name}, bool.")
 
 for _bitwise, _operator in (
     (np.bitwise_and, operator.and_), (np.bitwise_or, operator.or_), (np.bitwise_xor, operator.xor),
@@ -303,11 +295,10 @@ for _bitwise, _operator in (
     numpy_twin(_bitwise)(lambda x, y, _op=_operator: _op(x, y) if isinstance(x, Operators) else _op(y, x))
 numpy_twin(np.invert)(operator.invert)
 
-logical_not = _unary("logical_not", np.logical_not, None, promote=boolean, doc="not x, bool.")
-isnan = define(OpDef("isnan", lambda x: x.with_dtype(bool_), np.isnan, None, Pointwise("isnan"), floating))
-isfinite = define(
-    OpDef("isfinite", lambda x: x.with_dtype(bool_), np.isfinite, None, Pointwise("isfinite"), floating)
-)
+logical_not = elementwise_op("logical_not", np.logical_not, promote=boolean, doc="not x, bool.")
+isnan = elementwise_op("isnan", np.isnan, infer=compared, inplace=False, doc="Where x is NaN, bool.")
+isfinite = elementwise_op("isfinite", np.isfinite, infer=compared, inplace=False,
+                          doc="Where x is neither NaN nor infinite, bool.")  # fmt: skip
 
 
 def _zero_divisor(node: Node | None, divisor: int) -> DivisionError:
@@ -344,7 +335,7 @@ divisor_op = define(
 
 def _checked(op: OpDef) -> Callable[[TensorLike, TensorLike], Tensor]:
     """The public function of a division, which checks integer divisors first."""
-    plain: Callable[[TensorLike, TensorLike], Tensor] = getattr(F, op.name)
+    plain: Callable[[TensorLike, TensorLike], Tensor] = binary(op)
 
     @functools.wraps(plain)
     def function(x: TensorLike, y: TensorLike) -> Tensor:
@@ -359,18 +350,19 @@ def _checked(op: OpDef) -> Callable[[TensorLike, TensorLike], Tensor]:
         return plain(x, y)
 
     function.__doc__ = f"{plain.__doc__} Raises DivisionError where integers are divided by 0."
-    setattr(F, op.name, function)
+    enter_as(op.name, function, inplace=True)
     numpy_twin(op.eval)(function)
     return function
 
 
-floor_divide = _binary("floor_divide", np.floor_divide, (
+floor_divide = elementwise_op("floor_divide", np.floor_divide, (
     lambda g, node, out, x, y: F.zeros_like(x), lambda g, node, out, x, y: F.zeros_like(y),
-), cost=TRANSCENDENTAL, symbol="//", doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
-remainder = _binary("remainder", np.remainder, (
+), cost=TRANSCENDENTAL, promote=numeric, symbol="//", names=(),
+   doc="floor(x / y), with NumPy's rules for signs and zero.")  # fmt: skip
+remainder = elementwise_op("remainder", np.remainder, (
     lambda g, node, out, x, y: unbroadcast(g, x),
     lambda g, node, out, x, y: unbroadcast(-g * F.floor_divide(x, y), y),
-), cost=TRANSCENDENTAL, symbol="%", doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
+), cost=TRANSCENDENTAL, promote=numeric, symbol="%", names=(), doc="x - y * floor(x / y): the sign of y.")  # fmt: skip
 for _op in (floor_divide, remainder):
     _checked(_op)
 
@@ -407,7 +399,7 @@ cast = define(
 # public functions that check their arguments first ---------------------------------------------------------------
 
 
-@public
+@tensor_method(inplace=True)
 @numpy_twin(np.power)
 def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
     """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
@@ -452,7 +444,7 @@ def clone(x: TensorLike) -> Tensor:
     return apply(identity, x)
 
 
-@public
+@tensor_method()
 def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """x in another dtype (float to integer truncates). The gradient is cast back."""
     dtype = as_dtype(dtype)
@@ -469,28 +461,14 @@ def stop_gradient(x: TensorLike) -> Tensor:
     return x  # type: ignore[return-value]  # an array or number, which has no gradient
 
 
-@public
-@numpy_twin(np.isnan)
-def isnan_(x: TensorLike) -> Tensor:
-    """Where x is NaN, bool."""
-    return apply(isnan, x)
-
-
-@public
-@numpy_twin(np.isfinite)
-def isfinite_(x: TensorLike) -> Tensor:
-    """Where x is neither NaN nor infinite, bool."""
-    return apply(isfinite, x)
-
-
-@public
+@tensor_method(inplace=True)
 @numpy_twin(np.reciprocal)
 def reciprocal(x: TensorLike) -> Tensor:
     """1 / x."""
     return F.div(1, x)
 
 
-@public
+@tensor_method(inplace=True)
 def rsqrt(x: TensorLike) -> Tensor:
     """1 / sqrt(x)."""
     return F.div(1, F.sqrt(x))

@@ -11,7 +11,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Extent, Node, OpDef, Reduction, define
-from ..operators import F, Tensor, TensorLike, apply, numpy_twin, public, spelled
+from ..operators import F, Tensor, TensorLike, apply, enter_as, numpy_twin, spelled, tensor_method
 from ..types import Axis, TensorType, bool_, category, int64, normalize_axes, normalize_axis, promote, type_of
 from . import attributes as at
 from .batching import same_for_all
@@ -287,7 +287,7 @@ def reducer(op: OpDef, doc: str, *twins: Callable[..., Any], name: str = "") -> 
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + " `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a bad one."
-    setattr(F, name, function)
+    enter_as(name, function)
     numpy_twin(*twins)(function)
 
 
@@ -312,7 +312,7 @@ def _arg_function(op: OpDef, twin: Callable[..., Any]) -> None:
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = "The int64 position of the first extremum along `dim` (of the flattened array for None)."
     function = spelled(function)
-    setattr(F, op.name, function)
+    enter_as(op.name, function)
     numpy_twin(twin)(function)
 
 
@@ -324,7 +324,7 @@ def axes_of(dim: Any) -> Any:
     return None if isinstance(dim, bool) else dim
 
 
-@public
+@tensor_method()
 @numpy_twin(np.all)
 @spelled
 def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -332,7 +332,7 @@ def all_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return apply(all_op, F.astype(x, bool), axis=normalize_axes(axis, ndim_of(x)), keepdims=bool(keepdims))
 
 
-@public
+@tensor_method()
 @numpy_twin(np.any)
 @spelled
 def any_(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..devices import refuse_out
 from ..errors import DTypeError
-from ..ir import REGISTRY, OpDef, Range
-from ..operators import Tensor, TensorLike, apply, frontends
+from ..ir import REGISTRY, OpDef, Pointwise, Range, define
+from ..operators import Tensor, TensorLike, apply, enter_as, frontends, numpy_twin
 from ..types import TensorType, bool_, broadcast_shapes, promote, to_float
 
 Rule = Callable[..., Any]
@@ -81,7 +81,7 @@ def unbroadcast(g: Any, x: Any) -> Any:
 # functions of a record ------------------------------------------------------------------------------------------
 
 
-def unary(op: OpDef) -> Callable[..., Any]:
+def unary(op: OpDef) -> Callable[..., Tensor]:
     """The op as a public function of one operand."""
 
     def function(input: TensorLike, *, out: None = None) -> Tensor:
@@ -93,7 +93,7 @@ def unary(op: OpDef) -> Callable[..., Any]:
     return function
 
 
-def binary(op: OpDef) -> Callable[..., Any]:
+def binary(op: OpDef) -> Callable[..., Tensor]:
     """The op as a public function of two operands."""
 
     def function(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
@@ -103,6 +103,35 @@ def binary(op: OpDef) -> Callable[..., Any]:
 
     _name(function, op)
     return function
+
+
+def elementwise_op(
+    name: str, numpy: Callable[..., Any], vjp: Any = None, *, doc: str, scalar: str | Callable[..., Any] | None = "",
+    cost: int = 1, error: tuple[float, float] | None = None, promote: Any = floating,
+    infer: Callable[..., TensorType] = elementwise, symbol: str = "", bilinear: bool = False, linear: tuple[int, ...] = (),
+    arity: int = 0, names: tuple[str, ...] | None = None, method: bool = True, inplace: bool = True,
+    twins: tuple[Callable[..., Any], ...] = (), backward: str = "",
+    batch: Callable[..., Any] | None = None,
+) -> OpDef:  # fmt: skip
+    """The record of an elementwise op, and everything public that follows from it.
+
+    numpy: its meaning. vjp: the cotangent function of its operand, or a tuple of one for each; None: it has no gradient.
+    scalar: the scalar operation of kernels, see `ir.Pointwise`: a name ("": that of the op) or a composition of others;
+    None: the host computes it. cost, error, linear, bilinear: see `ir.Pointwise`. names: those of the public function
+    ("special.erf": in `staticgrad.special` alone), by default the op's. method, inplace: it is a method of tensors, also with
+    "_" at its end. twins: functions of NumPy that reach it, besides `numpy` itself where that is a ufunc. backward: PyTorch's
+    name of its derivative, where that does not follow from `name`. batch: the batching rule, where that does not follow.
+    """
+    vjps = (vjp,) if callable(vjp) else vjp
+    emit = None if scalar is None else Pointwise(scalar or name, cost, bilinear, linear, error)
+    op = define(OpDef(name, infer, numpy, vjps, emit, promote, symbol, doc, backward=backward, batch=batch))
+    operands = arity or (len(vjps) if vjps else getattr(numpy, "nin", 1))
+    function = unary(op) if operands == 1 else binary(op)
+    for public_name in (name,) if names is None else names:
+        enter_as(public_name, function, method=method, inplace=inplace)
+    if names != ():
+        numpy_twin(*twins, *([numpy] if isinstance(numpy, np.ufunc) else []))(function)
+    return op
 
 
 def _name(function: Any, op: OpDef) -> None:

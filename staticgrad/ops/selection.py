@@ -9,7 +9,7 @@ import numpy as np
 from ..devices import refuse_out
 from ..errors import ArgumentError, DTypeError
 from ..ir import OpDef, Pointwise, define
-from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public, spelled
+from ..operators import Array, F, Operators, Tensor, TensorLike, apply, as_array, numpy_twin, public, spelled, tensor_method
 from ..types import TensorType, as_dtype, is_scalar, promote
 from .reductions import highest, lowest
 from .rules import arithmetic, elementwise, first_boolean, joint, unbroadcast
@@ -46,7 +46,7 @@ clip_op = define(
             lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_and(x < low, low <= high), g, 0), low),
             lambda g, node, out, x, low, high: unbroadcast(F.where(F.logical_or(x > high, low > high), g, 0), high),
         ),
-        emit=Pointwise(lambda op, x, low, high: op("minimum", op("maximum", x, low), high), 2),
+        emit=Pointwise(lambda op, x, low, high: op.minimum(op.maximum(x, low), high), 2),
         promote=arithmetic,
     )
 )
@@ -74,7 +74,7 @@ def where(condition: TensorLike, input: TensorLike | None = None, other: TensorL
     return apply(where_op, condition, input, other)
 
 
-@public
+@tensor_method(inplace=True)
 @spelled
 def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
@@ -110,14 +110,14 @@ def _numpy_clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None
     return F.clone(a) if low is high is None else clip(a, low, high)
 
 
-@public
+@tensor_method(inplace=True)
 @spelled
 def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """PyTorch's name of `clip`."""
     return clip(x, min, max)
 
 
-@public
+@tensor_method(inplace=True)
 @spelled
 def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
     """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..devices import LikePlacement, check_options, factory
 from ..errors import ArgumentError, ShapeError
 from ..ir import Expand, Layout, Node, OpDef, View, define
-from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public, spelled, torch_function
+from ..operators import Array, F, Tensor, TensorLike, apply, numpy_twin, public, spelled, tensor_method, torch_function
 from ..types import (
     ALL_AXES,
     Axis,
@@ -282,7 +282,7 @@ def full_like(
     return result
 
 
-@public
+@tensor_method()
 @numpy_twin(np.reshape)
 def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
     """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
@@ -300,7 +300,7 @@ def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
     return apply(reshape_op, x, shape=extents)
 
 
-@public
+@tensor_method()
 @numpy_twin(np.ravel)
 @spelled
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -320,7 +320,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(x, tuple(-1 if d is None else d for d in (*lead, math.prod(joined), *tail)))
 
 
-@public
+@tensor_method()
 @numpy_twin(np.expand_dims)
 def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     """x with new axes of extent 1 at the places `axis` of the result."""
@@ -328,7 +328,7 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
     return apply(expand_dims_op, x, axis=normalize_axes(axis, ndim_of(x) + new))
 
 
-@public
+@tensor_method()
 @spelled
 def unsqueeze(x: TensorLike, axis: int) -> Tensor:
     """PyTorch's name of `expand_dims`."""
@@ -343,7 +343,7 @@ def drop_axes(x: TensorLike, axis: Axis = None) -> Tensor:
     return apply(squeeze_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
-@public
+@tensor_method()
 @spelled
 def squeeze(x: Any, axis: Axis = None) -> Tensor:
     """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
@@ -354,7 +354,7 @@ def squeeze(x: Any, axis: Axis = None) -> Tensor:
     return apply(squeeze_op, x, axis=tuple(a for a in normalize_axes(axis, ndim_of(x)) if x.shape[a] in (1, None)))
 
 
-@public
+@tensor_method()
 @numpy_twin(np.transpose)
 def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
     """x with its axes in the order `axes` (reversed when none are given)."""
@@ -368,7 +368,7 @@ def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
     return apply(permute_op, x, axes=order)
 
 
-@public
+@tensor_method()
 @numpy_twin(np.swapaxes)
 @spelled
 def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
@@ -382,7 +382,7 @@ def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
     return apply(permute_op, x, axes=tuple(order))
 
 
-@public
+@tensor_method()
 def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
     """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
     if len(axes) == 2:
@@ -390,7 +390,7 @@ def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
     return permute(x, *axes)
 
 
-@public
+@tensor_method()
 @numpy_twin(np.broadcast_to)
 def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
     """x repeated to `shape` by NumPy's broadcasting, without copying."""
@@ -400,7 +400,7 @@ def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
     return apply(broadcast_to_op, x, shape=extents)
 
 
-@public
+@tensor_method()
 def expand(x: Array, *shape: ShapeLike) -> Tensor:
     """PyTorch's `broadcast_to`: -1 keeps an extent."""
     extents: tuple[Any, ...] = tuple(shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape)

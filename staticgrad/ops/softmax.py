@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Expand, Node, OpDef, define
-from ..operators import F, Tensor, TensorLike, apply, public, spelled
+from ..operators import F, Tensor, TensorLike, apply, enter_as, spelled, tensor_method
 from ..types import Axis, DTypeLike, normalize_axes
 from . import attributes as at
 from .operands import ndim_of
@@ -127,9 +127,10 @@ log_softmax_op = define(
 # public functions ------------------------------------------------------------------------------------------------
 
 reducer(logsumexp_op, "log(sum(exp(x))) without overflow.")
+enter_as("special.logsumexp", F.logsumexp)
 
 
-@public
+@tensor_method(names=("special.softmax",))
 @spelled
 def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) over `axis`, without overflow."""
@@ -137,7 +138,7 @@ def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> T
     return apply(softmax_op, x, axis=normalize_axes(axis, ndim_of(x)))
 
 
-@public
+@tensor_method(names=("special.log_softmax",))
 @spelled
 def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None) -> Tensor:
     """log(softmax(x)) over `axis`, accurate where softmax underflows."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..operators import F, spelled
+from ..operators import SPECIAL, F, spelled
 from ..signals import module
 from ..types import to_float
-from .host_functions import SPECIAL, host_record, in_dtype_of_last, scipy_special
+from .host_functions import host, in_dtype_of_last, scipy_special
 from .operands import dtype_of, operand, promoted
-from .rules import Rule, binary, floating, unary
+from .rules import Rule
 
 
 def _special(function: Rule) -> Rule:
@@ -54,8 +54,7 @@ FLAT = (
 """Functions without a derivative in PyTorch."""
 
 for _name, _numpy, _doc in FLAT:
-    _op = host_record(_name, in_dtype_of_last(_numpy), promote=floating, doc=_doc)
-    SPECIAL[_name] = unary(_op)
+    host(_name, in_dtype_of_last(_numpy), names=(f"special.{_name}",), doc=_doc)
 
 
 def _recurrence(first: Rule, step: Rule, edges: Rule | None = None) -> Rule:
@@ -89,5 +88,4 @@ POLYNOMIALS: tuple[tuple[str, Rule], ...] = (
 )  # fmt: skip
 
 for _name, _numpy in POLYNOMIALS:
-    _op = host_record(_name, _numpy, arity=2, promote=floating, doc=f"The polynomial of degree n at x: {_name}.")
-    SPECIAL[_name] = binary(_op)
+    host(_name, _numpy, arity=2, names=(f"special.{_name}",), doc=f"The polynomial of degree n at x: {_name}.")

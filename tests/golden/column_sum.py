@@ -22,8 +22,8 @@ def kernel(buffers, sizes, start, stop):
                 for j in range(columns):
                     a0 = x0[i * columns + j]
                     v0 = exp_f32(a0)  # %1 exp
-                    acc1[c * columns + j] = plus_f32(acc1[c * columns + j], v0)
-                    acc2[c * columns + j] = maximum_f32(acc2[c * columns + j], v0)
+                    acc1[c * columns + j] = plus_f32(acc1[c * columns + j], v0)  # %2 sum
+                    acc2[c * columns + j] = maximum_f32(acc2[c * columns + j], v0)  # %3 max
             for j in range(columns):
                 sums3[c * columns + j] = sums3[c * columns + j] + f64(acc1[c * columns + j])
     if chunks == 1 or start < 0:  # the last chunk is done

@@ -3,11 +3,11 @@ def kernel(buffers, sizes, start, stop):
     kept0 = f32_at(buffers, 0)  # one row of %5 exp f32[8,10]
     x1 = i64_at(buffers, 1)  # %12 bounded i64[8,1]
     x2 = f32_at(buffers, 2)  # x0 f32[8,10]
-    rows3 = f32_at(buffers, 3)  # a block of %2 max f32[8]
-    rows4 = f32_at(buffers, 4)  # a block of %28 sum f32[8]
+    y3 = f32_at(buffers, 3)  # %31 sub f32[8,10]
+    rows4 = f32_at(buffers, 4)  # a block of %2 max f32[8]
     rows5 = f32_at(buffers, 5)  # a block of %6 sum f32[8]
     rows6 = f32_at(buffers, 6)  # a block of %8 log f32[8,1]
-    y7 = f32_at(buffers, 7)  # %31 sub f32[8,10]
+    rows7 = f32_at(buffers, 7)  # a block of %28 sum f32[8]
     rows8 = f32_at(buffers, 8)  # a block of %17 sum f32[8]
     part9 = f64_at(buffers, 9)  # per chunk: %19 sum f32[]
     y10 = f32_at(buffers, 10)  # %23 neg f32[]
@@ -27,8 +27,8 @@ def kernel(buffers, sizes, start, stop):
             for b in range(s, e, block):
                 n = min(block, e - b)
                 for l in range(n):
-                    rows3[c * 64 + l] = f32(-np.inf)
-                    rows4[c * 64 + l] = f32(0)
+                    rows4[c * 64 + l] = f32(-np.inf)
+                    rows7[c * 64 + l] = f32(0)
                 for j in range(width):
                     for l in range(n):
                         i = b + l
@@ -36,19 +36,19 @@ def kernel(buffers, sizes, start, stop):
                         v0 = (j == a0)  # %14 eq
                         v1 = (k0 if v0 else f32(0))  # %26 where
                         a1 = x2[i * columns + j]
-                        rows3[c * 64 + l] = maximum_f32(rows3[c * 64 + l], a1)
-                        rows4[c * 64 + l] = plus_f32(rows4[c * 64 + l], v1)
+                        rows4[c * 64 + l] = maximum_f32(rows4[c * 64 + l], a1)  # %2 max
+                        rows7[c * 64 + l] = plus_f32(rows7[c * 64 + l], v1)  # %28 sum
                 for l in range(n):
                     rows5[c * 64 + l] = f32(0)
                 for j in range(width):
                     for l in range(n):
                         i = b + l
-                        h0 = rows3[c * 64 + l]
+                        h0 = rows4[c * 64 + l]
                         a2 = x2[i * columns + j]
                         v2 = (a2 - h0)  # %4 sub
                         v3 = exp_f32(v2)  # %5 exp
                         kept0[(c * columns + j) * 64 + l] = v3
-                        rows5[c * 64 + l] = plus_f32(rows5[c * 64 + l], v3)
+                        rows5[c * 64 + l] = plus_f32(rows5[c * 64 + l], v3)  # %6 sum
                 for l in range(n):
                     i = b + l
                     h1 = rows5[c * 64 + l]
@@ -59,10 +59,10 @@ def kernel(buffers, sizes, start, stop):
                 for j in range(width):
                     for l in range(n):
                         i = b + l
-                        h2 = rows3[c * 64 + l]
+                        h2 = rows4[c * 64 + l]
                         h3 = rows6[c * 64 + l]
                         h4 = rows5[c * 64 + l]
-                        h5 = rows4[c * 64 + l]
+                        h5 = rows7[c * 64 + l]
                         a3 = x1[i]
                         v5 = (j == a3)  # %14 eq
                         a4 = x2[i * columns + j]
@@ -74,8 +74,8 @@ def kernel(buffers, sizes, start, stop):
                         v11 = (v10 / h4)  # %27 div
                         v12 = (v11 * h5)  # %30 mul
                         v13 = (v9 - v12)  # %31 sub
-                        y7[i * columns + j] = v13
-                        rows8[c * 64 + l] = plus_f32(rows8[c * 64 + l], v8)
+                        y3[i * columns + j] = v13
+                        rows8[c * 64 + l] = plus_f32(rows8[c * 64 + l], v8)  # %17 sum
                 for l in range(n):
                     i = b + l
                     h6 = rows8[c * 64 + l]

@@ -1,45 +1,45 @@
 @kernel
 def kernel(buffers, sizes, start, stop):
     x0 = i32_at(buffers, 0)  # x0 i32[4,5]
-    rows1 = i32_at(buffers, 1)  # a block of %6 max i32[4]
-    y2 = i32_at(buffers, 2)  # %6 max i32[4]
-    rows3 = i64_at(buffers, 3)  # a block of %13 min i64[4]
-    y4 = i64_at(buffers, 4)  # %13 min i64[4]
+    y1 = i32_at(buffers, 1)  # %6 max i32[4]
+    y2 = i64_at(buffers, 2)  # %13 min i64[4]
+    rows3 = i32_at(buffers, 3)  # a block of %6 max i32[4]
+    rows4 = i64_at(buffers, 4)  # a block of %13 min i64[4]
     columns = sizes[0]
     rows = sizes[1]
     chunks = sizes[2]
     s3 = sizes[3]
-    width = sizes[4]
-    s5 = sizes[5]
+    s4 = sizes[4]
+    width = sizes[5]
     block = sizes[6]
     for c in range(start, stop):
         for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
-                rows1[c * 64 + l] = i32(s3)
+                rows3[c * 64 + l] = i32(s3)
             for j in range(width):
                 for l in range(n):
                     i = b + l
                     a0 = x0[i * columns + j]
-                    rows1[c * 64 + l] = i32(maximum_int(rows1[c * 64 + l], a0))
+                    rows3[c * 64 + l] = i32(maximum_int(rows3[c * 64 + l], a0))  # %6 max
             for l in range(n):
                 i = b + l
-                h0 = rows1[c * 64 + l]
-                y2[i] = h0
+                h0 = rows3[c * 64 + l]
+                y1[i] = h0
             for l in range(n):
-                rows3[c * 64 + l] = i64(s5)
+                rows4[c * 64 + l] = i64(s4)
             for j in range(width):
                 for l in range(n):
                     i = b + l
-                    h1 = rows1[c * 64 + l]
+                    h1 = rows3[c * 64 + l]
                     a1 = x0[i * columns + j]
                     v0 = (a1 == h1)  # %8 eq
-                    v1 = i64((j if v0 else i64(s5)))  # %12 where
-                    rows3[c * 64 + l] = i64(minimum_int(rows3[c * 64 + l], v1))
+                    v1 = i64((j if v0 else i64(s4)))  # %12 where
+                    rows4[c * 64 + l] = i64(minimum_int(rows4[c * 64 + l], v1))  # %13 min
             for l in range(n):
                 i = b + l
-                h2 = rows3[c * 64 + l]
-                y4[i] = h2
+                h2 = rows4[c * 64 + l]
+                y2[i] = h2
 
 
 @kernel

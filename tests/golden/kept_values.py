@@ -4,11 +4,11 @@ def kernel(buffers, sizes, start, stop):
     kept1 = f32_at(buffers, 1)  # one row of %9 mul f32[4,5]
     kept2 = f32_at(buffers, 2)  # one row of %13 exp f32[4,5]
     x3 = f32_at(buffers, 3)  # x0 f32[4,5]
-    rows4 = f32_at(buffers, 4)  # a block of %1 max f32[4]
-    rows5 = f32_at(buffers, 5)  # a block of %5 sum f32[4]
-    rows6 = f32_at(buffers, 6)  # a block of %10 max f32[4]
-    rows7 = f32_at(buffers, 7)  # a block of %14 sum f32[4]
-    y8 = f32_at(buffers, 8)  # %16 div f32[4,5]
+    y4 = f32_at(buffers, 4)  # %16 div f32[4,5]
+    rows5 = f32_at(buffers, 5)  # a block of %1 max f32[4]
+    rows6 = f32_at(buffers, 6)  # a block of %5 sum f32[4]
+    rows7 = f32_at(buffers, 7)  # a block of %10 max f32[4]
+    rows8 = f32_at(buffers, 8)  # a block of %14 sum f32[4]
     numbers9 = f64_at(buffers, 9)  # 3
     columns = sizes[0]
     rows = sizes[1]
@@ -21,49 +21,49 @@ def kernel(buffers, sizes, start, stop):
         for b in range(rows * c // chunks, rows * (c + 1) // chunks, block):
             n = min(block, rows * (c + 1) // chunks - b)
             for l in range(n):
-                rows4[c * 64 + l] = f32(-np.inf)
+                rows5[c * 64 + l] = f32(-np.inf)
             for j in range(width):
                 for l in range(n):
                     i = b + l
                     a0 = x3[i * columns + j]
-                    rows4[c * 64 + l] = maximum_f32(rows4[c * 64 + l], a0)
+                    rows5[c * 64 + l] = maximum_f32(rows5[c * 64 + l], a0)  # %1 max
             for l in range(n):
-                rows5[c * 64 + l] = f32(0)
+                rows6[c * 64 + l] = f32(0)
             for j in range(width):
                 for l in range(n):
                     i = b + l
-                    h0 = rows4[c * 64 + l]
+                    h0 = rows5[c * 64 + l]
                     a1 = x3[i * columns + j]
                     v0 = (a1 - h0)  # %3 sub
                     v1 = exp_f32(v0)  # %4 exp
                     kept0[(c * columns + j) * 64 + l] = v1
-                    rows5[c * 64 + l] = plus_f32(rows5[c * 64 + l], v1)
+                    rows6[c * 64 + l] = plus_f32(rows6[c * 64 + l], v1)  # %5 sum
             for l in range(n):
-                rows6[c * 64 + l] = f32(-np.inf)
+                rows7[c * 64 + l] = f32(-np.inf)
             for j in range(width):
                 for l in range(n):
                     i = b + l
-                    h1 = rows5[c * 64 + l]
+                    h1 = rows6[c * 64 + l]
                     v2 = kept0[(c * columns + j) * 64 + l]  # %4 exp
                     v3 = (v2 / h1)  # %7 div
                     v4 = (v3 * n0_f32)  # %9 mul
                     kept1[(c * columns + j) * 64 + l] = v4
-                    rows6[c * 64 + l] = maximum_f32(rows6[c * 64 + l], v4)
+                    rows7[c * 64 + l] = maximum_f32(rows7[c * 64 + l], v4)  # %10 max
             for l in range(n):
-                rows7[c * 64 + l] = f32(0)
+                rows8[c * 64 + l] = f32(0)
             for j in range(width):
                 for l in range(n):
                     i = b + l
-                    h2 = rows6[c * 64 + l]
+                    h2 = rows7[c * 64 + l]
                     v5 = kept1[(c * columns + j) * 64 + l]  # %9 mul
                     v6 = (v5 - h2)  # %12 sub
                     v7 = exp_f32(v6)  # %13 exp
                     kept2[(c * columns + j) * 64 + l] = v7
-                    rows7[c * 64 + l] = plus_f32(rows7[c * 64 + l], v7)
+                    rows8[c * 64 + l] = plus_f32(rows8[c * 64 + l], v7)  # %14 sum
             for j in range(width):
                 for l in range(n):
                     i = b + l
-                    h3 = rows7[c * 64 + l]
+                    h3 = rows8[c * 64 + l]
                     v8 = kept2[(c * columns + j) * 64 + l]  # %13 exp
                     v9 = (v8 / h3)  # %16 div
-                    y8[i * columns + j] = v9
+                    y4[i * columns + j] = v9

@@ -1,13 +1,13 @@
 @kernel
 def kernel(buffers, sizes, start, stop):
     x0 = f32_at(buffers, 0)  # x0 f32[8,100]
-    rows1 = f32_at(buffers, 1)  # a block of %3 sum f32[8]
-    rows2 = f32_at(buffers, 2)  # a block of %7 div f32[8,1]
-    rows3 = f32_at(buffers, 3)  # a block of %10 sum f32[8]
-    rows4 = f32_at(buffers, 4)  # a block of %17 div f32[8,1]
-    x5 = f32_at(buffers, 5)  # x1 f32[100]
-    x6 = f32_at(buffers, 6)  # x2 f32[100]
-    y7 = f32_at(buffers, 7)  # %20 add f32[8,100]
+    x1 = f32_at(buffers, 1)  # x1 f32[100]
+    x2 = f32_at(buffers, 2)  # x2 f32[100]
+    y3 = f32_at(buffers, 3)  # %20 add f32[8,100]
+    rows4 = f32_at(buffers, 4)  # a block of %3 sum f32[8]
+    rows5 = f32_at(buffers, 5)  # a block of %7 div f32[8,1]
+    rows6 = f32_at(buffers, 6)  # a block of %10 sum f32[8]
+    rows7 = f32_at(buffers, 7)  # a block of %17 div f32[8,1]
     numbers8 = f64_at(buffers, 8)  # 1e-05
     columns = sizes[0]
     rows = sizes[1]
@@ -26,40 +26,40 @@ def kernel(buffers, sizes, start, stop):
                 for j in range(columns):
                     a0 = x0[i * columns + j]
                     r0 = plus_f32(r0, a0)  # %3 sum
-                rows1[c * 64 + l] = r0
+                rows4[c * 64 + l] = r0
             for l in range(n):
                 i = b + l
-                h0 = rows1[c * 64 + l]
+                h0 = rows4[c * 64 + l]
                 v0 = (h0 / k0)  # %7 div
-                rows2[c * 64 + l] = v0
+                rows5[c * 64 + l] = v0
             for l in range(n):
                 i = b + l
-                h1 = rows2[c * 64 + l]
+                h1 = rows5[c * 64 + l]
                 r1 = f32(0)
                 for j in range(columns):
                     a1 = x0[i * columns + j]
                     v1 = (a1 - h1)  # %8 sub
                     v2 = (v1 * v1)  # %9 square
                     r1 = plus_f32(r1, v2)  # %10 sum
-                rows3[c * 64 + l] = r1
+                rows6[c * 64 + l] = r1
             for l in range(n):
                 i = b + l
-                h2 = rows3[c * 64 + l]
+                h2 = rows6[c * 64 + l]
                 v3 = (h2 / k0)  # %12 div
                 v4 = (v3 + n0_f32)  # %14 add
                 v5 = math.sqrt(v4)  # %15 sqrt
                 v6 = (f32(1) / v5)  # %17 div
-                rows4[c * 64 + l] = v6
+                rows7[c * 64 + l] = v6
             for l in range(n):
                 i = b + l
-                h3 = rows2[c * 64 + l]
-                h4 = rows4[c * 64 + l]
+                h3 = rows5[c * 64 + l]
+                h4 = rows7[c * 64 + l]
                 for j in range(columns):
                     a2 = x0[i * columns + j]
                     v7 = (a2 - h3)  # %8 sub
                     v8 = (v7 * h4)  # %18 mul
-                    a3 = x5[j]
+                    a3 = x1[j]
                     v9 = (v8 * a3)  # %19 mul
-                    a4 = x6[j]
+                    a4 = x2[j]
                     v10 = (v9 + a4)  # %20 add
-                    y7[i * columns + j] = v10
+                    y3[i * columns + j] = v10

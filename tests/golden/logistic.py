@@ -1,15 +1,15 @@
 @kernel
 def kernel(buffers, sizes, start, stop):
     x0 = f32_at(buffers, 0)  # x1 f32[80]
-    rows1 = f32_at(buffers, 1)  # a block of %21 mul f32[80]
-    x2 = f32_at(buffers, 2)  # w f32[80,20]
-    x3 = f32_at(buffers, 3)  # x0 f32[20]
-    rows4 = f32_at(buffers, 4)  # a block of %4 sum f32[80]
-    acc5 = f32_at(buffers, 5)  # per chunk: %24 sum f32[20]
-    rows6 = f32_at(buffers, 6)  # a block of %26 mul f32[80]
-    acc7 = f32_at(buffers, 7)  # per chunk: %29 sum f32[20]
-    sums8 = f64_at(buffers, 8)  # sums per chunk: %24 sum f32[20]
-    sums9 = f64_at(buffers, 9)  # sums per chunk: %29 sum f32[20]
+    x1 = f32_at(buffers, 1)  # w f32[80,20]
+    x2 = f32_at(buffers, 2)  # x0 f32[20]
+    acc3 = f32_at(buffers, 3)  # per chunk: %24 sum f32[20]
+    acc4 = f32_at(buffers, 4)  # per chunk: %29 sum f32[20]
+    sums5 = f64_at(buffers, 5)  # sums per chunk: %24 sum f32[20]
+    sums6 = f64_at(buffers, 6)  # sums per chunk: %29 sum f32[20]
+    rows7 = f32_at(buffers, 7)  # a block of %4 sum f32[80]
+    rows8 = f32_at(buffers, 8)  # a block of %21 mul f32[80]
+    rows9 = f32_at(buffers, 9)  # a block of %26 mul f32[80]
     part10 = f64_at(buffers, 10)  # per chunk: %14 sum f32[]
     y11 = f32_at(buffers, 11)  # %24 sum f32[20]
     y12 = f32_at(buffers, 12)  # %29 sum f32[20]
@@ -25,26 +25,26 @@ def kernel(buffers, sizes, start, stop):
     for c in range(start, stop):
         whole0 = f64(0)
         for j in range(columns):
-            sums8[c * columns + j] = f64(0)
-            sums9[c * columns + j] = f64(0)
+            sums5[c * columns + j] = f64(0)
+            sums6[c * columns + j] = f64(0)
         for s in range(rows * c // chunks, rows * (c + 1) // chunks, 128):
             e = min(s + 128, rows * (c + 1) // chunks)
             t0 = f32(0)
             for j in range(columns):
-                acc5[c * columns + j] = f32(0)
-                acc7[c * columns + j] = f32(0)
+                acc3[c * columns + j] = f32(0)
+                acc4[c * columns + j] = f32(0)
             for b in range(s, e, block):
                 n = min(block, e - b)
                 for l in range(n):
                     i = b + l
                     a0 = x0[i]
                     v0 = (k0 * a0)  # %21 mul
-                    rows1[c * 64 + l] = v0
-                dot_rows_f32(rows4, c * 64, x2, b * columns, x3, 0, n, columns, columns)  # %4 sum
-                add_rows_f32(acc5, c * columns, x2, b * columns, rows1, c * 64, n, columns, columns)  # %24 sum
+                    rows8[c * 64 + l] = v0
+                dot_rows_f32(rows7, c * 64, x1, b * columns, x2, 0, n, columns, columns)  # %4 sum
+                add_rows_f32(acc3, c * columns, x1, b * columns, rows8, c * 64, n, columns, columns)  # %24 sum
                 for l in range(n):
                     i = b + l
-                    h0 = rows4[c * 64 + l]
+                    h0 = rows7[c * 64 + l]
                     v1 = maximum_f32(h0, f32(0))  # %6 maximum
                     v2 = abs(h0)  # %7 abs
                     v3 = (-v2)  # %8 neg
@@ -56,24 +56,24 @@ def kernel(buffers, sizes, start, stop):
                     v8 = (v6 - v7)  # %13 sub
                     v9 = sigmoid_f32(h0)  # %25 sigmoid
                     v10 = (k1 * v9)  # %26 mul
-                    rows6[c * 64 + l] = v10
+                    rows9[c * 64 + l] = v10
                     t0 = plus_f32(t0, v8)  # %14 sum
-                add_rows_f32(acc7, c * columns, x2, b * columns, rows6, c * 64, n, columns, columns)  # %29 sum
+                add_rows_f32(acc4, c * columns, x1, b * columns, rows9, c * 64, n, columns, columns)  # %29 sum
             whole0 = whole0 + f64(t0)
             for j in range(columns):
-                sums8[c * columns + j] = sums8[c * columns + j] + f64(acc5[c * columns + j])
-                sums9[c * columns + j] = sums9[c * columns + j] + f64(acc7[c * columns + j])
+                sums5[c * columns + j] = sums5[c * columns + j] + f64(acc3[c * columns + j])
+                sums6[c * columns + j] = sums6[c * columns + j] + f64(acc4[c * columns + j])
         part10[c] = whole0
     if chunks == 1 or start < 0:  # the last chunk is done
         for j in range(columns):
-            t = sums8[j]
+            t = sums5[j]
             for c in range(1, chunks):
-                t = t + sums8[c * columns + j]
+                t = t + sums5[c * columns + j]
             y11[j] = f32(t)
         for j in range(columns):
-            t = sums9[j]
+            t = sums6[j]
             for c in range(1, chunks):
-                t = t + sums9[c * columns + j]
+                t = t + sums6[c * columns + j]
             y12[j] = f32(t)
         w0 = part10[0]
         for c in range(1, chunks):

@@ -14,38 +14,14 @@ from staticgrad.errors import ArgumentError, DTypeError, IndexRangeError, ShapeE
 from staticgrad.ir import Graph
 from staticgrad.operators import F
 from tests.helpers import assert_close, placeholders
+from tests.ops.elementwise_cases import ELEMENTWISE
 from tests.ops.modes import MODES, eager, slopes
 from tests.ops.test_cases import run_compiled, run_interpreter
 
 nan, inf = np.nan, np.inf
 SPECIAL = [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-40, -1e-40, 1e-30, 3e38, -3e38, 89.0, -104.0]
 
-UNARY: dict[str, tuple[Any, float]] = {
-    "abs": (np.abs, 0),
-    "neg": (np.negative, 0),
-    "sign": (lambda x: np.nan_to_num(np.sign(x)), 0),  # 0 for NaN, as in PyTorch
-    "square": (np.square, 0),
-    "sqrt": (np.sqrt, 0),
-    "exp": (np.exp, 4),
-    "expm1": (np.expm1, 4),
-    "log": (np.log, 4),
-    "log1p": (np.log1p, 4),
-    "tanh": (np.tanh, 4),
-    "atan": (np.arctan, 4),
-    "exp2": (np.exp2, 4),
-    "log2": (np.log2, 4),
-    "sinh": (np.sinh, 4),
-    "cosh": (np.cosh, 4),
-    "relu": (lambda x: np.maximum(x, 0), 0),
-    "floor": (np.floor, 0),
-    "ceil": (np.ceil, 0),
-    "round": (np.rint, 0),
-    "isnan": (np.isnan, 0),
-    "isfinite": (np.isfinite, 0),
-    "reciprocal": (np.reciprocal, 0),
-    "clone": (np.copy, 0),
-    "sigmoid": (lambda x: (1 / (1 + np.exp(-x.astype(np.float64)))).astype(x.dtype), 8),
-}
+UNARY = {row.name: row for row in ELEMENTWISE if row.operands == 1}
 
 BINARY: dict[str, Any] = {
     "add": np.add,
@@ -63,6 +39,7 @@ BINARY: dict[str, Any] = {
     "floor_divide": np.floor_divide,
     "remainder": np.remainder,
     "pow": np.power,
+    **{row.name: row.numpy for row in ELEMENTWISE if row.operands == 2},
 }
 
 
@@ -79,11 +56,10 @@ def agree(actual: np.ndarray, expected: np.ndarray, ulps: float, signs: bool, wh
 @pytest.mark.parametrize("name", UNARY)
 def test_unary(name: str, dtype: str):
     x = np.array(SPECIAL, dtype)
-    reference, ulps = UNARY[name]
+    row = UNARY[name]
     with np.errstate(all="ignore"):
-        expected = reference(x)
-    signs = name not in ("sigmoid", "relu")
-    agree(getattr(F, name)(Tensor(x)).numpy(), expected, ulps, signs, "eager")
+        expected = row.numpy(x)
+    agree(getattr(F, name)(Tensor(x)).numpy(), expected, row.ulps, row.signs, "eager")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -104,16 +80,16 @@ def test_backends_agree_on_special_values(backend: Any, dtype: str):
     a, b = placeholders(graph, [x, y], [x.shape, y.shape])
     expected, targets, ulps, names = [], [], [], []
     with np.errstate(all="ignore"):
-        for name, (reference, units) in UNARY.items():
+        for name, row in UNARY.items():
             names.append(name)
             targets.append(getattr(F, name)(b))
-            expected.append(reference(y))
-            ulps.append(max(units, 8 if backend is run_compiled and units else 0))
+            expected.append(row.numpy(y))
+            ulps.append(max(row.ulps, 8 if backend is run_compiled and row.ulps else 0))
         for name, reference in BINARY.items():
             names.append(name)
             targets.append(getattr(F, name)(a, b))
             expected.append(reference(x, y))
-            ulps.append(16 if name == "pow" and backend is run_compiled else 0)
+            ulps.append(16 if name in ("pow", "hypot") and backend is run_compiled else 0)
     results = backend(graph, [t.node for t in targets], [a.node, b.node], [x, y])
     for name, result, value, units in zip(names, results, expected, ulps, strict=True):
         agree(result, value, units, False, name)

@@ -22,6 +22,7 @@ from .loop_ir import (
     MatrixVector,
     Name,
     Scalar,
+    Stage,
     Statement,
     Store,
     inside,
@@ -111,6 +112,8 @@ class Count:
             self.statement(matrix_vector_loops(s), times)
         elif isinstance(s, Loop):
             self.loop(s, times)
+        elif isinstance(s, Stage):
+            self.block(s.body, times)
         elif isinstance(s, If):
             met = self.integer(s.condition)
             # Rows that are scatter-added are divided among the chunks of the result.

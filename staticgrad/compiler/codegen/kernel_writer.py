@@ -2,14 +2,14 @@
 
     for c in range(start, stop):            # chunks of rows; only with accumulators or scratch, else rows directly
         for i in range(rows * c // chunks, rows * (c + 1) // chunks):
-            <row values of level 0>
+            <row values of level 0, totals of them>
             for j in range(columns): <full values of level 0, stores, accumulation>
             <row values of level 1: they need the results of the loop above>
             for j in range(columns): ...
     <after the last chunk: partial results are folded, and scalars are computed from them>
 
-The level of a value counts the reductions over columns that precede it (`loop_nest.py`). `row_tiling.py` has the form for
-tiles of rows; `printers.py` makes text of the loops.
+The level of a value counts the reductions over columns that precede it (`loop_nest.py`). The lines in brackets are stages of
+the row, and so are the loops over columns; `row_tiling.py` makes loops over tiles of rows of them. `printers.py` makes text.
 
 Extents, strides and numbers are run-time arguments (`sizes`, `numbers`), so a new batch size or learning rate gives the
 same source. The source is a product: names are short and stable, and each line's comment names the source line it comes from.
@@ -26,7 +26,6 @@ from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, origin
 from ..fusion.fuse import Group
 from ..fusion.gather_fusion import gather_of
 from ..fusion.layout import Layouts
-from ..fusion.matrix_vector_forms import Dot
 from ..fusion.node_facts import inlined
 from ..fusion.padding_fusion import padding_of
 from ..fusion.rank_assignment import split_strides
@@ -49,7 +48,10 @@ from .loop_ir import (
     Literal,
     Load,
     Loop,
+    MatrixVector,
     Name,
+    Place,
+    Stage,
     Statement,
     Store,
     assign,
@@ -60,6 +62,7 @@ from .loop_nest import LoopNest, cost
 from .operands import Operands
 from .parameters import BufferRef, KernelSource, Parameters, real_extent
 from .printers import NUMBA
+from .row_tiling import AT, BLOCK, tile_rows, tiling_for
 
 UNROLLED = 64
 """Up to so many columns, their number may be part of the source."""
@@ -69,21 +72,15 @@ CLEARED, ADDED = 2, 4
 
 
 class KernelWriter:
-    """Builds the loops of a group, row by row."""
-
-    tiled = False
-    """Whether the kernel works on tiles of rows; see `row_tiling.py`."""
-    kept_at: Expr = CHUNK_COLUMN
-    """The place in scratch of a value that is kept for later levels."""
-    kept_rows = 1
-    """The number of rows of a value that are kept at a time."""
+    """Builds the loops of a group, row by row; row tiling rewrites them."""
 
     def __init__(self, group: Group, layouts: Layouts, place: Mapping[Node, Node], number: Mapping[Node, int]):
         """place: the value or variable in whose memory a stored value is; number: positions in the graph's listing."""
         self.group, self.layouts, self.place, self.domain = group, layouts, place, group.domain
         self.args = Parameters(number)
         self.operands = Operands(self.args, group, layouts, place)
-        self.nest = LoopNest(group, self.matrix_vector_products())
+        self.tiling = tiling_for(group, layouts)
+        self.nest = LoopNest(group, self.tiling.dots if self.tiling is not None else {})
         accumulated = [n for n in group.members if isinstance(n.op.emit, Reduction) and n in self.domain.post]
         self.acc = Accumulators(self.args, self.domain, accumulated, self.nest.rank, self.nest.flat)
         self.accumulated = bool(accumulated)
@@ -101,18 +98,15 @@ class KernelWriter:
         self.late: list[Statement] = []
         """Writes to variables after the old values are read."""
 
-    def matrix_vector_products(self) -> Mapping[Node, Dot]:
-        return {}
-
     def write(self, name: str) -> KernelSource:
         group, nest = self.group, self.nest
         rows = real_extent(self.domain, "rows")
         if not nest.flat:
             self._columns()
             for node in dict.fromkeys([*nest.kept, *self.scans]):
-                length = self.kept_rows * real_extent(self.domain, "columns")
+                length = (1 if self.tiling is None else BLOCK) * real_extent(self.domain, "columns")
                 self.scratch[node] = self.args.buffer(BufferRef("scratch", node, 0, node.type.dtype, length), "kept")
-        chunked = bool(self.accumulated or self.scratch or self.tiled or nest.spread)
+        chunked = bool(self.accumulated or self.scratch or self.tiling is not None or nest.spread)
         if chunked:
             self.args.size("rows", rows, "rows")
             chunks_at = len(self.args.sizes)
@@ -162,18 +156,52 @@ class KernelWriter:
     # loops ----------------------------------------------------------------------------------------------------------
 
     def rows(self) -> list[Statement]:
-        """The statements for one row."""
-        body: list[Statement] = []
+        """The stages of one row."""
+        stages: list[Sequence[Statement]] = []
         for level in range(self.nest.last + 1):
-            for node in self.group.members:
-                if self.nest.rank(node) == ROW and self.nest.level[node] == level:
-                    if not isinstance(node.op.emit, Reduction):
-                        body += self.row_value(node)
-                    elif node in self.nest.outputs:
-                        self.put(node, self.value[node], ROW_I, body)
+            stages.append(self.row_values(level))
             if not self.nest.flat:
-                body += self.column_loop(level)
-        return [*body, *self._row_totals(), *self.late]
+                # Products first: what the loop writes may lie over the matrix that they read.
+                stages += [self.matrix_vector_products(level), self.column_loop(level)]
+        return [Stage(tuple(body)) for body in (*stages, self.late) if body]
+
+    def row_values(self, level: int) -> list[Statement]:
+        """The values per row of one level, and their totals over the rows."""
+        body: list[Statement] = []
+        for node in self.group.members:
+            if self.nest.rank(node) == ROW and self.nest.level[node] == level:
+                if not isinstance(node.op.emit, Reduction):
+                    body += self.row_value(node)
+                elif node in self.nest.outputs:
+                    self.put(node, self.value[node], ROW_I, body)
+        self.row_loads = []
+        steps = [s for node in self.acc.totals if self.total_of_rows(node, level) for s in self.total_step(node)]
+        return [*body, *self.row_loads, *steps]
+
+    def matrix_vector_products(self, level: int) -> list[Statement]:
+        """The matrix-vector products of one level, of this row."""
+        products: list[Statement] = []
+        for node, dot in self.nest.dots.items():
+            if self.nest.level[dot.product] != level:
+                continue
+            shape, access = dot.product.type.shape, self.operands.access
+            matrix, row, _ = access(dot.matrix, dot.product, FULL, shape)
+            stride = row.right if isinstance(row, Infix) else Integer(1)
+            out: Place | Name
+            vector: Place | Name
+            transposed = self.nest.rank(node) != ROW
+            source = origin(dot.vector)
+            if not transposed:
+                vector = access(dot.vector, dot.product, FULL, shape)[0], ZERO
+                out = self.value[node] = self.args.fresh("d")
+            else:
+                inside = source in self.nest.members
+                vector = self.value[source] if inside else (access(dot.vector, dot.product, FULL, shape)[0], ROW_I)
+                out = self.acc.accumulator(node), Name("c") * COLUMNS
+            place = matrix, ROW_I * stride
+            note, dtype = self.args.note(node), node.type.dtype
+            products.append(MatrixVector(transposed, out, place, vector, Integer(1), COLUMNS, stride, dtype, note))
+        return products
 
     def column_loop(self, level: int) -> list[Statement]:
         """The loop over columns of one level, with the statements before and after it."""
@@ -188,7 +216,7 @@ class KernelWriter:
         for node in reductions:
             operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, body, level)
             if self.nest.rank(node) == COL:
-                body.append(combined(node, self.acc.column(node), operand))
+                body.append(combined(node, self.acc.column(node), operand, self.args.note(node)))
             elif node is self.nest.spread:
                 pointer, index = self.operands.memory(node, "y"), Name("to") * COLUMNS + COLUMN_J
                 old = Load(pointer, index, node.type.dtype)
@@ -216,7 +244,7 @@ class KernelWriter:
         carry = self.args.fresh("r")
         body += [
             Accumulate(carry, fold.combine, Convert(operand, carried) if narrow else operand, carried, self.args.note(node)),
-            Store(self.scratch[node], self.kept_at, Convert(carry, dtype) if narrow else carry, dtype),
+            Store(self.scratch[node], CHUNK_COLUMN, Convert(carry, dtype) if narrow else carry, dtype),
         ]
         start = assign(carry.name, self.args.literal(fold.start(carried), carried))
         return [*self.row_loads, start, loop("j", 0, COLUMNS, body)]
@@ -230,23 +258,18 @@ class KernelWriter:
             if node in self.nest.outputs:
                 self.put(node, value, self._element(node), body)
             if node in self.nest.kept:
-                body.append(Store(self.scratch[node], self.kept_at, value, node.type.dtype))
+                body.append(Store(self.scratch[node], CHUNK_COLUMN, value, node.type.dtype))
         return body
 
     def reduced(self, node: Node, name: Name) -> list[Statement]:
         """The statements after the loop that reduced a row to `name`."""
         return [combined(node, self.acc.total(node), name)] if self.nest.rank(node) == SCALAR else []
 
-    def _row_totals(self) -> list[Statement]:
-        """Accumulation over rows of row values."""
-        self.row_loads = []
-        steps = [s for node in self.acc.totals if self.total_of_rows(node) for s in self.total_step(node)]
-        return [*self.row_loads, *steps]
-
-    def total_of_rows(self, node: Node) -> bool:
-        """Whether a total is a sum of one value per row."""
+    def total_of_rows(self, node: Node, level: int) -> bool:
+        """Whether a total is made of one value per row, which is known at this level."""
         source = origin(node.inputs[0])
-        return (self.nest.rank(source) if source in self.nest.members else self.nest.outside_rank(node)) == ROW
+        rank = self.nest.rank(source) if source in self.nest.members else self.nest.outside_rank(node)
+        return rank == ROW and self.nest.level.get(source, 0) == level
 
     def total_step(self, node: Node) -> list[Statement]:
         """One row's value, added to a total."""
@@ -275,7 +298,7 @@ class KernelWriter:
         if earlier and node in self.nest.outputs:
             value = Load(self.operands.memory(node, "y"), self._element(node), node.type.dtype)
         elif (earlier and node in self.nest.kept) or node in self.scans:
-            value = Load(self.scratch[node], self.kept_at, node.type.dtype)
+            value = Load(self.scratch[node], CHUNK_COLUMN, node.type.dtype)
         else:
             value = self._computed(node, FULL, body, level, ROW_I * COLUMNS + COLUMN_J)
         name = self.inner[node] = self.args.fresh("v")
@@ -292,7 +315,7 @@ class KernelWriter:
             index = node.inputs[lookup.index]
             return self.operands.looked_up(node, lookup, self._load(index, node, ROW, index.type.shape, body))
         operands = [self.operand(i, node, kind, node.type.shape, body, level) for i in node.inputs]
-        return self.operands.expression(node, operands, element)
+        return self.operands.expression(node, operands, body, element)
 
     def operand(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...], body: list[Statement], level: int) -> Expr:
         """An operand, which is loaded or computed first where needed."""
@@ -311,12 +334,8 @@ class KernelWriter:
                 return self.full(source, level, body)
             if own == COL:
                 return self._col(source, body)
-            return self.row_name(source)
+            return self.value[source]
         return self._load(seen, user, kind, shape, body)
-
-    def row_name(self, node: Node) -> Name:
-        """The name of a value per row (or of a scalar) where it is used."""
-        return self.value[node]
 
     def _col(self, node: Node, body: list[Statement]) -> Name:
         """A value per column that is not accumulated: computed where it is used."""
@@ -386,7 +405,21 @@ class KernelWriter:
 
     def tile(self, rows: Loop) -> Loop:
         """The rewrite of the loop over rows, or a strip of them."""
-        return rows
+        if self.tiling is None:
+            return rows
+        columns = real_extent(self.domain, "columns")
+        # An argument, even where the number of columns is in the source: LLVM would write the loop out ten times, for
+        # nothing, and take as long again for it.
+        width = self.args.size("width", columns, "width") if self.tiling.interchanged else None
+        block = self.args.size("block", self.tiling.rows_of(columns), "block")
+        nodes = {name.name: node for node, name in self.value.items()}
+
+        def array(name: str) -> Load:
+            """Where a value per row lies between the stages of a tile."""
+            dtype = nodes[name].type.dtype
+            return Load(self.args.buffer(BufferRef("rows", nodes[name], 0, dtype, BLOCK), "rows"), AT, dtype)
+
+        return tile_rows(rows, block, width, array, self.args.fresh, frozenset(self.scratch.values()))
 
     def _finish(self) -> list[Statement]:
         body: list[Statement] = []
@@ -408,7 +441,8 @@ class KernelWriter:
         body: list[Statement] = []
         operands = [self.operand(i, node, SCALAR, (), body, 0) for i in node.inputs]
         name = self.value[node] = self.args.fresh("v")
-        body.append(assign(name.name, self.operands.expression(node, operands), self.args.note(node)))
+        value = self.operands.expression(node, operands, body)
+        body.append(assign(name.name, value, self.args.note(node)))
         if node in self.nest.outputs:
             body.append(self._store(node, name, ZERO))
         return body

@@ -3,7 +3,7 @@
     kernel     = Kernel(name, pointers, prologue, body)
     statement  = Assign(names, values) | Store(pointer, index, value) | Accumulate(target, scalar, value)
                | CompensatedAdd(sum, lost, value) | MatrixVector(...)
-               | Loop(index, start, stop, step, body) | If(condition, body)
+               | Loop(index, start, stop, step, body) | If(condition, body) | Stage(body)
     expression = Name | Integer | Literal(value, dtype) | Convert(value, dtype)
                | Load(pointer, index, dtype) | Scalar(name, operands) | Draw(name, ...)
                | Infix(operator, left, right) | Least(left, right)
@@ -17,9 +17,9 @@ load. `printers.py` writes a kernel for Numba or as plain Python for a debugger,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -170,17 +170,22 @@ class CompensatedAdd(Statement):
     value: Expr
 
 
+Place = tuple[str, Expr]
+"""(pointer, first element)."""
+
+
 @dataclass(frozen=True, slots=True)
 class MatrixVector(Statement):
-    """Rows of a tile times a vector, or with `transposed` their sum weighted by a vector, added to `out`.
+    """Rows of a matrix times a vector, or with `transposed` their sum weighted by a vector, added to `out`.
 
-    Places are (pointer, first element); rows of the matrix begin `stride` elements apart.
+    Rows of the matrix begin `stride` elements apart. For one row, before row tiling, the result of the former and the weight of
+    the latter are local values.
     """
 
     transposed: bool
-    out: tuple[str, Expr]
-    matrix: tuple[str, Expr]
-    vector: tuple[str, Expr]
+    out: Place | Name
+    matrix: Place
+    vector: Place | Name
     rows: Expr
     columns: Expr
     stride: Expr
@@ -205,6 +210,13 @@ class If(Statement):
     condition: Expr
     body: tuple[Statement, ...]
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Statement):
+    """Statements of a row that belong together: row tiling runs them for all rows of a tile, then those of the next stage."""
+
+    body: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +294,71 @@ def inside(value: Expr) -> Iterator[Expr]:
         yield from inside(child)
 
 
+def mapped(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with each part changed, the parts of a part first; itself where nothing changes."""
+    if isinstance(value, (Infix, Least)):
+        left, right = mapped(value.left, change), mapped(value.right, change)
+        if left is not value.left or right is not value.right:
+            value = Least(left, right) if isinstance(value, Least) else Infix(value.operator, left, right)
+    elif isinstance(value, Scalar):
+        operands = tuple([mapped(o, change) for o in value.operands])
+        if any(new is not old for new, old in zip(operands, value.operands, strict=True)):
+            value = Scalar(value.name, operands, value.dtype, value.result, value.cost)
+    elif isinstance(value, Load):
+        index = mapped(value.index, change)
+        value = value if index is value.index else Load(value.pointer, index, value.dtype)
+    elif isinstance(value, Convert):
+        inner = mapped(value.value, change)
+        value = value if inner is value.value else Convert(inner, value.dtype)
+    elif isinstance(value, Draw):
+        value = replace(value, later=mapped(value.later, change), element=mapped(value.element, change))
+    return change(value)
+
+
+def expressions(s: Statement) -> Iterator[Expr]:
+    """The expressions of a statement and of those inside it, in the order of the text."""
+    if isinstance(s, Assign):
+        yield from s.values
+    elif isinstance(s, Store):
+        yield from (s.index, s.value)
+    elif isinstance(s, Accumulate):
+        yield from (s.target, s.value)
+    elif isinstance(s, CompensatedAdd):
+        yield from (s.sum, s.lost, s.value)
+    elif isinstance(s, MatrixVector):
+        yield from (place if isinstance(place, Name) else place[1] for place in (s.out, s.matrix, s.vector))
+        yield from (s.rows, s.columns, s.stride)
+    else:
+        assert isinstance(s, (Loop, If, Stage))
+        yield from (s.start, s.stop, s.step) if isinstance(s, Loop) else (s.condition,) if isinstance(s, If) else ()
+        for inner in s.body:
+            yield from expressions(inner)
+
+
+def rewritten(s: Statement, change: Callable[[Expr], Expr]) -> Statement:
+    """The statement with all of its expressions changed; targets stay names or elements."""
+
+    def place(at: Any) -> Any:
+        return change(at) if isinstance(at, Name) else (at[0], change(at[1]))
+
+    if isinstance(s, Assign):
+        return Assign(s.names, tuple(map(change, s.values)), s.note)
+    if isinstance(s, Store):
+        return Store(s.pointer, change(s.index), change(s.value), s.dtype, s.note)
+    if isinstance(s, Accumulate):
+        return Accumulate(cast("Any", change(s.target)), s.scalar, change(s.value), s.dtype, s.note)
+    if isinstance(s, CompensatedAdd):
+        return CompensatedAdd(cast("Any", change(s.sum)), cast("Any", change(s.lost)), change(s.value))
+    if isinstance(s, MatrixVector):
+        places = {"out": place(s.out), "matrix": place(s.matrix), "vector": place(s.vector)}
+        return replace(s, **places, rows=change(s.rows), columns=change(s.columns), stride=change(s.stride))
+    assert isinstance(s, (Loop, If, Stage))
+    body = tuple(rewritten(inner, change) for inner in s.body)
+    if isinstance(s, Loop):
+        return replace(s, start=change(s.start), stop=change(s.stop), step=change(s.step), body=body)
+    return replace(s, condition=change(s.condition), body=body) if isinstance(s, If) else replace(s, body=body)
+
+
 def store_to(target: Name | Load, value: Expr) -> Statement:
     """The statement that writes a name or an element."""
     if isinstance(target, Name):
@@ -291,6 +368,8 @@ def store_to(target: Name | Load, value: Expr) -> Statement:
 
 def matrix_vector_loops(product: MatrixVector) -> Loop:
     """A matrix-vector product as loops."""
+    assert not isinstance(product.out, Name)
+    assert not isinstance(product.vector, Name)
     (out, out_at), (matrix, matrix_at), (vector, vector_at) = product.out, product.matrix, product.vector
     dtype = product.dtype
     element = Load(matrix, matrix_at + TILE_L * product.stride + COLUMN_J, dtype)

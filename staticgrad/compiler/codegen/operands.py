@@ -13,7 +13,8 @@ from ..fusion.gather_fusion import table_strides
 from ..fusion.layout import Layouts, real, row_terms
 from ..fusion.padding_fusion import strides_of
 from ..fusion.rank_assignment import split_strides
-from .loop_ir import COLUMN_J, ROW_I, ZERO, Convert, Draw, Expr, Infix, Load, Name, Scalar, assign, scalar, total
+from .compositions import composed
+from .loop_ir import COLUMN_J, ROW_I, ZERO, Convert, Draw, Expr, Infix, Load, Name, Scalar, Statement, assign, scalar, total
 from .parameters import BufferRef, Parameters
 
 
@@ -42,13 +43,16 @@ class Operands:
             if isinstance(node.op.emit, Extent):
                 value = Convert(self.args.size(("extent", node), node.op.emit.rule(node)), node.type.dtype)
             else:
-                value = self.expression(node, [self.uniform_value(origin(i)) for i in node.inputs])
+                value = self.expression(node, [self.uniform_value(origin(i)) for i in node.inputs], self.args.prologue)
             self.args.prologue.append(assign(name.name, value, self.args.note(node)))
             self.uniform[node] = name
         return self.uniform[node]
 
-    def expression(self, node: Node, operands: Sequence[Expr], element: Expr = ZERO) -> Expr:
-        """The scalar operation of a node. `element`: the flat position, which random draws are a function of."""
+    def expression(self, node: Node, operands: Sequence[Expr], body: list[Statement], element: Expr = ZERO) -> Expr:
+        """The scalar operation of a node; the lines that it needs are added to `body`.
+
+        element: the flat position, which random draws are a function of.
+        """
         emit = node.op.emit
         assert isinstance(emit, Pointwise)
         result = node.type.dtype
@@ -63,7 +67,9 @@ class Operands:
             return Convert(draw, result) if result.kind in "iu" else draw
         if isinstance(emit.scalar, str):
             return scalar(emit.scalar, operands, dtype, result, emit.cost)
-        value = emit.scalar(lambda name, *of: Scalar(name, of, dtype, result), *operands)
+        note = self.args.note(node)
+        lines, value = composed(emit.scalar, operands, dtype, self.args.literal, self.args.fresh, note)
+        body += lines
         return Convert(value, result) if result.kind in "iu" else value
 
     def access(self, seen: Node, user: Node, kind: str, shape: tuple[int, ...]) -> tuple[str, Expr | None, Expr | None]:

@@ -30,6 +30,7 @@ from .loop_ir import (
     MatrixVector,
     Name,
     Scalar,
+    Stage,
     Statement,
     Store,
     matrix_vector_loops,
@@ -79,6 +80,7 @@ class Printer:
             MatrixVector: self.matrix_vector,
             Loop: self.loop,
             If: self.condition,
+            Stage: lambda s: [line for inner in s.body for line in self.statements[type(inner)](inner)],
         }
 
     # to be said by a target -------------------------------------------------------------------------------------------
@@ -204,6 +206,8 @@ class NumbaPrinter(Printer):
 
     def matrix_vector(self, s: MatrixVector) -> list[str]:
         name = f"{'add' if s.transposed else 'dot'}_rows_{SHORT[s.dtype]}"
+        assert not isinstance(s.out, Name)
+        assert not isinstance(s.vector, Name)
         places = [text for pointer, at in (s.out, s.matrix, s.vector) for text in (pointer, self.value(at))]
         return [f"{name}({', '.join([*places, *map(self.value, (s.rows, s.columns, s.stride))])}){_noted(s.note)}"]
 

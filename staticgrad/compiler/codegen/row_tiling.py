@@ -1,8 +1,8 @@
 """Row tiling: kernels that work on tiles of rows, so that work per row is vectorized too.
 
 Row by row, the work per row is scalar code between two loops over the columns: an exp there costs as much as sixteen
-inside a loop. Here each phase of the row loop runs over a tile of rows before the next phase does (loop fission), and
-values per row are kept in small arrays in between (scalar expansion):
+inside a loop. `tile_rows` rewrites the loop over rows: each stage runs over a tile of rows before the next stage does (loop
+fission), and values per row lie in small arrays meanwhile (scalar expansion):
 
     for b in range(<first row of the chunk>, <last>, block):
         n = min(block, ...)
@@ -12,229 +12,319 @@ values per row are kept in small arrays in between (scalar expansion):
         for l in range(n): <row values of level 1>
         ...
 
-With few columns (10 classes) the inner loops are interchanged, so that they too are vectorized over rows.
+With few columns (10 classes) the inner loops are interchanged, so that they too are vectorized over rows. Products of a row
+with a vector become products of the tile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from ...ir import Node, Pointwise, Reduction
-from ..fusion.broadcast_rank import COL, FULL, ROW, SCALAR, SPREAD, origin
+from ..fusion.broadcast_rank import ROW, SPREAD
 from ..fusion.fuse import Group
 from ..fusion.layout import Layouts
 from ..fusion.matrix_vector_forms import Dot, find_matrix_vector_forms
-from .accumulators import CHUNK_COLUMN, COLUMNS, combined
-from .kernel_writer import KernelWriter
+from .accumulators import CHUNK_COLUMN, COLUMNS
 from .loop_ir import (
+    COLUMN_J,
     ROW_I,
     TILE_L,
     ZERO,
+    Accumulate,
+    Assign,
     Expr,
+    If,
     Infix,
-    Integer,
     Load,
     Loop,
     MatrixVector,
     Name,
+    Stage,
     Statement,
     Store,
     assign,
+    expressions,
+    inside,
     loop,
+    mapped,
+    rewritten,
 )
 from .loop_nest import cost
-from .parameters import BufferRef, real_extent
 from .rewrites import interchanged, over_tile, tiled
 
 BLOCK = 64
-"""The most rows of a tile."""
+"""Rows of a tile, at the most."""
 NARROW = 16
-"""Up to so many columns, the inner loop runs over rows."""
+"""Columns up to which the inner loop runs over rows."""
 WIDE = 512
-"""From so many columns on, the work per row is negligible beside the loops over columns."""
+"""Columns from which on the work per row does not count beside the loops over its columns."""
 ROW_WORK = 16
-"""The least cost of values per row for which tiles pay."""
+"""Cost of the values per row from which on tiles pay."""
 LONG = 4096
-"""Up to so many columns, products with a vector are tiled: a tile stays in the second-level cache."""
+"""Columns up to which products with a vector are done in tiles: these stay in the second-level cache."""
 RESIDENT = 4096
-"""Elements of each operand in a tile: they stay in the first-level cache from phase to phase."""
+"""Elements that a tile has of each operand: they stay in the first-level cache from stage to stage."""
 LEAST = 16
-"""The least rows of a tile that is multiplied by a vector: the SIMD lanes of float32."""
+"""Rows of a tile, at the least, where it is multiplied with a vector: lanes of one in float32."""
 
 TILE = Name("c") * BLOCK
 AT = TILE + TILE_L
-"""The place of the value of a tile's row."""
+"""Where the value of a tile's row lies."""
 
 
-def writer_for(group: Group, layouts: Layouts) -> type[KernelWriter]:
-    """The form of a group's kernel. Only the columns decide it, so that every batch size has the same source."""
+class Tiling(NamedTuple):
+    """How the loop over rows is tiled. `dots`: the sums that matrix-vector products compute."""
+
+    interchanged: bool
+    dots: Mapping[Node, Dot]
+
+    def rows_of(self, columns: int) -> int:
+        """Rows of a tile."""
+        return min(BLOCK, max(LEAST if self.dots else 1, RESIDENT // max(columns, 1)))
+
+
+def tiling_for(group: Group, layouts: Layouts) -> Tiling | None:
+    """Whether and how the kernel of a group is tiled: by columns alone, so that every batch size has the same source."""
     domain, columns = group.domain, group.domain.columns
     if SPREAD in domain.rank.values():
-        return KernelWriter
-    if columns is not None and columns <= LONG and find_matrix_vector_forms(group, layouts):
-        return RowTiledWriter
+        return None
+    if columns is not None and columns <= LONG and (dots := find_matrix_vector_forms(group, layouts)):
+        return Tiling(False, dots)
     if columns is None or not any(isinstance(n.op.emit, Reduction) and domain.rank[n] == ROW for n in group.members):
-        return KernelWriter
+        return None
     if columns <= NARROW:
-        return RowVectorizedWriter
+        return Tiling(True, {})
     work = sum(cost(n) for n in group.members if isinstance(n.op.emit, Pointwise) and domain.rank[n] == ROW)
-    return RowTiledWriter if columns <= WIDE and work >= ROW_WORK else KernelWriter
+    return Tiling(False, {}) if columns <= WIDE and work >= ROW_WORK else None
 
 
-class RowTiledWriter(KernelWriter):
-    """Phases over tiles of rows; loops over the columns of a row are innermost."""
+# the rewrite ----------------------------------------------------------------------------------------------------------
 
-    tiled = True
-    kept_at = AT * COLUMNS + Name("j")
-    kept_rows = BLOCK
 
-    def matrix_vector_products(self) -> Mapping[Node, Dot]:
-        return find_matrix_vector_forms(self.group, self.layouts)
+def tile_rows(
+    rows: Loop,
+    size: Expr,
+    width: Expr | None,
+    array: Callable[[str], Load],
+    fresh: Callable[[str], Name],
+    scratch: frozenset[str],
+) -> Loop:
+    """A loop over rows, whose body are stages, as one over tiles of at most `size` rows.
 
-    def tile(self, rows: Loop) -> Loop:
-        fewest = LEAST if self.nest.dots else 1
-        size = min(BLOCK, max(fewest, RESIDENT // max(real_extent(self.domain, "columns"), 1)))
-        return tiled(rows, self.args.size("block", size, "block"))
+    width: the number of columns, where the loops over columns and over the tile's rows are interchanged. array: the element
+    for a value per row (by its name) of an array over a tile. scratch: the pointers to values of a row that are kept for later
+    stages; each becomes one of values of a tile.
+    """
+    stages = [list(s.body) for s in rows.body if isinstance(s, Stage)]
+    assert len(stages) == len(rows.body)
+    apart = _Fission(stages, array, fresh)
+    parts = [apart.stage(number) for number in range(len(stages))]
+    body: list[Statement] = []
+    for number, (loads, statements) in enumerate(parts):
+        if any(isinstance(s, MatrixVector) for s in statements):
+            body += [_of_tile(s, array) for s in statements]
+        elif width is not None and any(isinstance(s, Loop) for s in statements):
+            body += _interchanged(loads, statements, width, array, fresh)
+        else:
+            body.append(over_tile([*loads, *_with_stores(statements, apart.stored(number), array)]))
+    if scratch:
+        kept_at = CHUNK_COLUMN * BLOCK + TILE_L if width is not None else AT * COLUMNS + COLUMN_J
+        body = [_moved(s, scratch, kept_at) for s in body]
+    return _renumbered(tiled(replace(rows, body=tuple(body)), size))
 
-    def rows(self) -> list[Statement]:
-        """The statements for a tile of rows."""
-        self.arrays: dict[Node, str] = {}
-        levels = range(self.nest.last + 1)
-        return [s for level in levels for phase in (self._row_phase, self.column_phase) for s in phase(level)]
 
-    # phases ---------------------------------------------------------------------------------------------------------
+class _Fission:
+    """What a stage needs of earlier ones: operands are loaded again, values of nodes are kept in arrays."""
 
-    def _row_phase(self, level: int) -> list[Statement]:
-        """Values per row of one level, vectorized over the rows of the tile."""
-        self.begin()
-        body: list[Statement] = []
-        for node in self.group.members:
-            if self.nest.rank(node) != ROW or self.nest.level[node] != level:
-                continue
-            if not isinstance(node.op.emit, Reduction):
-                body += self.row_value(node)
-                self.local[node] = self.value[node]
-                if self._travels(node, level):
-                    body.append(Store(self._array(node), AT, self.value[node], node.type.dtype))
-            elif node in self.nest.outputs:
-                self.put(node, self.row_name(node), ROW_I, body)
-        for node in self.acc.totals:
-            source = origin(node.inputs[0])
-            if self.total_of_rows(node) and self.nest.level.get(source, 0) == level:
-                self.row_loads = []
-                step = self.total_step(node)
-                body += [*self.row_loads, *step]
-        return self.end(body)
+    def __init__(self, stages: Sequence[list[Statement]], array: Callable[[str], Load], fresh: Callable[[str], Name]):
+        self.stages, self.array, self.fresh = stages, array, fresh
+        self.made: dict[str, tuple[int, Expr | None]] = {}
+        """By name, the stage that computes the value, and its expression where it is an operand's or a place."""
+        self.needed: set[str] = set()
+        """Values that later stages read in arrays."""
+        for number, statements in enumerate(stages):
+            for s in statements:
+                if isinstance(s, Assign):
+                    (name,), (value,) = s.names, s.values
+                    operand = not s.note and isinstance(value, (Load, Infix))
+                    self.made[name] = number, value if operand else None
+                elif isinstance(s, MatrixVector) and isinstance(s.out, Name):
+                    self.made[s.out.name] = number, None
 
-    def column_phase(self, level: int) -> list[Statement]:
-        """The loops over columns of one level."""
-        self.begin()
-        columns = self.column_loop(level)
-        # Products first: the loop may overwrite the matrix that they read.
-        return [*self._products(level), *self.end(columns)]
-
-    def _products(self, level: int) -> list[MatrixVector]:
-        """The matrix-vector products of one level."""
-        products = []
-        first = Name("b")
-        for node, dot in self.nest.dots.items():
-            if self.nest.level[dot.product] != level:
-                continue
-            shape, access = dot.product.type.shape, self.operands.access
-            matrix, row, _ = access(dot.matrix, dot.product, FULL, shape)
-            stride = row.right if isinstance(row, Infix) else Integer(1)
-            out: tuple[str, Expr]
-            vector: tuple[str, Expr]
-            transposed = self.nest.rank(node) != ROW
-            source = origin(dot.vector)
-            if not transposed:
-                vector = access(dot.vector, dot.product, FULL, shape)[0], ZERO
-                out = self._array(node), TILE
-            else:
-                if source in self.nest.members:
-                    vector = self._array(source), TILE
+    def stage(self, number: int) -> tuple[list[Statement], list[Statement]]:
+        """(loads of values of earlier stages, statements) of a stage."""
+        loads: list[Statement] = []
+        again: list[Statement] = []
+        found: list[Statement] = []
+        names: dict[str, Expr] = {}
+        statements = self.stages[number]
+        if any(isinstance(s, MatrixVector) for s in statements):
+            self.needed |= {s.vector.name for s in statements if isinstance(s, MatrixVector) and isinstance(s.vector, Name)}
+            return [], statements
+        columns = any(isinstance(s, Loop) for s in statements)
+        for s in statements:
+            for name in _names(s):
+                stage, value = self.made.get(name, (number, None))
+                if stage == number or name in names:
+                    continue
+                if value is not None and not any(isinstance(e, Name) and e.name in self.made for e in inside(value)):
+                    names[name] = new = self.fresh(name[0])
+                    (again if columns else found).append(assign(new.name, value))
                 else:
-                    vector = access(dot.vector, dot.product, FULL, shape)[0], first
-                out = self.acc.accumulator(node), Name("c") * COLUMNS
-            place = matrix, first * stride
-            note, dtype = self.args.note(node), node.type.dtype
-            products.append(MatrixVector(transposed, out, place, vector, Name("n"), COLUMNS, stride, dtype, note))
-        return products
+                    names[name] = new = self.fresh("h")
+                    self.needed.add(name)
+                    loads.append(assign(new.name, self.array(name)))
+            found.append(rewritten(s, lambda e: mapped(e, lambda part: _renamed(part, names))) if names else s)
+        return [*loads, *again], found
 
-    def begin(self) -> None:
-        """Start a phase: nothing has been loaded."""
-        self.here = {}
-        self.local: dict[Node, Name] = {}
-        self.loads: list[Statement] = []
-
-    def end(self, body: Sequence[Statement]) -> list[Statement]:
-        """The phase as a loop over the tile's rows."""
-        late, self.late = self.late, []
-        return [over_tile([*self.loads, *body, *late])] if body or late else []
-
-    # values per row -------------------------------------------------------------------------------------------------
-
-    def row_name(self, node: Node) -> Name:
-        if self.nest.rank(node) != ROW:
-            return super().row_name(node)
-        if node not in self.local:
-            self.local[node] = self.args.fresh("h")
-            self.loads.append(assign(self.local[node].name, Load(self._array(node), AT, node.type.dtype)))
-        return self.local[node]
-
-    def reduced(self, node: Node, name: Name) -> list[Statement]:
-        if self.nest.rank(node) == SCALAR:
-            return super().reduced(node, name)
-        return [Store(self._array(node), AT, name, node.type.dtype)]
-
-    def _array(self, node: Node) -> str:
-        """The place of a value per row between the phases."""
-        if node not in self.arrays:
-            self.arrays[node] = self.args.buffer(BufferRef("rows", node, 0, node.type.dtype, BLOCK), "rows")
-        return self.arrays[node]
-
-    def _travels(self, node: Node, level: int) -> bool:
-        """Whether a later phase reads a value that this row phase computes."""
-        return any(
-            node in map(origin, user.inputs) and (self.nest.rank(user) != ROW or self.nest.level[user] != level)
-            for user in self.group.members
-            if user not in self.acc.totals  # they accumulate in the phase that computes the value
-        )
+    def stored(self, number: int) -> list[str]:
+        """The values of a stage that later ones need."""
+        return [name for name, (stage, _) in self.made.items() if stage == number and name in self.needed]
 
 
-class RowVectorizedWriter(RowTiledWriter):
-    """With few columns: the loop over the rows of the tile is innermost."""
+def _names(s: Statement) -> dict[str, None]:
+    """The names in a statement, in the order of the text."""
+    return dict.fromkeys(e.name for top in expressions(s) for e in inside(top) if isinstance(e, Name))
 
-    kept_at = CHUNK_COLUMN * BLOCK + TILE_L
 
-    def column_phase(self, level: int) -> list[Statement]:
-        sinks, reductions = self.nest.sinks(level), self.nest.reductions(level)
-        if not sinks and not reductions:
-            return []
-        self.begin()
-        body = self.column_values(sinks, level)
-        start: list[Statement] = []
-        before: list[Statement] = []
-        after: list[Statement] = []
-        for node in reductions:
-            operand = self.operand(node.inputs[0], node, FULL, node.inputs[0].type.shape, body, level)
-            rank, dtype = self.nest.rank(node), node.type.dtype
-            if rank == ROW:
-                place = Load(self._array(node), AT, dtype)
-                start.append(Store(place.pointer, AT, self.acc.start(node), dtype))
-                body.append(combined(node, place, operand))
-                continue
-            name = self.acc.total(node) if rank == SCALAR else self.args.fresh("q")
-            if rank == COL:
-                pointer = self.acc.accumulator(node)
-                before.append(assign(name.name, Load(pointer, CHUNK_COLUMN, dtype)))
-                after.append(Store(pointer, CHUNK_COLUMN, name, dtype))
-            body.append(combined(node, name, operand, self.args.note(node)))
-        body += self.late
-        self.late = []
-        # An argument, even where the number of columns is in the source: LLVM would unroll the loop ten times without
-        # any gain, and take twice as long for it.
-        width = self.args.size("width", real_extent(self.domain, "columns"), "width")
-        columns = loop("j", 0, width, [*self.loads, *self.row_loads, *body])
-        started = [loop("l", 0, Name("n"), start, strip_of="b")] if start else []
-        return [*started, interchanged(columns, before, after)]
+def _renamed(e: Expr, names: Mapping[str, Expr]) -> Expr:
+    return names.get(e.name, e) if isinstance(e, Name) else e
+
+
+def _accumulated(statements: Sequence[Statement]) -> set[str]:
+    """The names to which loops among these statements add."""
+    return {
+        s.target.name
+        for outer in statements if isinstance(outer, (Loop, If))
+        for s in outer.body if isinstance(s, Accumulate) and isinstance(s.target, Name)
+    }  # fmt: skip
+
+
+def _with_stores(statements: Sequence[Statement], expanded: Sequence[str], array: Callable[[str], Load]) -> list[Statement]:
+    """Statements that store values for later stages: at once, or after the loop that accumulates them."""
+    sums, body = _accumulated(statements), list[Statement]()
+    for s in statements:
+        body.append(s)
+        if isinstance(s, Assign):
+            body += [_stored(name, array) for name in s.names if name in expanded and name not in sums]
+    return [*body, *(_stored(name, array) for name in expanded if name in sums)]
+
+
+def _stored(name: str, array: Callable[[str], Load]) -> Store:
+    place = array(name)
+    return Store(place.pointer, place.index, Name(name), place.dtype)
+
+
+def _of_tile(product: Statement, array: Callable[[str], Load]) -> MatrixVector:
+    """The product of a row with a vector, of all rows of the tile."""
+    assert isinstance(product, MatrixVector)
+    first = rewritten(product, lambda e: mapped(e, lambda part: Name("b") if part == ROW_I else part))
+    assert isinstance(first, MatrixVector)
+    out, vector = first.out, first.vector
+    if isinstance(out, Name):
+        out = array(out.name).pointer, TILE
+    if isinstance(vector, Name):
+        vector = array(vector.name).pointer, TILE
+    return replace(first, out=out, vector=vector, rows=Name("n"))
+
+
+def _interchanged(
+    loads: Sequence[Statement],
+    statements: Sequence[Statement],
+    width: Expr,
+    array: Callable[[str], Load],
+    fresh: Callable[[str], Name],
+) -> list[Statement]:
+    """A stage with a loop over columns, which runs outside of that over the tile's rows.
+
+    A sum along a row is accumulated in its array, one of all elements in its total, one down a column in a local value.
+    """
+    (number,) = [i for i, s in enumerate(statements) if isinstance(s, Loop)]
+    columns = statements[number]
+    assert isinstance(columns, Loop)
+    sums = _accumulated(statements)
+    starts = {s.names[0]: s.values[0] for s in statements[:number] if isinstance(s, Assign) and s.names[0] in sums}
+    rest = [s for s in statements[:number] if not (isinstance(s, Assign) and s.names[0] in sums)]
+    totals: dict[str, Name] = {}
+    for s in statements[number + 1 :]:
+        assert isinstance(s, Accumulate)
+        assert isinstance(s.target, Name)
+        assert isinstance(s.value, Name)
+        totals[s.value.name] = s.target
+    started: list[Statement] = []
+    before: list[Statement] = []
+    after: list[Statement] = []
+    body: list[Statement] = []
+    for s in columns.body:
+        if isinstance(s, Accumulate) and isinstance(s.target, Load):
+            name = fresh("q")
+            before.append(assign(name.name, s.target))
+            after.append(Store(s.target.pointer, s.target.index, name, s.target.dtype))
+            body.append(replace(s, target=name))
+        elif isinstance(s, Accumulate) and isinstance(s.target, Name) and s.target.name in totals:
+            body.append(replace(s, target=totals[s.target.name]))
+        elif isinstance(s, Accumulate) and isinstance(s.target, Name) and s.target.name in starts:
+            place = array(s.target.name)
+            started.append(Store(place.pointer, place.index, starts[s.target.name], place.dtype))
+            body.append(replace(s, target=place))
+        else:
+            body.append(s)
+    whole = interchanged(replace(columns, stop=width, body=(*loads, *rest, *body)), before, after)
+    return [*([loop("l", ZERO, Name("n"), started, strip_of="b")] if started else []), whole]
+
+
+def _moved(s: Statement, scratch: frozenset[str], place: Expr) -> Statement:
+    """The statement with the values that are kept at `place` in their scratch."""
+
+    def load(e: Expr) -> Expr:
+        return replace(e, index=place) if isinstance(e, Load) and e.pointer in scratch else e
+
+    changed = rewritten(s, lambda e: mapped(e, load))
+    if isinstance(changed, Store) and changed.pointer in scratch:
+        return replace(changed, index=place)
+    if isinstance(changed, (Loop, If)):
+        return replace(changed, body=tuple(_moved(inner, scratch, place) for inner in changed.body))
+    return changed
+
+
+NUMBERED = re.compile(r"([a-z])(\d+)")
+
+
+def _renumbered(s: Loop) -> Loop:
+    """The loop whose local values are numbered in the order of the text, each letter with the numbers that it had."""
+    order: dict[str, list[str]] = {}
+
+    def visit(statement: Statement) -> None:
+        if isinstance(statement, Assign):
+            for name in statement.names:
+                if (found := NUMBERED.fullmatch(name)) and name not in order.setdefault(found[1], []):
+                    order[found[1]].append(name)
+        elif isinstance(statement, (Loop, If)):
+            for inner in statement.body:
+                visit(inner)
+
+    visit(s)
+    names = {
+        old: new
+        for letter, found in order.items()
+        for old, new in zip(found, (f"{letter}{n}" for n in sorted(int(name[1:]) for name in found)), strict=True)
+    }
+
+    if all(old == new for old, new in names.items()):
+        return s
+
+    def changed(statement: Statement) -> Statement:
+        if isinstance(statement, Assign):
+            return Assign(tuple([names.get(name, name) for name in statement.names]), statement.values, statement.note)
+        if isinstance(statement, (Loop, If)):
+            return replace(statement, body=tuple(map(changed, statement.body)))
+        return statement
+
+    values = {old: Name(new) for old, new in names.items()}
+    found = changed(rewritten(s, lambda e: mapped(e, lambda part: _renamed(part, values))))
+    assert isinstance(found, Loop)
+    return found

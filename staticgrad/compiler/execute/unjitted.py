@@ -9,6 +9,7 @@ import ctypes
 import linecache
 import zlib
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -135,7 +136,13 @@ def _scalar(op: OpDef) -> Callable[..., Any]:
     return lambda *operands: np.asarray(op.eval(*map(np.asarray, operands)))[()]
 
 
-SCALARS: dict[str, Callable[..., Any]] = {
+def _fma(x: Any, y: Any, z: Any) -> Any:
+    """x * y + z, rounded once."""
+    exact = all(map(np.isfinite, (x, y, z)))
+    return z.dtype.type(float(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))) if exact else x * y + z
+
+
+SCALARS: dict[str, Callable[..., Any]] = {"fma": _fma} | {
     op.emit.scalar: _scalar(op)
     for op in REGISTRY.values()
     if isinstance(op.emit, Pointwise) and isinstance(op.emit.scalar, str) and not op.attrs

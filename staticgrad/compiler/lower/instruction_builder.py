@@ -10,8 +10,8 @@ import numpy as np
 
 from ...ir import Cell, Graph, Layout, Node
 from ..backend import kernel_cache
+from ..codegen.kernel_writer import KernelWriter
 from ..codegen.parameters import BufferRef, KernelSource
-from ..codegen.row_tiling import writer_for
 from ..fusion.fuse import Group
 from ..fusion.layout import Layouts
 from ..fusion.node_facts import inlined
@@ -29,7 +29,7 @@ PARALLEL_WORK = 150_000
 
 def written(group: Group, layouts: Layouts, place: dict[Node, Node], number: dict[Node, int]) -> KernelSource:
     """The kernel of a group."""
-    return writer_for(group, layouts)(group, layouts, place, number).write("kernel")
+    return KernelWriter(group, layouts, place, number).write("kernel")
 
 
 Writer = Callable[[Group, Layouts, dict[Node, Node], dict[Node, int]], KernelSource]

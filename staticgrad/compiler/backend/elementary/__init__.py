@@ -10,7 +10,8 @@ all bit patterns and from where errors peak, against an 80-bit long double.
 They are for compiled code: unjitted kernels call the NumPy functions of the op records. Arguments of another type are
 converted to the function's own.
 
-    primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function Numba knows
+    primitives      Real: arithmetic that writes LLVM instructions; from a text over Real to a function Numba knows;
+                    fma, copysign
     rare            functions that a vectorized loop calls for rare arguments that take long
     exponential     exp, exp2, expm1, sigmoid, sinh, cosh, tanh
     logarithm       log, log2, log1p
@@ -22,25 +23,17 @@ converted to the function's own.
 
 from __future__ import annotations
 
-from . import exponential, inverse_trigonometric, logarithm, power, special, trigonometric
-from .primitives import define
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-exp_f32, exp_f64 = define(exponential.exp)
-exp2_f32, exp2_f64 = define(exponential.exp2)
-expm1_f32, expm1_f64 = define(exponential.expm1)
-sigmoid_f32, sigmoid_f64 = define(exponential.sigmoid)
-sinh_f32, sinh_f64 = define(exponential.sinh)
-cosh_f32, cosh_f64 = define(exponential.cosh)
-tanh_f32, tanh_f64 = define(exponential.tanh)
-log_f32, log_f64 = define(logarithm.log)
-log2_f32, log2_f64 = define(logarithm.log2)
-log1p_f32, log1p_f64 = define(logarithm.log1p)
-sin_f32, sin_f64 = define(trigonometric.sin)
-cos_f32, cos_f64 = define(trigonometric.cos)
-atan_f32, atan_f64 = define(inverse_trigonometric.atan)
-erf_f32, erf_f64 = define(special.erf)
-pow_f32, pow_f64 = define(power.pow, arity=2)
-maximum_f32, maximum_f64 = define(special.maximum, arity=2)
-minimum_f32, minimum_f64 = define(special.minimum, arity=2)
+from . import exponential, inverse_trigonometric, logarithm, power, special, trigonometric  # noqa: F401
+from .primitives import WRITTEN, define
 
-FUNCTIONS: tuple[str, ...] = tuple(name for name in globals() if name.endswith(("_f32", "_f64")))
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable: ...
+
+
+_defined = {function.__name__: function for write in WRITTEN for function in define(write)}
+globals().update(_defined)
+FUNCTIONS = tuple(_defined)

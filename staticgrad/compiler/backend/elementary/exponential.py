@@ -19,6 +19,7 @@ from .primitives import (
     at_most,
     clamp,
     copysign,
+    elementary,
     fma,
     horner,
     power_of_two,
@@ -119,6 +120,7 @@ def quotient(a: Real, a_low: Real, b: Real, b_low: Real) -> Real:
     return fma(remainder, reciprocal, q)
 
 
+@elementary
 def exp(x: Real) -> Real:
     """e**x.
 
@@ -133,6 +135,7 @@ def exp(x: Real) -> Real:
     return fma(expm1_near_zero(r), s, s) * exponent_of(x, x.builder.sub(both, half))
 
 
+@elementary
 def exp2(x: Real) -> Real:
     """2**x, exact for integers.
 
@@ -149,6 +152,7 @@ def exp2(x: Real) -> Real:
     return fma(expm1_near_zero(r), s, s) * exponent_of(x, x.builder.sub(both, half))
 
 
+@elementary
 def expm1(x: Real) -> Real:
     """e**x - 1, accurate near 0.
 
@@ -162,6 +166,7 @@ def expm1(x: Real) -> Real:
     return select(abs(x) < TINY, x, y)
 
 
+@elementary
 def sigmoid(x: Real) -> Real:
     """1 / (1 + e**-x).
 
@@ -178,6 +183,7 @@ def sigmoid(x: Real) -> Real:
     return one / (whole + fma(expm1_near_zero(r), s, rest))
 
 
+@elementary
 def tanh(x: Real) -> Real:
     """The hyperbolic tangent.
 
@@ -222,6 +228,7 @@ def hyperbolic(a: Real) -> Hyperbolic:
     return Hyperbolic(power_of_two(n - 2.0), down, r, r * z * horner(z, SINH), z * horner(z, COSH))
 
 
+@elementary
 def sinh(x: Real) -> Real:
     """The hyperbolic sine: sinh(n ln2) cosh(r) + cosh(n ln2) sinh(r), whose first factors are u - d and u + d.
 
@@ -233,6 +240,7 @@ def sinh(x: Real) -> Real:
     return select(abs(x) < TINY, x, copysign(y + y, x))
 
 
+@elementary
 def cosh(x: Real) -> Real:
     """The hyperbolic cosine: cosh(n ln2) cosh(r) + sinh(n ln2) sinh(r), computed as `sinh` is.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .primitives import PerFormat, Real, copysign, fma, horner, select
+from .primitives import PerFormat, Real, copysign, elementary, fma, horner, select
 
 # pi/2 and pi/4 as unevaluated sums of two numbers of the format.
 PI_2_HIGH = PerFormat(1.5707964, 1.5707963267948966)
@@ -22,6 +22,7 @@ ATAN = PerFormat(
 )
 
 
+@elementary
 def atan(x: Real) -> Real:
     """The inverse tangent; -pi/2 and pi/2 at the infinities.
 

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from .exponential import LN2_HIGH, LN2_LOW, TINY
-from .primitives import INF, NAN, PerFormat, Real, fma, horner, power_of_two, select, split_any_exponent, split_exponent
+from .primitives import (
+    INF,
+    NAN,
+    PerFormat,
+    Real,
+    elementary,
+    fma,
+    horner,
+    power_of_two,
+    select,
+    split_any_exponent,
+    split_exponent,
+)
 
 # 1 / ln2 as an unevaluated sum of two numbers of the format.
 LOG2E_HIGH = PerFormat(1.442695, 1.4426950408889634)
@@ -44,6 +56,7 @@ def at_edges(y: Real, argument: Real) -> Real:
     return select(argument.equals(0.0), -INF, y)
 
 
+@elementary
 def log(x: Real) -> Real:
     """The natural logarithm; -inf at 0, NaN below.
 
@@ -54,6 +67,7 @@ def log(x: Real) -> Real:
     return combine(k, m - 1.0, x)
 
 
+@elementary
 def log2(x: Real) -> Real:
     """The logarithm to base 2, exact for powers of 2; -inf at 0, NaN below.
 
@@ -65,6 +79,7 @@ def log2(x: Real) -> Real:
     return at_edges(fma(f, LOG2E_HIGH, k + fma(log1p_tail(f), LOG2E_HIGH, f * LOG2E_LOW)), x)
 
 
+@elementary
 def log1p(x: Real) -> Real:
     """log(1 + x), accurate near 0; -inf at -1, NaN below.
 

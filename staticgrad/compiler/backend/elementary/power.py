@@ -9,6 +9,7 @@ from .primitives import (
     Real,
     clamp,
     copysign,
+    elementary,
     fma,
     horner,
     narrow,
@@ -89,6 +90,7 @@ def power_by_pairs(a: Real, y: Real) -> Real:
     return scale(exp_near_zero(r), n)
 
 
+@elementary
 def pow(x: Real, y: Real) -> Real:
     """x**y, with the special cases of C99's pow.
 

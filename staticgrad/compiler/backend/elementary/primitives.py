@@ -13,8 +13,9 @@ right, and slow.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from llvmlite import ir
@@ -160,6 +161,19 @@ class Real:
         return Real(self.builder, self.builder.bitcast(bits, self.value.type))
 
 
+Text = TypeVar("Text", bound=Callable[..., "Real"])
+
+WRITTEN: list[Callable[..., Real]] = []
+"""The texts of the functions that kernels call."""
+
+
+def elementary(write: Text) -> Text:
+    """Make the text a function of kernels: `exp` is `exp_f32` and `exp_f64` there."""
+    WRITTEN.append(write)
+    return write
+
+
+@elementary
 def fma(x: Real, y: Any, z: Any) -> Real:
     """x * y + z, rounded once."""
     return x.call("llvm.fma", y, z)
@@ -200,6 +214,7 @@ def clamp(x: Real, low: Any, high: Any) -> Real:
     return at_most(at_least(x, low), high)
 
 
+@elementary
 def copysign(magnitude: Real, sign: Real) -> Real:
     """`magnitude` with the sign bit of `sign`."""
     return magnitude.call("llvm.copysign", sign)
@@ -283,10 +298,10 @@ OPTIONS: Any = {
 }
 
 
-def define(write: Callable[..., Real], arity: int = 1) -> tuple[Callable, Callable]:
+def define(write: Callable[..., Real]) -> list[Callable]:
     """The float32 and the float64 function of a text over Real, for compiled code."""
-    one = _unary if arity == 1 else _binary
-    return one(write, types.float32), one(write, types.float64)
+    one = (_unary, _binary, _ternary)[len(inspect.signature(write).parameters) - 1]
+    return [one(write, types.float32), one(write, types.float64)]
 
 
 def _unary(write: Callable[..., Real], number: types.Float) -> Callable:
@@ -317,6 +332,22 @@ def _binary(write: Callable[..., Real], number: types.Float) -> Callable:
     @overload(function, jit_options=OPTIONS)
     def implementation(x, y):
         return lambda x, y: native(x, y)
+
+    return _named(function, write, number)
+
+
+def _ternary(write: Callable[..., Real], number: types.Float) -> Callable:
+    def function(x, y, z):
+        raise TypeError(f"{function.__name__} runs in compiled code only")
+
+    def typed(typing_context, x, y, z):
+        return number(number, number, number), _lowering(write)
+
+    native: Any = intrinsic(typed)
+
+    @overload(function, jit_options=OPTIONS)
+    def implementation(x, y, z):
+        return lambda x, y, z: native(x, y, z)
 
     return _named(function, write, number)
 

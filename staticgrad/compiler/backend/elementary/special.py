@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .exponential import exp_near_zero, power, reduce_biased
-from .primitives import PerFormat, Real, at_most, copysign, fma, horner, select
+from .primitives import PerFormat, Real, at_most, copysign, elementary, fma, horner, select
 
 SPLIT = 0.875
 # erf rounds to 1 here.
@@ -31,6 +31,7 @@ ERF_LARGE = PerFormat(
 )
 
 
+@elementary
 def erf(x: Real) -> Real:
     """The error function: an odd polynomial below 0.875, 1 - exp(polynomial) above.
 
@@ -45,11 +46,13 @@ def erf(x: Real) -> Real:
     return copysign(select(a < SPLIT, small, large), x)
 
 
+@elementary
 def maximum(x: Real, y: Real) -> Real:
     """The larger of x and y, NaN if either is NaN; -0.0 counts as less than 0.0. Exact, and LLVM reduces with it."""
     return x.call("llvm.maximum", y)
 
 
+@elementary
 def minimum(x: Real, y: Real) -> Real:
     """The smaller of x and y, NaN if either is NaN; -0.0 counts as less than 0.0. Exact, and LLVM reduces with it."""
     return x.call("llvm.minimum", y)

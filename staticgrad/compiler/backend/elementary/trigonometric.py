@@ -10,7 +10,22 @@ from itertools import pairwise
 
 from llvmlite import ir
 
-from .primitives import DOUBLE, INF, NAN, Real, flip_sign, fma, horner, is_odd, narrow, negate_by_bit_one, rint, select, widen
+from .primitives import (
+    DOUBLE,
+    INF,
+    NAN,
+    Real,
+    elementary,
+    flip_sign,
+    fma,
+    horner,
+    is_odd,
+    narrow,
+    negate_by_bit_one,
+    rint,
+    select,
+    widen,
+)
 from .rare import replaced
 
 I64, I128 = ir.IntType(64), ir.IntType(128)
@@ -151,6 +166,7 @@ def shifted_sine(x: Real, quarters: int) -> Real:
     return replaced(narrow(y) if single else y, magnitude, BOUND, ("sin", "cos")[quarters], far)
 
 
+@elementary
 def sin(x: Real) -> Real:
     """The sine of x; NaN at infinities.
 
@@ -160,6 +176,7 @@ def sin(x: Real) -> Real:
     return flip_sign(shifted_sine(x, 0), x)
 
 
+@elementary
 def cos(x: Real) -> Real:
     """The cosine of x; NaN at infinities. Computed as `sin` is, a quarter turn on.
 

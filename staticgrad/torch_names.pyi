@@ -1,0 +1,1892 @@
+"""Made by `python -m tools.stubs` from the op records and the classes of tensors: change those, not this file."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, overload
+
+from .ir.op import OpDef
+from .operators.annotations import Array, Carry, Index, Output, TensorLike
+from .operators.interface import Tensor
+from .ops import return_types
+from .ops.random import Generator
+from .types import Axis, DTypeLike, ShapeLike
+
+def abs(input: TensorLike, *, out: None = None) -> Tensor:
+    """|x|; its derivative at 0 is 0."""
+
+def acos(input: TensorLike, *, out: None = None) -> Tensor:
+    """Inverse cosine."""
+
+def acosh(input: TensorLike, *, out: None = None) -> Tensor:
+    """Inverse hyperbolic cosine."""
+
+def add(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    """input + alpha * other, broadcast. Booleans: logical or."""
+
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    """input + value * tensor1 / tensor2, broadcast. Raises DTypeError for integers."""
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
+    """input + value * tensor1 * tensor2, broadcast."""
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2)."""
+
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (mat @ vec)."""
+
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2)."""
+
+def adjoint(input: Any) -> Tensor:
+    """The last two axes swapped."""
+
+def alias_copy(input: Any, *args: Any, _source: str = 'clone', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
+def all(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    dim: Axis = None,
+    keepdim: bool = False,
+) -> Tensor:
+    """Whether every element is true, bool; true over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether `isclose` holds everywhere, as a Python bool."""
+
+def amax(
+    input: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    out: None = None,
+) -> Tensor:
+    """The largest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
+    Raises ArgumentError for a bad one."""
+
+def amin(
+    input: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    out: None = None,
+) -> Tensor:
+    """The smallest element (NaN if any is); ties share the gradient. `dim` (or `axis`): an int, several, or None for all.
+    Raises ArgumentError for a bad one."""
+
+def aminmax(
+    input: Any,
+    *,
+    dim: Any = None,
+    keepdim: bool = False,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> return_types.aminmax:
+    """The named tuple (min, max) along one axis, or of all elements."""
+
+def angle(input: Any) -> Tensor:
+    """0, or pi for negative numbers; NaN stays NaN. The gradient is 0."""
+
+def any(
+    x: TensorLike,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    dim: Axis = None,
+    keepdim: bool = False,
+) -> Tensor:
+    """Whether some element is true, bool; false over no elements, as in NumPy. Raises ArgumentError for a bad axis."""
+
+def argmax(
+    x: TensorLike,
+    axis: int | None = None,
+    keepdims: bool = False,
+    *,
+    dim: int | None = None,
+    keepdim: bool = False,
+) -> Tensor:
+    """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+
+def argmin(
+    x: TensorLike,
+    axis: int | None = None,
+    keepdims: bool = False,
+    *,
+    dim: int | None = None,
+    keepdim: bool = False,
+) -> Tensor:
+    """The int64 position of the first extremum along `dim` (of the flattened array for None)."""
+
+def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False, *, axis: int = -1) -> Tensor:
+    """The positions along `dim` that sort it, int64; equal elements keep their order, and NaN comes last (largest)."""
+
+def argwhere(input: Any) -> Tensor:
+    """The positions of elements that are not 0, (number, axes). Eager only."""
+
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """The elements of `input`, row-major, at these strides: a copy, gathered by their places."""
+
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """`input` (row-major) with `src` at the places of these strides."""
+
+def asin(input: TensorLike, *, out: None = None) -> Tensor:
+    """Inverse sine."""
+
+def asinh(input: TensorLike, *, out: None = None) -> Tensor:
+    """Inverse hyperbolic sine."""
+
+def astype(x: TensorLike, dtype: DTypeLike) -> Tensor:
+    """x in another dtype (float to integer truncates). The gradient is cast back."""
+
+def atan(input: TensorLike, *, out: None = None) -> Tensor:
+    """Inverse tangent, in radians."""
+
+def atan2(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """The angle of (other, input)."""
+
+def atanh(input: TensorLike, *, out: None = None) -> Tensor:
+    """Inverse hyperbolic tangent."""
+
+@overload
+def atleast_1d(tensor: TensorLike) -> Tensor: ...
+@overload
+def atleast_1d(*tensors: Any) -> tuple[Tensor, ...]:
+    """Tensors with at least so many axes; a tuple where several are given."""
+
+@overload
+def atleast_2d(tensor: TensorLike) -> Tensor: ...
+@overload
+def atleast_2d(*tensors: Any) -> tuple[Tensor, ...]:
+    """Tensors with at least so many axes; a tuple where several are given."""
+
+@overload
+def atleast_3d(tensor: TensorLike) -> Tensor: ...
+@overload
+def atleast_3d(*tensors: Any) -> tuple[Tensor, ...]:
+    """Tensors with at least so many axes; a tuple where several are given."""
+
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2)."""
+
+def bartlett_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A triangle, (window_length,)."""
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probabilities in `input` (or p, in its shape), else 0, in its dtype. Raises ArgumentError outside [0,
+    1]."""
+
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 occurs, or the sum of its weights. Eager only. Raises DTypeError, ArgumentError."""
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """The numbers of successes in `count` trials with probability `prob` (broadcast), in their dtype.
+
+    Raises ArgumentError for negative counts and for probabilities outside [0, 1].
+    """
+
+def bitwise_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x & y, of integers or booleans."""
+
+def bitwise_left_shift(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x shifted by y bits."""
+
+def bitwise_not(input: TensorLike, *, out: None = None) -> Tensor:
+    """~x, of integers or booleans."""
+
+def bitwise_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x | y, of integers or booleans."""
+
+def bitwise_right_shift(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x shifted by y bits."""
+
+def bitwise_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x ^ y, of integers or booleans."""
+
+def blackman_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t), (window_length,)."""
+
+def block_diag(*tensors: Any) -> Tensor:
+    """The matrices along the diagonal of one that is 0 elsewhere."""
+
+def bmm(input: Any, mat2: Any) -> Tensor:
+    """The products of two batches of matrices, (b, n, m) and (b, m, p). Raises ShapeError."""
+
+def broadcast_like(x: Array, like: Array) -> Tensor:
+    """x broadcast to the shape of `like`, known or not."""
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The common shape of shapes. Raises ShapeError."""
+
+def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    """The tensors, each repeated to their common shape."""
+
+def broadcast_to(x: TensorLike, *shape: ShapeLike) -> Tensor:
+    """x repeated to `shape` by NumPy's broadcasting, without copying."""
+
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the bucket of each element, of those that sorted boundaries (1-D) make."""
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All tuples of elements of 1-D tensors, one per row; the tensor itself if there is one."""
+
+def cat(tensors: Any, dim: int = 0, *, axis: int = 0) -> Tensor:
+    """Tensors one after another along `dim`; dtypes are promoted. Empty 1-D ones are left out, as in PyTorch."""
+
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """The p-norms of the differences of rows: (..., n, d) and (..., m, d) give (..., n, m). Raises ShapeError."""
+
+def ceil(input: TensorLike, *, out: None = None) -> Tensor:
+    """Smallest integer >= x. Integers stay what they are; raises DTypeError for booleans."""
+
+def chain_matmul(*matrices: Any) -> Tensor:
+    """The product of matrices, in the order that needs the fewest operations."""
+
+def cholesky(input: Any, upper: bool = False) -> Tensor:
+    """`linalg.cholesky` by an older name."""
+
+def cholesky_inverse(input: Any, upper: bool = False) -> Tensor:
+    """The inverse of A from its Cholesky factor."""
+
+def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Tensor:
+    """X with A X = input, from A's Cholesky factor."""
+
+def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    """At most so many parts of equal size along `dim`; the last one is smaller if need be."""
+
+def clamp(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+    """PyTorch's name of `clip`."""
+
+def clamp_max(input: Any, max: Any) -> Tensor:
+    """The smaller of `input` and `max`."""
+
+def clamp_min(input: Any, min: Any) -> Tensor:
+    """The larger of `input` and `min`."""
+
+def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+    """x limited to [min, max]; either may be None. Inside the bounds, edges included, the gradient passes through.
+
+    The bounds are promoted with x. Raises ArgumentError when both are None.
+
+    Examples:
+        >>> sg.clip(sg.tensor([-2.0, 0.5, 2.0]), 0, 1)
+        tensor([0.0000, 0.5000, 1.0000])
+    """
+
+def clone(x: TensorLike) -> Tensor:
+    """A copy of x, row-major, in memory of its own."""
+
+def column_stack(*tensors: Any) -> Tensor:
+    """Vectors as columns, and matrices, side by side."""
+
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """The combinations of r elements of a 1-D tensor, one per row."""
+
+def concatenate(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+    """The operands one after another along `axis`; dtypes are promoted. Raises ShapeError."""
+
+def cond(pred: TensorLike, true_fn: Callable[..., Output], false_fn: Callable[..., Output], *operands: Any) -> Output:
+    """true_fn(*operands) where `pred` holds, else false_fn(*operands); only that one runs.
+
+    pred: one boolean. The functions may use anything from outside (TensorFlow 1's style has no operands); they return the
+    same structure, of the same shapes and dtypes, and have no side effects; random numbers they may draw. In a graph it is
+    one node; eagerly, and for a boolean of Python's or NumPy's, an ordinary decision: the other function does not run, so
+    what it returns is not looked at. Raises ArgumentError for what is no function; in a graph ArgumentError, ShapeError
+    and
+    DTypeError when the branches disagree.
+
+    Examples:
+        >>> sg.cond(sg.tensor(True), lambda x: x + 1, lambda x: x - 1, sg.tensor(1.0))
+        tensor(2.)
+    """
+
+def conj(input: Any) -> Tensor:
+    """`input`: numbers are real."""
+
+def copysign(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """|input| with the sign of `other`."""
+
+def corrcoef(input: Any) -> Tensor:
+    """The correlations of variables (rows) over observations (columns)."""
+
+def cos(input: TensorLike, *, out: None = None) -> Tensor:
+    """Cosine."""
+
+def cosh(input: TensorLike, *, out: None = None) -> Tensor:
+    """Hyperbolic cosine."""
+
+def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """How many elements along `dim` (of all for None) are not 0, int64."""
+
+def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """The covariances of variables (rows) over observations (columns), with weights; a number for one variable."""
+
+def cross(input: Any, other: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+    """The cross products along `dim`, the first axis of extent 3 unless given."""
+
+@overload
+def cummax(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair: ...
+@overload
+def cummax(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummax') -> return_types.Pair:
+    """The named tuple (values, indices) of the extremum so far, along `dim`."""
+
+@overload
+def cummin(input: Any, dim: int, *, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair: ...
+@overload
+def cummin(*, input: Any, axis: int, _op: OpDef = ..., _name: str = 'cummin') -> return_types.Pair:
+    """The named tuple (values, indices) of the extremum so far, along `dim`."""
+
+@overload
+def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Tensor: ...
+@overload
+def cumprod(*, input: Any, axis: int, dtype: Any = None) -> Tensor:
+    """Running products along `dim`; integers in int64."""
+
+def cumsum(
+    x: TensorLike,
+    axis: int | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    dim: int | None = None,
+) -> Tensor:
+    """Running sums along `axis` (of the flattened array for None)."""
+
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
+    """The running areas of `trapezoid`."""
+
+def deg2rad(input: Any) -> Tensor:
+    """Degrees as radians."""
+
+def det(A: Any) -> Tensor:
+    """The determinant of square matrices."""
+
+def diag(input: Any, diagonal: int = 0) -> Tensor:
+    """The diagonal of a matrix, or the matrix with a vector on its diagonal."""
+
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices with the last axis of `input` along their diagonal; their axes are dim1 and dim2 of the result."""
+
+def diagflat(input: Any, offset: int = 0) -> Tensor:
+    """The matrix with all elements of `input` on its diagonal."""
+
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The elements with equal positions (the second one larger by `offset`) along two axes; they lie along a new last
+    axis."""
+
+def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """`input` with `src` on a diagonal."""
+
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, axis: int = -1) -> Tensor:
+    """Differences of neighbors along `dim`, taken n times; of booleans, whether they differ."""
+
+def digamma(input: TensorLike, *, out: None = None) -> Tensor:
+    """The derivative of `lgamma`."""
+
+def dist(input: Any, other: Any, p: float = 2) -> Tensor:
+    """The p-norm of input - other."""
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: None = None) -> Tensor:
+    """input / other, broadcast; integers give the default float. rounding_mode: "floor" or "trunc" rounds the quotient, of
+    integers to an integer. Raises ArgumentError for another one.
+    """
+
+def dot(x: TensorLike, y: TensorLike) -> Tensor:
+    """`matmul` for at most two axes (PyTorch's and NumPy's `dot` agree there)."""
+
+def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Zero each element with probability p and scale the rest by 1 / (1 - p); x itself when not training.
+
+    Raises ArgumentError unless 0 <= p <= 1.
+    """
+
+def dsplit(
+    input: Any,
+    indices_or_sections: Any,
+    *,
+    _name: str = 'dsplit',
+    _axis: int = 2,
+    _least: int = 3,
+) -> tuple[Tensor, ...]:
+    """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
+
+def dstack(*tensors: Any) -> Tensor:
+    """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
+
+def einsum(equation: str, *operands: TensorLike) -> Tensor:
+    """The sum over repeated subscripts, `einsum("bij,bjk->bik", x, y)`; "..." stands for axes that broadcast.
+
+    A subscript that the result lacks is summed over; without "->" the result has those that occur once, in alphabetical
+    order. Several operands are joined in the order that opt_einsum finds cheapest. Raises ArgumentError for a malformed
+    equation, ShapeError for extents that don't fit.
+
+    Examples:
+        >>> sg.einsum("ij,j->i", sg.tensor([[1.0, 2.0], [3.0, 4.0]]), sg.tensor([1.0, 10.0]))
+        tensor([21., 43.])
+    """
+
+def empty_like(
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """As `empty`, of the shape of `input`, and of its dtype unless one is given."""
+
+def eq(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x == y elementwise, bool."""
+
+def equal(input: Any, other: Any) -> bool:
+    """Whether both have the same shape and elements, as a Python bool."""
+
+def erf(input: TensorLike, *, out: None = None) -> Tensor:
+    """The error function."""
+
+def erfc(input: TensorLike, *, out: None = None) -> Tensor:
+    """1 - erf(x), accurate for large x."""
+
+def erfinv(input: TensorLike, *, out: None = None) -> Tensor:
+    """The inverse of `erf`."""
+
+def exp(input: TensorLike, *, out: None = None) -> Tensor:
+    """e**x."""
+
+def exp2(input: TensorLike, *, out: None = None) -> Tensor:
+    """2**x."""
+
+def expand(x: Array, *shape: ShapeLike) -> Tensor:
+    """PyTorch's `broadcast_to`: -1 keeps an extent."""
+
+def expand_as(input: Any, other: Any) -> Tensor:
+    """`input` repeated to the shape of `other`."""
+
+def expand_copy(input: Any, *args: Any, _source: str = 'expand', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
+def expand_dims(x: TensorLike, axis: int | Sequence[int]) -> Tensor:
+    """x with new axes of extent 1 at the places `axis` of the result."""
+
+def expm1(input: TensorLike, *, out: None = None) -> Tensor:
+    """exp(x) - 1, accurate for small x."""
+
+def fill(input: Any, value: Any) -> Tensor:
+    """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+
+def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """x with the axes from `start_dim` to `end_dim` joined into one. Raises ArgumentError for one out of range."""
+
+def flip(input: Any, dims: Any = (), *more: int, dim: Any = (), axis: Any = ()) -> Tensor:
+    """`input` in reverse order along each of `dims`: integers, or one tuple of them."""
+
+def fliplr(input: Any) -> Tensor:
+    """`input` in reverse order along axis 1."""
+
+def flipud(input: Any) -> Tensor:
+    """`input` in reverse order along axis 0."""
+
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """input ** exponent in float64."""
+
+def floor(input: TensorLike, *, out: None = None) -> Tensor:
+    """Largest integer <= x. Integers stay what they are; raises DTypeError for booleans."""
+
+def floor_divide(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """floor(x / y), with NumPy's rules for signs and zero. Raises DivisionError where integers are divided by 0."""
+
+def fmax(input: Any, other: Any) -> Tensor:
+    """`maximum`, of which a NaN is left out."""
+
+def fmin(input: Any, other: Any) -> Tensor:
+    """`minimum`, of which a NaN is left out."""
+
+def fmod(input: Any, other: Any) -> Tensor:
+    """The remainder of a division rounded towards 0: the sign of `input`. Raises DivisionError for integers over 0."""
+
+def frac(input: Any) -> Tensor:
+    """input - trunc(input), with the sign of the input. Raises DTypeError for integers."""
+
+def frexp(input: Any) -> tuple[Tensor, Tensor]:
+    """Mantissa and exponent: input = mantissa * 2**exponent, the mantissa in [0.5, 1) or 0."""
+
+def full_like(
+    input: TensorLike,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """`fill_value` in the shape of `input`, and in its dtype unless one is given."""
+
+@overload
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor: ...
+@overload
+def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
+    """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
+    `input`,
+    and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
+    """
+
+def gcd(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """The gcd of two integers."""
+
+def ge(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x >= y elementwise, bool."""
+
+def getitem(x: Array, key: Index) -> Tensor:
+    """x[key] with NumPy's rules: ints, slices, None, Ellipsis, integer arrays, booleans and, for values known now, boolean
+    masks. Raises IndexRangeError, and ArgumentError where NumPy and PyTorch differ.
+    """
+
+def gradient(
+    input: Any,
+    *,
+    spacing: Any = None,
+    dim: Any = None,
+    edge_order: int = 1,
+    axis: Any = None,
+) -> tuple[Tensor, ...]:
+    """Estimates of the derivatives of samples along axes (all unless `dim` names some), one tensor for each.
+
+    Central differences inside, one-sided ones of `edge_order` 1 or 2 at the ends. spacing: the distance of samples (1),
+    one for
+    each axis, or a 1-D tensor of places for each. Raises ArgumentError, and ShapeError for axes that are too short.
+    """
+
+def gt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x > y elementwise, bool."""
+
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """alpha - beta cos(2 pi t), (window_length,)."""
+
+def hann_window(
+    window_length: int,
+    periodic: bool = True,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """(1 - cos(2 pi t)) / 2, (window_length,)."""
+
+def heaviside(input: Any, values: Any) -> Tensor:
+    """0 below 0, 1 above, `values` at 0; NaN stays NaN."""
+
+def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements lie in each of `bins` equal intervals from min to max (of the input when both are equal): (bins,),
+    in
+    the dtype of the input. Raises ArgumentError for a range that is not finite or not ascending.
+    """
+
+def histogram(
+    input: Any,
+    bins: Any,
+    *,
+    range: Any = None,
+    weight: Any = None,
+    density: bool = False,
+) -> return_types.histogram:
+    """The named tuple (hist, bin_edges): `bins` is a number of equal intervals or their edges."""
+
+def histogramdd(
+    input: Any,
+    bins: Any,
+    *,
+    range: Any = None,
+    weight: Any = None,
+    density: bool = False,
+) -> return_types.histogramdd:
+    """Counts of points (number, d) in a grid, and the edges of the grid along each of the d axes.
+
+    bins: the intervals of each axis, one number for all of them, or a sequence of edges. range: low and high of each axis,
+    one
+    after the other. Eager only. Raises ArgumentError for bins or a range that don't fit, and for fewer than two axes.
+    """
+
+def hsplit(
+    input: Any,
+    indices_or_sections: Any,
+    *,
+    _name: str = 'hsplit',
+    _axis: int = 1,
+    _least: int = 1,
+) -> tuple[Tensor, ...]:
+    """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
+
+def hstack(*tensors: Any) -> Tensor:
+    """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
+
+def hypot(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """sqrt(input**2 + other**2), without overflow."""
+
+def i0(input: TensorLike, *, out: None = None) -> Tensor:
+    """Modified Bessel function of order 0."""
+
+def igamma(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """The regularized lower incomplete gamma function."""
+
+def igammac(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """The regularized upper incomplete gamma function."""
+
+@overload
+def index_add(x: TensorLike, axis: int, index: TensorLike, source: TensorLike, *, alpha: float | Tensor = 1) -> Tensor: ...
+@overload
+def index_add(*, x: TensorLike, dim: int, index: TensorLike, source: TensorLike, alpha: float | Tensor = 1) -> Tensor:
+    """x with `alpha * source` added at `index` along `axis`, once for every time that a position occurs.
+
+    index: integers (n,), negative ones count from the end; source: x's shape with n along `axis`, x's dtype. Raises
+    IndexRangeError, ShapeError, and DTypeError for a floating index.
+
+    Examples:
+        >>> sg.index_add(sg.zeros(3), 0, sg.tensor([2, 0, 2]), sg.tensor([1.0, 2.0, 3.0]))
+        tensor([2., 0., 4.])
+    """
+
+def index_along(x: Array, axis: int) -> Tensor:
+    """The positions along `axis` of x, shaped to broadcast against x; int64. Raises ArgumentError for a bad axis."""
+
+@overload
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor: ...
+@overload
+def index_copy(*, input: Any, axis: int, index: Any, source: Any) -> Tensor:
+    """`input` with the slices of `source` at positions along `dim`."""
+
+@overload
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor: ...
+@overload
+def index_fill(*, input: Any, axis: int, index: Any, value: Any) -> Tensor:
+    """`input` with one value in the slices at positions along `dim`. The value is a number or a 0-d tensor."""
+
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """`input` with values where `input[indices]` reads; they are added with `accumulate`."""
+
+@overload
+def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
+@overload
+def index_reduce(*, input: Any, axis: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Tensor:
+    """`input` combined with the slices of `source` at positions along `dim`: "prod", "mean", "amax" or "amin"."""
+
+@overload
+def index_select(input: Any, dim: int, index: Any) -> Tensor: ...
+@overload
+def index_select(*, input: Any, axis: int, index: Any) -> Tensor:
+    """The slices at positions along `dim`; index: 1-D integers. Raises IndexRangeError."""
+
+def inner(input: Any, other: Any) -> Tensor:
+    """Sums of products over the last axes of both operands."""
+
+def inverse(A: Any) -> Tensor:
+    """The inverse of square matrices. Raises ShapeError, LinAlgError for a singular one."""
+
+def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Where |input - other| <= atol + rtol |other|; infinities are close to themselves, NaN to NaN with `equal_nan`."""
+
+def isfinite(input: TensorLike, *, out: None = None) -> Tensor:
+    """Where x is neither NaN nor infinite, bool."""
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Where an element is among `test_elements`."""
+
+def isinf(input: Any) -> Tensor:
+    """Where `input` is infinite."""
+
+def isnan(input: TensorLike, *, out: None = None) -> Tensor:
+    """Where x is NaN, bool."""
+
+def isneginf(input: Any) -> Tensor:
+    """Where `input` is minus infinity."""
+
+def isposinf(input: Any) -> Tensor:
+    """Where `input` is plus infinity."""
+
+def isreal(input: Any) -> Tensor:
+    """True everywhere: numbers are real."""
+
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """i0(beta sqrt(1 - (2 t - 1)^2)) / i0(beta), (window_length,)."""
+
+def kron(input: Any, other: Any) -> Tensor:
+    """The Kronecker product: the blocks input[i] * other."""
+
+def kthvalue(
+    input: Any,
+    k: int,
+    dim: int = -1,
+    keepdim: bool = False,
+    *,
+    axis: int = -1,
+    keepdims: bool = False,
+) -> return_types.Pair:
+    """The named tuple (values, indices) of the k-th smallest element along `dim`, counted from 1."""
+
+def lcm(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """The lcm of two integers."""
+
+def ldexp(input: Any, other: Any) -> Tensor:
+    """input * 2**other."""
+
+def le(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x <= y elementwise, bool."""
+
+def lerp(input: Any, end: Any, weight: Any) -> Tensor:
+    """input + weight * (end - input): the line from `input` to `end`. Of two formulas the one that is exact nearer its
+    end."""
+
+def lgamma(input: TensorLike, *, out: None = None) -> Tensor:
+    """log|gamma(x)|."""
+
+def log(input: TensorLike, *, out: None = None) -> Tensor:
+    """Natural logarithm."""
+
+def log10(input: TensorLike, *, out: None = None) -> Tensor:
+    """Logarithm to base 10."""
+
+def log1p(input: TensorLike, *, out: None = None) -> Tensor:
+    """log(1 + x), accurate for small x."""
+
+def log2(input: TensorLike, *, out: None = None) -> Tensor:
+    """Logarithm to base 2."""
+
+def log_softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
+    """log(softmax(x)) over `axis`, accurate where softmax underflows."""
+
+def logaddexp(input: Any, other: Any) -> Tensor:
+    """log(exp(input) + exp(other)), without overflow."""
+
+def logaddexp2(input: Any, other: Any) -> Tensor:
+    """log2(2**input + 2**other), without overflow."""
+
+@overload
+def logcumsumexp(input: Any, dim: int) -> Tensor: ...
+@overload
+def logcumsumexp(*, input: Any, axis: int) -> Tensor:
+    """log(cumsum(exp(x))) along `dim`, without overflow."""
+
+def logdet(input: Any) -> Tensor:
+    """log(det), NaN for a negative determinant."""
+
+def logical_and(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """numpy.logical_and, bool."""
+
+def logical_not(input: TensorLike, *, out: None = None) -> Tensor:
+    """not x, bool."""
+
+def logical_or(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """numpy.logical_or, bool."""
+
+def logical_xor(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """numpy.logical_xor, bool."""
+
+def logit(input: Any, eps: float | None = None) -> Tensor:
+    """log(input / (1 - input)), of input clamped to [eps, 1 - eps] if that is given."""
+
+def logsumexp(
+    input: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    out: None = None,
+) -> Tensor:
+    """log(sum(exp(x))) without overflow. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError for a
+    bad one."""
+
+def lt(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x < y elementwise, bool."""
+
+def lu(input: Any, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    """(LU, pivots), with get_infos also the infos, by an older name."""
+
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
+    """`linalg.lu_solve` by an older name."""
+
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> return_types.lu:
+    """The named tuple (P, L, U) of `lu_factor`'s results; empty tensors for what is not asked for."""
+
+def masked_fill(x: Array, mask: TensorLike, value: TensorLike) -> Tensor:
+    """x with `value`, cast to x's dtype, where the mask is true. Raises DTypeError for a number that doesn't fit it."""
+
+def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
+    """`input` with the elements of `source`, in order, where the mask is true."""
+
+def masked_select(input: Any, mask: Any) -> Tensor:
+    """The elements where the mask (broadcast) is true, 1-D. Eager only, as its extent depends on values."""
+
+def matmul(x: TensorLike, y: TensorLike) -> Tensor:
+    """The matrix product with NumPy's rules: 1-D operands are rows or columns, leading axes are batches and broadcast.
+
+    Shapes (..., n, k) @ (..., k, m) -> (..., n, m). Raises ShapeError when inner sizes differ or an operand is 0-d.
+    """
+
+def matrix_exp(A: Any) -> Tensor:
+    """The exponential of square matrices."""
+
+def matrix_power(A: Any, n: int) -> Tensor:
+    """The product of n times the matrix A; of its inverse for a negative n."""
+
+@overload
+def max(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...
+@overload
+def max(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+@overload
+def max(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+@overload
+def max(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair: ...
+@overload
+def max(input: Any, other: Tensor) -> Tensor:
+    """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
+    `maximum`. `amax` gives the values alone, over several axes too."""
+
+def maximum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """The larger of each pair; NaN if either is. A tie shares its gradient."""
+
+def mean(
+    input: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    out: None = None,
+) -> Tensor:
+    """The mean, floating; NaN over no elements. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
+    for a bad one."""
+
+@overload
+def median(
+    input: Any,
+    dim: None = None,
+    keepdim: bool = False,
+    *,
+    axis: None = None,
+    keepdims: bool = False,
+) -> Tensor: ...
+@overload
+def median(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+@overload
+def median(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+@overload
+def median(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
+    """The lower median: of all elements, or the named tuple (values, indices) along `dim`."""
+
+def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Any, ...]:
+    """Coordinates of a grid: each tensor along its own axis, repeated along those of the others. indexing: "ij", or "xy",
+    which exchanges the first two axes.
+    """
+
+@overload
+def min(input: Any, dim: None = None, keepdim: bool = False, *, axis: None = None, keepdims: bool = False) -> Tensor: ...
+@overload
+def min(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+@overload
+def min(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+@overload
+def min(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair: ...
+@overload
+def min(input: Any, other: Tensor) -> Tensor:
+    """The extremum of all elements; along one axis the named tuple (values, indices) of the first one; of two tensors
+    `minimum`. `amin` gives the values alone, over several axes too."""
+
+def minimum(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """The smaller of each pair; NaN if either is. A tie shares its gradient."""
+
+def mm(input: Any, mat2: Any) -> Tensor:
+    """The product of two matrices. Raises ShapeError."""
+
+def mode(
+    input: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> return_types.Pair:
+    """The named tuple (values, indices) of the most frequent value along `dim` (the last axis)."""
+
+def movedim(input: Any, source: Any, destination: Any) -> Tensor:
+    """`input` with the axes `source` at the places `destination`; the others keep their order."""
+
+def msort(input: Any) -> Tensor:
+    """`input` sorted along its first axis."""
+
+def mul(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x * y, broadcast. Booleans: logical and."""
+
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Positions along the last axis, drawn with the weights in `input` (1-D or 2-D), int64. Raises ArgumentError."""
+
+def mv(input: Any, vec: Any) -> Tensor:
+    """The product of a matrix and a vector. Raises ShapeError."""
+
+def mvlgamma(input: Any, p: int) -> Tensor:
+    """The multivariate log-gamma function of dimension p. Raises ArgumentError for p below 1."""
+
+def nan_to_num(
+    input: Any,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """NaN as `nan` (0 unless given), infinities as `posinf` and `neginf` (the largest and the least number)."""
+
+def nanmean(
+    input: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The mean of what is not NaN."""
+
+@overload
+def nanmedian(
+    input: Any,
+    dim: None = None,
+    keepdim: bool = False,
+    *,
+    axis: None = None,
+    keepdims: bool = False,
+) -> Tensor: ...
+@overload
+def nanmedian(input: Any, dim: int, keepdim: bool = False) -> return_types.Pair: ...
+@overload
+def nanmedian(*, input: Any, axis: int, keepdims: bool = False) -> return_types.Pair: ...
+@overload
+def nanmedian(input: Any, *, axis: int, keepdim: bool = False, keepdims: bool = False) -> return_types.Pair:
+    """`median`, of which NaN are left out."""
+
+def nanquantile(
+    input: Any,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = 'linear',
+    axis: int | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """`quantile`, of which NaN are left out."""
+
+def nansum(
+    input: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The sum of what is not NaN."""
+
+@overload
+def narrow(input: Any, dim: int, start: Any, length: int) -> Tensor: ...
+@overload
+def narrow(*, input: Any, axis: int, start: Any, length: int) -> Tensor:
+    """`length` elements along `dim` from `start` on. Raises ArgumentError for a part outside."""
+
+def ne(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x != y elementwise, bool."""
+
+def neg(input: TensorLike, *, out: None = None) -> Tensor:
+    """-x."""
+
+def nextafter(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """The next number towards y."""
+
+@overload
+def nonzero(input: Any, *, as_tuple: Literal[False] = False) -> Tensor: ...
+@overload
+def nonzero(input: Any, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
+    """The positions of elements that are not 0, (number, axes); with as_tuple, a tensor for each axis. Eager only."""
+
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Tensor:
+    """`nonzero` with `size` rows, cut off or filled up: (size, axes), int64. Raises ArgumentError for a negative size."""
+
+def norm(
+    input: Any,
+    p: Any = 'fro',
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The p-norm of the elements along `dim`, of all for None; "fro" is 2, "nuc" the sum of singular values of a
+    matrix."""
+
+def normal(
+    mean: float | Tensor = 0.0,
+    std: float | Tensor = 1.0,
+    size: ShapeLike | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    out: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Normal numbers of this mean and standard deviation: numbers with a size, or tensors, broadcast. Gradients flow to
+    neither. Raises ArgumentError for a negative deviation, or without a shape.
+    """
+
+def one_hot(index: TensorLike, classes: int, dtype: DTypeLike | None = None) -> Tensor:
+    """1 at the index along a new last axis of extent `classes`, else 0; default float unless `dtype` is given.
+
+    Raises IndexRangeError for an index outside [0, classes).
+    """
+
+def ones_like(
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """Ones of the shape of `input`, and of its dtype unless one is given."""
+
+def outer(x: TensorLike, y: TensorLike) -> Tensor:
+    """x[i] * y[j] for 1-D operands."""
+
+def permute(x: TensorLike, *axes: ShapeLike) -> Tensor:
+    """x with its axes in the order `axes` (reversed when none are given)."""
+
+def permute_copy(input: Any, *args: Any, _source: str = 'permute', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
+def pinverse(input: Any, rcond: float = 1e-15) -> Tensor:
+    """`linalg.pinv` by an older name."""
+
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers with the rates in `input`, in its dtype."""
+
+def polygamma(n: int, input: Any) -> Tensor:
+    """The n-th derivative of `digamma`. Raises ArgumentError for a negative n."""
+
+def positive(input: Any) -> Tensor:
+    """`input` itself. Raises DTypeError for booleans."""
+
+def pow(x: TensorLike, exponent: TensorLike) -> Tensor:
+    """x ** exponent, broadcast. Plain exponents 1, 2, 0.5, -1 take the op made for them.
+
+    Raises DTypeError for negative powers of integers and for booleans.
+    """
+
+def prod(
+    input: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The product along `dim`, of all elements for None; integers in int64."""
+
+def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+    """`input` with values at positions of the flattened array; they are added with `accumulate`."""
+
+def qr(input: Any, some: bool = True) -> return_types.qr:
+    """`linalg.qr` by an older name."""
+
+def quantile(
+    input: Any,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = 'linear',
+    axis: int | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The q-quantiles along `dim` (of all elements for None), q a number or several in [0, 1], along a new first axis.
+
+    A NaN makes its row NaN. Raises ArgumentError, DTypeError for integers.
+    """
+
+def rad2deg(input: Any) -> Tensor:
+    """Radians as degrees."""
+
+def rand_like(
+    input: Tensor,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """`rand` of the shape of `input`, and of its dtype unless one is given."""
+
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """`randint` of the shape of `input`, and of its dtype unless one is given."""
+
+def randn_like(
+    input: Tensor,
+    *,
+    dtype: DTypeLike | None = None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """`randn` of the shape of `input`, and of its dtype unless one is given."""
+
+def ravel(input: Any) -> Tensor:
+    """`input` with all axes joined into one."""
+
+def real(input: Any) -> Tensor:
+    """`input`: numbers are real."""
+
+def reciprocal(x: TensorLike) -> Tensor:
+    """1 / x."""
+
+def relu(input: TensorLike, *, out: None = None) -> Tensor:
+    """max(x, 0); its derivative at 0 is 0 and at NaN 1, NaN stays NaN."""
+
+def remainder(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
+    """x - y * floor(x / y): the sign of y. Raises DivisionError where integers are divided by 0."""
+
+@overload
+def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor: ...
+@overload
+def renorm(*, input: Any, p: float, axis: int, maxnorm: float) -> Tensor:
+    """`input` whose slices along `dim` have a p-norm of at most `maxnorm`."""
+
+def repeat(input: Any, *repeats: Any) -> Tensor:
+    """`input` repeated so often along each axis, new axes in front: NumPy's `tile`."""
+
+def repeat_interleave(
+    input: Any,
+    repeats: Any = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+    axis: int | None = None,
+) -> Tensor:
+    """Each element so often in a row, along `dim` or of the flattened input; `repeats`: an integer, or one per element.
+
+    Of counts alone: the position of each, so often. Counts have to be known when a graph is built.
+    """
+
+def reshape(x: TensorLike, *shape: ShapeLike) -> Tensor:
+    """x in another shape, row-major; one extent may be -1. Raises ShapeError when the sizes differ."""
+
+def reshape_as(input: Any, other: Any) -> Tensor:
+    """`input` in the shape of `other`."""
+
+def roll(input: Any, shifts: Any, dims: Any = None, *, dim: Any = None, axis: Any = None) -> Tensor:
+    """`input` with elements moved by `shifts` along `dims`, round the end; of the flattened one without dims."""
+
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1), *, dim: Any = (0, 1), axis: Any = (0, 1)) -> Tensor:
+    """`input` turned k times by 90 degrees in the plane of two axes, from the first to the second."""
+
+def round(input: Any, *, decimals: int = 0) -> Tensor:
+    """The nearest number with so many decimals, halves to even. Integers stay what they are."""
+
+def rsqrt(x: TensorLike) -> Tensor:
+    """1 / sqrt(x)."""
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other - alpha * input."""
+
+def scan(
+    fn: Callable[[Carry, Any], tuple[Carry, Output]],
+    init: Carry,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    checkpoint_every: int | None = None,
+) -> tuple[Carry, Output]:
+    """A loop that carries a state and collects results, like `jax.lax.scan`: returns (last carry, stacked ys).
+
+    fn(carry, x) -> (carry, y). init: the first carry; xs: the tensors to iterate over along their leading axis, or None;
+    both nested tuples, lists or dicts of tensors, like y. The carry keeps its structure, shapes and dtypes. length: the
+    number of iterations where there are no xs. reverse: from the last x to the first; ys lie where their x was.
+    checkpoint_every: the gradient keeps the carry of every so many iterations and computes the others again.
+
+    fn may draw random numbers (`sg.rand`, dropout): fresh ones in each iteration, the same in every mode, and the gradient
+    sees those of its iteration. In a graph it is one node, whose time to compile does not depend on the number of
+    iterations; eagerly, a Python loop. Raises ShapeError, DTypeError and ArgumentError for a body that changes what it
+    carries, and for xs of different lengths.
+
+    Examples:
+        >>> total, sums = sg.scan(lambda carry, x: (carry + x, carry + x), sg.tensor(0.0), sg.tensor([1.0, 2.0, 3.0]))
+        >>> total, sums
+        (tensor(6.), tensor([1., 3., 6.]))
+    """
+
+@overload
+def scatter(
+    input: Any,
+    dim: int,
+    index: Any,
+    src: Any = None,
+    *,
+    reduce: str | None = None,
+    value: Any = None,
+) -> Tensor: ...
+@overload
+def scatter(
+    *,
+    input: Any,
+    axis: int,
+    index: Any,
+    src: Any = None,
+    reduce: str | None = None,
+    value: Any = None,
+) -> Tensor:
+    """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
+    last
+    one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
+    """
+
+@overload
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor: ...
+@overload
+def scatter_add(*, input: Any, axis: int, index: Any, src: Any) -> Tensor:
+    """`input` with `src` added at positions along `dim`."""
+
+@overload
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor: ...
+@overload
+def scatter_reduce(*, input: Any, axis: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Tensor:
+    """`input` combined with `src` at positions along `dim`: "sum", "prod", "mean", "amax" or "amin"; without include_self,
+    of
+    the values alone where there are any.
+    """
+
+def searchsorted(
+    sorted_sequence: Any,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+) -> Tensor:
+    """Where `input` has to be put into a sequence that is sorted along its last axis, before equal elements or after them
+    (`right`). The leading extents are equal, or the sequence is 1-D. Raises ShapeError, ArgumentError.
+    """
+
+@overload
+def select(input: Any, dim: int, index: Any) -> Tensor: ...
+@overload
+def select(*, input: Any, axis: int, index: Any) -> Tensor:
+    """The slice at one position along `dim`, without that axis. Raises IndexRangeError."""
+
+@overload
+def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor: ...
+@overload
+def select_scatter(*, input: Any, src: Any, axis: int, index: int) -> Tensor:
+    """`input` with `src` as the slice at one position along `dim`."""
+
+def sgn(input: Any) -> Tensor:
+    """`sign`."""
+
+def sigmoid(input: TensorLike, *, out: None = None) -> Tensor:
+    """1 / (1 + exp(-x))."""
+
+def sign(input: TensorLike, *, out: None = None) -> Tensor:
+    """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+
+def signbit(input: Any) -> Tensor:
+    """Whether the sign is negative, of -0.0 too."""
+
+def sin(input: TensorLike, *, out: None = None) -> Tensor:
+    """Sine."""
+
+def sinc(input: Any) -> Tensor:
+    """sin(pi x) / (pi x), 1 at 0."""
+
+def sinh(input: TensorLike, *, out: None = None) -> Tensor:
+    """Hyperbolic sine."""
+
+def slice_scatter(
+    input: Any,
+    src: Any,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+    *,
+    axis: int = 0,
+) -> Tensor:
+    """`input` with `src` in the place of the slice start:end:step along `dim`."""
+
+def slogdet(A: Any) -> return_types.slogdet:
+    """The named tuple (sign, logabsdet) of square matrices."""
+
+def softmax(x: TensorLike, axis: Axis = -1, dtype: DTypeLike | None = None, *, dim: Axis = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) over `axis`, without overflow."""
+
+def softplus(x: TensorLike) -> Tensor:
+    """log(1 + e**x) without overflow; its derivative is sigmoid(x)."""
+
+def sort(
+    input: Any,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    stable: bool = False,
+    axis: int = -1,
+) -> return_types.Pair:
+    """The named tuple (values, indices) of `input` sorted along `dim`."""
+
+def split(tensor: Any, split_size: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    """Parts of so many elements along `dim`, the last one smaller if need be, or of the sizes in a sequence.
+
+    Raises ArgumentError for sizes that don't add up to the extent.
+    """
+
+def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    """Parts of these sizes along `dim`."""
+
+def sqrt(input: TensorLike, *, out: None = None) -> Tensor:
+    """Square root."""
+
+def square(input: TensorLike, *, out: None = None) -> Tensor:
+    """x * x."""
+
+def squeeze(x: Any, axis: Axis = None, *, dim: Axis = None) -> Tensor:
+    """x without those of the axes `axis` (all for None) whose extent is 1; one that is unknown has to be 1."""
+
+def squeeze_copy(input: Any, *args: Any, _source: str = 'squeeze', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
+def stack(xs: Sequence[TensorLike], axis: int = 0, *, dim: int = 0) -> Tensor:
+    """The operands side by side along a new axis. Raises ShapeError when the shapes differ."""
+
+def std(
+    input: TensorLike,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The square root of `var`; its derivative where it is 0 is 0."""
+
+def std_mean(
+    input: TensorLike,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`std` and `mean`."""
+
+def stop_gradient(x: TensorLike) -> Tensor:
+    """x, through which no gradient flows (TensorFlow's name; `detach` in PyTorch)."""
+
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: None = None) -> Tensor:
+    """input - alpha * other, broadcast. Raises DTypeError for booleans."""
+
+def sum(
+    input: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    *,
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    out: None = None,
+) -> Tensor:
+    """The sum; integers and booleans in int64. `dim` (or `axis`): an int, several, or None for all. Raises ArgumentError
+    for a bad one."""
+
+def sum_to_size(input: Any, *size: Any) -> Tensor:
+    """`input` summed over the axes over which a tensor of this size was broadcast to it. Raises ShapeError."""
+
+def svd(input: Any, some: bool = True, compute_uv: bool = True) -> return_types.svd_v:
+    """The named tuple (U, S, V) with input = U diag(S) V.T, by an older name."""
+
+def swapaxes(x: Any, axis0: int, axis1: int) -> Tensor:
+    """x with two axes exchanged."""
+
+def t(input: Any) -> Tensor:
+    """The transpose of a matrix; a vector as it is. Raises ShapeError for more axes."""
+
+def t_copy(input: Any, *args: Any, _source: str = 't', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
+def take(x: TensorLike, index: TensorLike, axis: int | None = None, *, dim: int | None = None) -> Tensor:
+    """x[index] along `axis`: the index's shape replaces that axis. Of the flattened x when no axis is given, as in PyTorch
+    and NumPy. Negative indices count from the end.
+
+    Raises IndexRangeError for one out of range, DTypeError for a floating index.
+    """
+
+def take_along_axis(x: TensorLike, index: TensorLike, axis: int = -1) -> Tensor:
+    """Pick along `axis` one or more positions per row (PyTorch's `gather`, NumPy's `take_along_axis`).
+
+    `index` has x's number of axes. Negative positions count from the end. Raises IndexRangeError.
+
+    Examples:
+        >>> scores = sg.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> sg.take_along_axis(scores, sg.tensor([[1], [0]]), axis=1)
+        tensor([[2.],
+                [3.]])
+    """
+
+def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+    """The elements at positions along `dim`, broadcast otherwise; of the flattened input without one."""
+
+def tan(input: TensorLike, *, out: None = None) -> Tensor:
+    """Tangent."""
+
+def tanh(input: TensorLike, *, out: None = None) -> Tensor:
+    """Hyperbolic tangent."""
+
+def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    """So many parts along `dim`, the first ones larger by 1 if need be; or parts between positions, as
+    `numpy.array_split`."""
+
+def tensordot(a: Any, b: Any, dims: Any = 2, *, dim: Any = 2, axis: Any = 2) -> Tensor:
+    """Sums of products over axes of a and of b: `dims` of a's last and b's first, or two lists of axes."""
+
+@overload
+def tile(input: Any, *dims: Any) -> Tensor: ...
+@overload
+def tile(*, input: Any, axis: Any) -> Tensor:
+    """`repeat`, with 1 for the counts that are missing in front."""
+
+def topk(
+    input: Any,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    axis: int = -1,
+) -> return_types.Pair:
+    """The named tuple (values, indices) of the k largest elements along `dim`, or the smallest ones, in order.
+
+    Raises ArgumentError for a k out of range.
+    """
+
+def trace(input: Any) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+
+def transpose(x: TensorLike, *axes: ShapeLike) -> Tensor:
+    """Two axes: exchange them, as in PyTorch. None, a tuple or more: their order, as in NumPy."""
+
+def transpose_copy(input: Any, *args: Any, _source: str = 'transpose', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
+def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1, axis: int = -1) -> Tensor:
+    """The area under y along `dim` by the trapezoidal rule, at the places x or at distances dx."""
+
+def triangular_solve(
+    b: Any,
+    A: Any,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> return_types.triangular_solve:
+    """The named tuple (solution, cloned_coefficient) of A X = b with a triangle of A."""
+
+def tril(input: Any, diagonal: int = 0) -> Tensor:
+    """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
+
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = ...,
+    device: Any = None,
+    layout: Any = None,
+) -> Tensor:
+    """The positions (2, number) of the elements of one triangle of a row x col matrix."""
+
+def triu(input: Any, diagonal: int = 0) -> Tensor:
+    """The elements of matrices on one side of a diagonal, and on it; 0 elsewhere."""
+
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = ...,
+    device: Any = None,
+    layout: Any = None,
+) -> Tensor:
+    """The positions (2, number) of the elements of one triangle of a row x col matrix."""
+
+def trunc(input: Any) -> Tensor:
+    """The integer next to `input` on the side of 0; integers stay what they are."""
+
+def unbind(input: Any, dim: int = 0, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along `dim`, without that axis."""
+
+@overload
+def unflatten(input: Any, dim: int, sizes: Any) -> Tensor: ...
+@overload
+def unflatten(*, input: Any, axis: int, sizes: Any) -> Tensor:
+    """`input` with one axis cut into several of these extents, of which one may be -1."""
+
+def unfold(input: Any, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of `size` elements every `step` along an axis; they lie along a new last axis."""
+
+def unfold_copy(input: Any, *args: Any, _source: str = 'unfold', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
+@overload
+def unique(
+    input: Any,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+    *,
+    axis: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Any,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+    *,
+    axis: int | None = None,
+) -> Tensor | tuple[Tensor, ...]:
+    """The different elements in order, or the different slices along `dim`; with their places in `input`, and counts."""
+
+@overload
+def unique_consecutive(
+    input: Any,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+    *,
+    axis: int | None = None,
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Any,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+    *,
+    axis: int | None = None,
+) -> Tensor | tuple[Tensor, ...]:
+    """The elements, or slices along `dim`, of which each run of equal ones is one; with their places and counts."""
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """Positions in the flattened array as positions along each axis."""
+
+@overload
+def unsqueeze(x: TensorLike, axis: int) -> Tensor: ...
+@overload
+def unsqueeze(*, x: TensorLike, dim: int) -> Tensor:
+    """PyTorch's name of `expand_dims`."""
+
+def unsqueeze_copy(input: Any, *args: Any, _source: str = 'unsqueeze', **named: Any) -> Tensor:
+    """As the function without `_copy`, in memory of its own."""
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    """Powers of a vector as columns, the highest first unless `increasing`."""
+
+def var(
+    input: TensorLike,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The variance: mean squared distance from the mean, over n - correction (1 unless given; unbiased=False: 0).
+
+    `dim`: an int, several, or None for all. NaN or infinite where n - correction is not positive.
+    """
+
+def var_mean(
+    input: TensorLike,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    axis: Any = None,
+    keepdims: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`var` and `mean`."""
+
+def vdot(input: Any, other: Any) -> Tensor:
+    """The product of two vectors."""
+
+def view_as(input: Any, other: Any) -> Tensor:
+    """`input` in the shape of `other`, in the same memory."""
+
+def view_copy(input: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
+    """`input` in another shape, in memory of its own."""
+
+def vsplit(
+    input: Any,
+    indices_or_sections: Any,
+    *,
+    _name: str = 'vsplit',
+    _axis: int = 0,
+    _least: int = 2,
+) -> tuple[Tensor, ...]:
+    """Equal parts, or parts between positions, along the axis that NumPy's function of this name cuts."""
+
+def vstack(*tensors: Any) -> Tensor:
+    """Tensors one after another, each with the axes that it lacks; as NumPy's function of this name."""
+
+@overload
+def where(condition: TensorLike, input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor: ...
+@overload
+def where(condition: TensorLike) -> tuple[Tensor, ...]:
+    """`input` where the condition holds, else `other`; all broadcast. The gradient flows to the chosen side only.
+
+    Of the condition alone: the positions where it holds, one tensor for each axis (`nonzero(as_tuple=True)`).
+    """
+
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike],
+    body: Callable[..., Any],
+    loop_vars: list[Tensor],
+    max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> list[Tensor]: ...
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike],
+    body: Callable[..., Any],
+    loop_vars: tuple[Tensor, ...],
+    max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> tuple[Tensor, ...]: ...
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike],
+    body: Callable[..., Any],
+    loop_vars: list[Any],
+    max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> list[Any]: ...
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike],
+    body: Callable[..., Any],
+    loop_vars: tuple[Any, ...],
+    max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> tuple[Any, ...]: ...
+@overload
+def while_loop(
+    cond: Callable[..., TensorLike],
+    body: Callable[..., Any],
+    loop_vars: Array | float,
+    max_steps: int | None = None,
+    checkpoint_every: int | None = None,
+) -> Tensor:
+    """Repeat `body` while `cond` holds; returns the last loop variables, in the structure of `loop_vars`.
+
+    As in TensorFlow 1: loop_vars is a list or tuple, cond(*loop_vars) one boolean, body(*loop_vars) the next variables
+    (a single one may come bare). Each is a tensor or a nested structure of them, and keeps its shapes and dtypes.
+    max_steps:
+    at most so many iterations. checkpoint_every: the gradient keeps the variables of every so many iterations only. Both
+    functions may draw random numbers, as in `scan`.
+
+    In a graph it is one node, and differentiable to any order: its gradient keeps residuals on a stack that grows
+    with the number of iterations. Eagerly, a Python loop.
+
+    Examples:
+        >>> @sg.compile
+        ... def halve(x):
+        ...     return sg.while_loop(lambda x, n: x > 1, lambda x, n: (x / 2, n + 1), (x, sg.tensor(0)))
+        >>> halve(sg.tensor(40.0))
+        (tensor(0.6250), tensor(6))
+    """
+
+def xlogy(input: Any, other: Any) -> Tensor:
+    """input * log(other), 0 where `input` is 0 unless `other` is NaN."""
+
+def zeros_like(
+    input: TensorLike,
+    dtype: DTypeLike | None = None,
+    requires_grad: bool = False,
+    *,
+    device: Any = None,
+    layout: Any = None,
+    memory_format: Any = None,
+) -> Tensor:
+    """Zeros of the shape of `input`, and of its dtype unless one is given."""
+
+absolute = abs
+arccos = acos
+arccosh = acosh
+arcsin = asin
+arcsinh = asinh
+arctan = atan
+arctan2 = atan2
+arctanh = atanh
+as_strided_copy = as_strided
+concat = cat
+conj_physical = conj
+diagonal_copy = diagonal
+divide = div
+fix = trunc
+ger = outer
+greater = gt
+greater_equal = ge
+less = lt
+less_equal = le
+moveaxis = movedim
+multiply = mul
+narrow_copy = narrow
+negative = neg
+not_equal = ne
+resolve_conj = conj
+resolve_neg = conj
+row_stack = vstack
+split_copy = split
+split_with_sizes_copy = split_with_sizes
+subtract = sub
+swapdims = swapaxes
+trapz = trapezoid
+true_divide = div
+unbind_copy = unbind
+unsafe_chunk = chunk
+unsafe_split = split
+unsafe_split_with_sizes = split_with_sizes
+
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "adjoint",
+    "alias_copy", "all", "allclose", "amax", "amin", "aminmax", "angle", "any", "arccos", "arccosh", "arcsin", "arcsinh",
+    "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_strided_copy",
+    "as_strided_scatter", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d",
+    "baddbmm", "bartlett_window", "bernoulli", "bincount", "binomial", "bitwise_and", "bitwise_left_shift", "bitwise_not",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman_window", "block_diag", "bmm", "broadcast_like",
+    "broadcast_shapes", "broadcast_tensors", "broadcast_to", "bucketize", "cartesian_prod", "cat", "cdist", "ceil",
+    "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min", "clip",
+    "clone", "column_stack", "combinations", "concat", "concatenate", "cond", "conj", "conj_physical", "copysign", "corrcoef",
+    "cos", "cosh", "count_nonzero", "cov", "cross", "cummax", "cummin", "cumprod", "cumsum", "cumulative_trapezoid", "deg2rad",
+    "det", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "diff", "digamma", "dist", "div",
+    "divide", "dot", "dropout", "dsplit", "dstack", "einsum", "empty_like", "eq", "equal", "erf", "erfc", "erfinv", "exp",
+    "exp2", "expand", "expand_as", "expand_copy", "expand_dims", "expm1", "fill", "fix", "flatten", "flip", "fliplr", "flipud",
+    "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "frac", "frexp", "full_like", "gather", "gcd", "ge", "ger",
+    "getitem", "gradient", "greater", "greater_equal", "gt", "hamming_window", "hann_window", "heaviside", "histc",
+    "histogram", "histogramdd", "hsplit", "hstack", "hypot", "i0", "igamma", "igammac", "index_add", "index_along",
+    "index_copy", "index_fill", "index_put", "index_reduce", "index_select", "inner", "inverse", "isclose", "isfinite", "isin",
+    "isinf", "isnan", "isneginf", "isposinf", "isreal", "kaiser_window", "kron", "kthvalue", "lcm", "ldexp", "le", "lerp",
+    "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp",
+    "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logsumexp", "lt", "lu", "lu_solve",
+    "lu_unpack", "masked_fill", "masked_scatter", "masked_select", "matmul", "matrix_exp", "matrix_power", "max", "maximum",
+    "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial",
+    "multiply", "mv", "mvlgamma", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "ne",
+    "neg", "negative", "nextafter", "nonzero", "nonzero_static", "norm", "normal", "not_equal", "one_hot", "ones_like",
+    "outer", "permute", "permute_copy", "pinverse", "poisson", "polygamma", "positive", "pow", "prod", "put", "qr", "quantile",
+    "rad2deg", "rand_like", "randint_like", "randn_like", "ravel", "real", "reciprocal", "relu", "remainder", "renorm",
+    "repeat", "repeat_interleave", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "roll", "rot90", "round",
+    "row_stack", "rsqrt", "rsub", "scan", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "select",
+    "select_scatter", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "slice_scatter", "slogdet", "softmax",
+    "softplus", "sort", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "sqrt", "square", "squeeze",
+    "squeeze_copy", "stack", "std", "std_mean", "stop_gradient", "sub", "subtract", "sum", "sum_to_size", "svd", "swapaxes",
+    "swapdims", "t", "t_copy", "take", "take_along_axis", "take_along_dim", "tan", "tanh", "tensor_split", "tensordot", "tile",
+    "topk", "trace", "transpose", "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_indices", "triu",
+    "triu_indices", "true_divide", "trunc", "unbind", "unbind_copy", "unflatten", "unfold", "unfold_copy", "unique",
+    "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze",
+    "unsqueeze_copy", "vander", "var", "var_mean", "vdot", "view_as", "view_copy", "vsplit", "vstack", "where", "while_loop",
+    "xlogy", "zeros_like",
+]  # fmt: skip

@@ -1,0 +1,171 @@
+"""Row tiling: the same values, computed stage by stage for a tile of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from staticgrad.compiler.codegen import loop_ir as ir
+from staticgrad.compiler.codegen.loop_ir import (
+    Accumulate,
+    Expr,
+    Kernel,
+    Literal,
+    Load,
+    Loop,
+    MatrixVector,
+    Name,
+    Scalar,
+    Stage,
+    Statement,
+    Store,
+    assign,
+    inside,
+    loop,
+    mapped,
+    rewritten,
+)
+from staticgrad.compiler.codegen.printers import PYTHON
+from staticgrad.compiler.codegen.row_tiling import AT, BLOCK, tile_rows
+from staticgrad.compiler.execute.unjitted import run_unjitted
+from staticgrad.types import float64
+
+F64 = float64
+COLUMNS, ROWS = 3, 11
+X = np.random.default_rng(0).integers(-3, 4, (ROWS, COLUMNS)).astype(np.float64)
+W = np.random.default_rng(1).integers(-3, 4, ROWS).astype(np.float64)
+ELEMENT = Load("x", ir.ROW_I * COLUMNS + ir.COLUMN_J, F64)
+ZERO = Literal(0, F64)
+
+
+def op(name: str, *operands: Expr) -> Scalar:
+    return Scalar(name, operands, F64, F64)
+
+
+def columns(*body: Statement) -> Loop:
+    return loop("j", 0, ir.Integer(COLUMNS), body)
+
+
+def nest() -> Loop:
+    """kept = out = x * w; r = sum of a row of x; v = w + r; y = sum of (x - v) * kept + v. t sums v, u x, acc columns of x."""
+    kept = Load("kept", Name("c") * Name("columns") + ir.COLUMN_J, F64)
+    stages = [
+        [
+            assign("a0", Load("w", ir.ROW_I, F64)),
+            assign("r0", ZERO), assign("r1", ZERO),
+            columns(
+                assign("v0", op("mul", ELEMENT, Name("a0")), "%0 mul"),
+                Store("kept", kept.index, Name("v0"), F64),
+                Store("out", ELEMENT.index, Name("v0"), F64),
+                Accumulate(Name("r0"), "plus", ELEMENT, F64, "%1 sum"),
+                Accumulate(Name("r1"), "plus", ELEMENT, F64),
+                Accumulate(Load("acc", ir.COLUMN_J, F64), "plus", ELEMENT, F64),
+            ),
+            Accumulate(Name("u"), "plus", Name("r1"), F64),
+        ],
+        [
+            assign("v1", op("add", Name("a0"), Name("r0")), "%2 add"),
+            Accumulate(Name("t"), "plus", Name("v1"), F64),
+        ],
+        [
+            assign("r2", ZERO),
+            columns(Accumulate(Name("r2"), "plus", op("mul", op("sub", ELEMENT, Name("v1")), kept), F64)),
+        ],
+        [Store("y", ir.ROW_I, op("add", Name("r2"), Name("v1")), F64)],
+    ]  # fmt: skip
+    return loop("i", 0, Name("rows"), [Stage(tuple(body)) for body in stages])
+
+
+def run(rows: Loop) -> dict[str, np.ndarray]:
+    """The buffers after a run of one chunk."""
+    buffers = {
+        "x": X.reshape(-1), "w": W, "y": np.zeros(ROWS), "out": np.zeros(X.size), "acc": np.zeros(COLUMNS),
+        "totals": np.zeros(2), "kept": np.zeros(COLUMNS * BLOCK), **{f"array{i}": np.zeros(BLOCK) for i in range(3)},
+    }  # fmt: skip
+    body = [assign("t", ZERO), assign("u", ZERO), rows]
+    body += [Store("totals", ir.Integer(i), Name(name), F64) for i, name in enumerate("tu")]
+    named = [assign("rows", ir.Integer(ROWS)), assign("columns", ir.Integer(COLUMNS)), assign("block", ir.Integer(4))]
+    pointers = tuple(ir.Pointer(name, F64, "") for name in buffers)
+    kernel = Kernel("kernel", pointers, tuple(named), (loop("c", 0, ir.Integer(1), body),))
+    run_unjitted(kernel, list(buffers.values()), [], 0, 1)
+    return {name: array for name, array in buffers.items() if name in ("y", "out", "acc", "totals")}
+
+
+def tiled(rows: Loop, width: Expr | None) -> tuple[Loop, list[str]]:
+    """The rewrite, and the names of the values that it keeps in arrays."""
+    kept: list[str] = []
+    counters: dict[str, int] = {}
+
+    def array(name: str) -> Load:
+        if name not in kept:
+            kept.append(name)
+        return Load(f"array{kept.index(name)}", AT, F64)
+
+    def fresh(letter: str) -> Name:
+        counters[letter] = counters.get(letter, 9) + 1
+        return Name(f"{letter}{counters[letter]}")
+
+    return tile_rows(rows, Name("block"), width, array, fresh, frozenset({"kept"})), kept
+
+
+@pytest.mark.parametrize("width", [None, ir.Integer(COLUMNS)], ids=["rows outside", "rows inside"])
+def test_the_tiled_nest_computes_the_same(width: Expr | None):
+    expected = run(nest())
+    rows, kept = tiled(nest(), width)
+    found = run(rows)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+    assert sorted(kept) == ["r0", "r2", "v1"]
+    np.testing.assert_array_equal(expected["totals"], [(W + X.sum(1)).sum(), X.sum()])
+
+
+def test_operands_are_loaded_again_and_values_are_kept():
+    rows, _ = tiled(loop("i", 0, Name("rows"), nest().body), None)
+    text = PYTHON.block([rows])
+    assert sum("= w[i]" in line for line in text) == 2
+    assert "        array0[c * 64 + l] = r0" in [line[4:] for line in text]
+
+
+def test_a_value_of_one_stage_has_no_array():
+    body = [assign("v0", op("neg", Load("x", ir.ROW_I, F64)), "%0 neg"), Store("y", ir.ROW_I, Name("v0"), F64)]
+    assert tiled(loop("i", 0, Name("rows"), [Stage(tuple(body))]), None)[1] == []
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_a_row_become_products_of_the_tile(transposed: bool):
+    matrix = "x", ir.ROW_I * COLUMNS
+    product = MatrixVector(
+        transposed, ("acc", ir.ZERO) if transposed else Name("d0"), matrix, Name("v0") if transposed else ("w", ir.ZERO),
+        ir.ONE, ir.Integer(COLUMNS), ir.Integer(COLUMNS), F64,
+    )  # fmt: skip
+    before = [assign("v0", op("neg", Load("w", ir.ROW_I, F64)), "%0 neg")]
+    after = [Store("y", ir.ROW_I, ir.ONE if transposed else Name("d0"), F64)]
+    rows, kept = tiled(loop("i", 0, Name("rows"), [Stage(tuple(body)) for body in (before, [product], after)]), None)
+    (found,) = [s for s in rows.body if isinstance(s, MatrixVector)]
+    assert found.matrix == ("x", Name("b") * COLUMNS)
+    assert found.rows == Name("n")
+    place = "array0", Name("c") * BLOCK
+    assert (found.vector if transposed else found.out) == place
+    assert kept == (["v0"] if transposed else ["d0"])
+
+
+# the walks that it uses ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda e: Name("k") if e == Name("a0") else e, "out[i * 3 + j] = (x[i * 3 + j] * k)"),
+        (lambda e: Name("b") if e == ir.ROW_I else e, "out[b * 3 + j] = (x[b * 3 + j] * a0)"),
+    ],
+)
+def test_expressions_of_statements_are_changed(change: Callable[[Expr], Expr], text: str):
+    s = Store("out", ELEMENT.index, op("mul", ELEMENT, Name("a0")), F64)
+    assert PYTHON.store(rewritten(s, lambda e: mapped(e, change))) == [text]  # type: ignore[arg-type]
+
+
+def test_an_expression_without_changes_is_itself():
+    assert mapped(ELEMENT, lambda e: e) is ELEMENT
+    assert len(list(inside(ELEMENT))) == 6
