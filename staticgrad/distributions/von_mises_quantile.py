@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..operators import apply
-from ..ops.host_functions import in_dtype_of_last, scipy_special, smooth_record
+from ..ops.host_functions import host, in_dtype_of_last, scipy_special
 
 LARGEST = 5000.0
 """Beyond this concentration the angle is normal to 1e-4 of its deviation."""
@@ -65,9 +65,10 @@ def _quantile_eval(u: np.ndarray, concentration: np.ndarray) -> np.ndarray:
     return result
 
 
-_quantile_op = smooth_record(
-    "von_mises_quantile", in_dtype_of_last(_quantile_eval), None, None, "x whose von Mises distribution function is u."
-)
+_quantile_op = host(
+    "von_mises_quantile", in_dtype_of_last(_quantile_eval), (None, None), names=(),
+    doc="x whose von Mises distribution function is u.",
+)  # fmt: skip
 
 
 def von_mises_quantile(u: Any, concentration: Any) -> Any:

@@ -238,11 +238,14 @@ def angle(input: Any) -> Tensor:
     return F.where(F.isnan(x), F.stop_gradient(x), F.where(x < 0, math.pi, x * 0))
 
 
-@torch_function(inplace=True, names=("conj_physical", "resolve_conj", "resolve_neg"))
+@torch_function(names=("resolve_conj", "resolve_neg"))
 def conj(input: Any) -> Tensor:
     """`input`: numbers are real."""
     result: Tensor = input
     return result
+
+
+enter_as("conj_physical", F.conj, inplace=True)
 
 
 @torch_function(method=False)
