@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[An
             raise ArgumentError(f"number of sections must be larger than 0, got {n}")
         size, larger = divmod(whole, n)
         return _parts(input, axis, [size + 1] * larger + [size] * (n - larger))
-    if not isinstance(indices_or_sections, (tuple, list, np.ndarray)):
+    if not isinstance(indices_or_sections, Iterable):
         raise DTypeError(f"tensor_split(): expected an integer or a list of positions, got {indices_or_sections!r}")
     cuts = [0, *(integer("tensor_split", "a position", i) for i in indices_or_sections), whole]
     return tuple(cut(input, axis, a, b) for a, b in itertools.pairwise(cuts))
