@@ -27,7 +27,7 @@ from .storages import share
 
 FileLike = str | os.PathLike[str] | IO[bytes]
 Loaded: TypeAlias = Any
-"""What a file holds; its type is known to the program that wrote it."""
+"""The content of a file, whose type the program that wrote it knows."""
 KEY = "staticgrad"
 """The metadata of a file under which the nesting is."""
 PICKLE = "__pickle__"
@@ -137,7 +137,7 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Loaded:
-    """What `save` wrote, the tensors of any safetensors file by name, or a state that PyTorch saved in a `.pt` file.
+    """The state that `save` wrote, the tensors of any safetensors file by name, or the state in a `.pt` file of PyTorch's.
 
     f: a path, or a stream of bytes, which is read from its position to its end. map_location: a device, a dict of devices or
     a function; it can only name the CPU. No code of a file is executed: a `.pt` file holds a pickle, of which only containers,
