@@ -11,7 +11,7 @@ import staticgrad as sg
 
 ROOMS = {
     "tensors": ("Tensors", ("eager", "types", "devices", "printing", "random")),
-    "functions": ("Functions of tensors", ("functions", "ops", "operators", "func")),
+    "functions": ("Functions of tensors", ("functions", "torch_names", "ops", "operators", "func")),
     "graphs": ("Graphs and sessions", ("static",)),
     "compile": ("Compile", ("tracing", "compiler")),
     "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz")),

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .eager import Tensor, windows
-from .operators import F
+from .eager import Tensor as EagerTensor
+from .eager import windows
+from .operators import F, Tensor
 
-assert Tensor is not None, "importing the eager front end enters the functions that draw"
+assert EagerTensor is not None, "importing the eager front end enters the functions that draw"
 assert windows is not None
 
-def _changing(name: str) -> Callable[..., Any]:
+def _changing(name: str) -> Callable[..., Tensor]:
     """The function of an in-place method."""
 
-    def function(input: Any, *args: Any, **named: Any) -> Any:
-        return getattr(input, name)(*args, **named)
+    def function(input: Tensor, *args: Any, **named: Any) -> Tensor:
+        changed: Tensor = getattr(input, name)(*args, **named)
+        return changed
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`input.{name}(...)`: the tensor itself, changed."

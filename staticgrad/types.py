@@ -74,7 +74,7 @@ COMPLEX = (
     "keep real and imaginary parts as two tensors; the Fourier transform of a real x is two products, x @ cos(a) and "
     "-x @ sin(a) with a = 2 pi j k / n, or numpy.fft on x.numpy() where no gradient is needed",
 )
-"""What errors say about them, and what to write instead."""
+"""The text of errors about them, and the code to write instead."""
 
 
 def as_dtype(dtype: Any) -> np.dtype:

@@ -235,7 +235,7 @@ class MixtureSameFamily(Distribution):
         mixture, components = mixture_distribution, component_distribution
         if not isinstance(mixture, Categorical):
             raise ArgumentError(
-                " The Mixture distribution needs to be an instance of torch.distributions.Categorical".strip()
+                f"The Mixture distribution needs to be an instance of Categorical, got {type(mixture).__name__}"
             )
         if not components.batch_shape:
             raise ArgumentError("the components need a batch axis, along which they lie")

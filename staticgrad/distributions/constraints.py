@@ -152,7 +152,7 @@ class OneHot(Constraint):
 
 
 class Multinomial(Constraint):
-    """Counts along the last axis whose sum is the upper bound."""
+    """Counts along the last axis whose sum is at most the upper bound."""
 
     is_discrete = True
     event_dim = 1

@@ -243,11 +243,10 @@ HIGH: dict[type[Distribution], Callable[[Any], Any]] = {
 def _between_families(p: Any, q: Any) -> Any:
     """Infinite where p has values that q excludes."""
     found = CROSS[_kind(q)](p, q) - p.entropy()
-    lows, highs = [LOW.get(_kind(d)) for d in (p, q)], [HIGH.get(_kind(d)) for d in (p, q)]
-    if lows[0] is not None and lows[1] is not None:
-        found = F.where(lows[0](p) < lows[1](q), math.inf, found)
-    if highs[0] is not None and highs[1] is not None:
-        found = F.where(highs[0](p) > highs[1](q), math.inf, found)
+    if _kind(p) in LOW and _kind(q) in LOW:
+        found = F.where(LOW[_kind(p)](p) < LOW[_kind(q)](q), math.inf, found)
+    if _kind(p) in HIGH and _kind(q) in HIGH:
+        found = F.where(HIGH[_kind(p)](p) > HIGH[_kind(q)](q), math.inf, found)
     return found
 
 

@@ -25,7 +25,7 @@ REMEDIES = {
     "histogram": "histc(x, bins, min, max) counts into equal intervals",
     "histogramdd": "histc(x, bins, min, max) counts into equal intervals",
 }
-"""What a graph can hold instead."""
+"""Function -> code with extents that a graph can hold."""
 
 
 def known(name: str, *operands: Any) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ import json
 import os
 import pickle
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from .nesting import Table, restored
 from .storages import share
 
 FileLike = str | os.PathLike[str] | IO[bytes]
+Loaded: TypeAlias = Any
+"""The content of a file, whose type the program that wrote it knows."""
 KEY = "staticgrad"
 """The metadata of a file under which the nesting is."""
 PICKLE = "__pickle__"
@@ -134,8 +136,8 @@ def load(
     weights_only: bool | None = None,
     mmap: bool | None = None,
     **pickle_load_args: Any,
-) -> Any:
-    """What `save` wrote, the tensors of any safetensors file by name, or a state that PyTorch saved in a `.pt` file.
+) -> Loaded:
+    """The state that `save` wrote, the tensors of any safetensors file by name, or the state in a `.pt` file of PyTorch's.
 
     f: a path, or a stream of bytes, which is read from its position to its end. map_location: a device, a dict of devices or
     a function; it can only name the CPU. No code of a file is executed: a `.pt` file holds a pickle, of which only containers,

@@ -115,7 +115,7 @@ ALLOWED: dict[tuple[str, str], Any] = {
     **{(module, "frozenset"): Rebuild(lambda items: frozenset(items)) for module in ("builtins", "__builtin__")},
     **{(module, "complex"): Rebuild(lambda real, imag: complex(real, imag)) for module in ("builtins", "__builtin__")},
 }
-"""What a pickle finds by a module and a name. All of it is immutable: a pickle can also set attributes."""
+"""The objects that a pickle finds by a module and a name. All are immutable, because a pickle can also set attributes."""
 
 
 class _Unpickler(pickle.Unpickler):

@@ -13,8 +13,9 @@ P = np.array([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05]], np.float32)
 RATE = np.array([[1.0, 5.0, 0.0], [2.0, 0.5, 30.0]], np.float32)
 
 METHODS = {
-    "uniform_": lambda x: x.uniform_(-1, 2), "normal_": lambda x: x.normal_(1, 2), "exponential_": lambda x: x.exponential_(2.0),
-    "log_normal_": lambda x: x.log_normal_(), "geometric_": lambda x: x.geometric_(0.3), "cauchy_": lambda x: x.cauchy_(),
+    "uniform_": lambda x: x.uniform_(-1, 2), "normal_": lambda x: x.normal_(1, 2),
+    "exponential_": lambda x: x.exponential_(2.0), "log_normal_": lambda x: x.log_normal_(),
+    "geometric_": lambda x: x.geometric_(0.3), "cauchy_": lambda x: x.cauchy_(),
     "bernoulli_": lambda x: x.bernoulli_(0.3), "random_": lambda x: x.random_(3, 9),
 }  # fmt: skip
 FUNCTIONS = {

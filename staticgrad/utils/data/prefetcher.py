@@ -53,7 +53,7 @@ class Prefetcher(Generic[T_co]):
 
 
 class _Buffer:
-    """What the thread and its consumer share. The thread has no reference to the iterator, so that this can be dropped."""
+    """State that the thread and its consumer share. The thread has no reference to the iterator, which can thus be dropped."""
 
     def __init__(self, source: Iterator[Any], size: int):
         self.source, self.size = source, size
