@@ -524,7 +524,7 @@ def full_like(
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor: ...
 @overload
 def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
-    """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+    """The elements at positions along `dim`: `out[i][j] = input[index[i][j]][j]` for dim 0. The index has the axes of
     `input`,
     and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
     """
@@ -1216,7 +1216,8 @@ def scatter(
     reduce: str | None = None,
     value: Any = None,
 ) -> Tensor:
-    """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+    """`input` with values at positions along `dim`: `out[index[i][j]][j] = src[i][j]` for dim 0. Where several meet the
+    last
     one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
     """
 

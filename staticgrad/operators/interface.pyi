@@ -854,7 +854,7 @@ class Tensor:
     def gather(self, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = False) -> Tensor: ...
     @overload
     def gather(self, *, axis: builtins.int, index: Any, sparse_grad: builtins.bool = False) -> Tensor:
-        """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+        """The elements at positions along `dim`: `out[i][j] = input[index[i][j]][j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -1895,7 +1895,8 @@ class Tensor:
         reduce: str | None = None,
         value: Any = None,
     ) -> Tensor:
-        """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+        """`input` with values at positions along `dim`: `out[index[i][j]][j] = src[i][j]` for dim 0. Where several meet the
+        last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
 
@@ -3081,7 +3082,7 @@ class Functions:
     @overload
     @staticmethod
     def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
-        """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of
+        """The elements at positions along `dim`: `out[i][j] = input[index[i][j]][j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -3978,7 +3979,8 @@ class Functions:
         reduce: str | None = None,
         value: Any = None,
     ) -> Tensor:
-        """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+        """`input` with values at positions along `dim`: `out[index[i][j]][j] = src[i][j]` for dim 0. Where several meet the
+        last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
 

@@ -45,7 +45,7 @@ def _fitted(x: Any, index: Any, axis: int) -> Any:
 
 @torch_function()
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
-    """The elements at positions along `dim`: out[i][j] = input[index[i][j]][j] for dim 0. The index has the axes of `input`,
+    """The elements at positions along `dim`: `out[i][j] = input[index[i][j]][j]` for dim 0. The index has the axes of `input`,
     and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError."""
     x, scalar = _rows(input)
     places, flat = _rows(as_index(index))
@@ -222,7 +222,7 @@ def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, reduce: st
 
 @torch_function(inplace=True)
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, reduce: str | None = None, value: Any = None) -> Tensor:
-    """`input` with values at positions along `dim`: out[index[i][j]][j] = src[i][j] for dim 0. Where several meet the last
+    """`input` with values at positions along `dim`: `out[index[i][j]][j] = src[i][j]` for dim 0. Where several meet the last
     one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError."""
     src = value if src is None else src
     if reduce is not None and reduce not in ("add", "multiply"):
