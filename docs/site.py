@@ -65,9 +65,15 @@ class RunTime(griffe.Extension):
                 member, value = source.members.get(name), getattr(module, name)
                 if callable(value) and (member is None or (not member.is_alias and member.is_attribute)):
                     source.set_member(name, _function(name, value))
-        for name in _reference().exports(sg):  # a name that a module has too
-            value, member = getattr(sg, name), pkg.members[name]
-            if member.is_alias and member.final_target.is_module:
+        functions = importlib.import_module("staticgrad.torch_names").__all__
+        for name in _reference().exports(sg):
+            value, member = getattr(sg, name), pkg.members.get(name)
+            if member is None and name in functions:  # exported without being named in the source
+                pkg.set_member(name, griffe.Alias(name, f"staticgrad.torch_names.{name}", parent=pkg))
+            elif member is None or (member.is_alias and not _resolves(member)):  # a class, or a number, made at run time
+                made = griffe.Attribute(name, docstring=griffe.Docstring(inspect.getdoc(value) or ""), parent=pkg)
+                pkg.set_member(name, made)
+            elif member.is_alias and member.final_target.is_module:  # a name that a module has too
                 pkg.set_member(name, griffe.Alias(name, f"{value.__module__}.{value.__qualname__}", parent=pkg))
         tensor = pkg["eager.tensor.Tensor"]  # sg.Tensor is made of it, with a metaclass of its own
         pkg.set_member("Tensor", griffe.Alias("Tensor", tensor.path, parent=pkg))
@@ -75,6 +81,13 @@ class RunTime(griffe.Extension):
         for name, value in inspect.getmembers(sg.Tensor, callable):
             if not name.startswith("_") and name not in known:
                 tensor.set_member(name, _function(name, value))
+
+
+def _resolves(member: griffe.Alias) -> bool:
+    try:
+        return member.final_target is not None
+    except griffe.AliasResolutionError:
+        return False
 
 
 def _written(pkg: griffe.Module, base: type) -> set[str]:

@@ -870,6 +870,7 @@ class Tensor:
     @overload
     def gather(self, *, axis: builtins.int, index: Any, sparse_grad: builtins.bool = False) -> Tensor:
         """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
+        """The elements at positions along `dim`: `out[i][j] = input[index[i][j]][j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -1938,6 +1939,7 @@ class Tensor:
         value: Any = None,
     ) -> Tensor:
         """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
+        """`input` with values at positions along `dim`: `out[index[i][j]][j] = src[i][j]` for dim 0. Where several meet the
         last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
@@ -3196,6 +3198,7 @@ class Functions:
     @staticmethod
     def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
         """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
+        """The elements at positions along `dim`: `out[i][j] = input[index[i][j]][j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -4174,6 +4177,7 @@ class Functions:
         value: Any = None,
     ) -> Tensor:
         """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
+        """`input` with values at positions along `dim`: `out[index[i][j]][j] = src[i][j]` for dim 0. Where several meet the
         last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """

@@ -122,7 +122,7 @@ def test_accuracy(case: Elementwise, dtype: type) -> None:
     exact = case.reference(*(x.astype(WIDE) for x in operands))
     plan = sg.compile(getattr(F, case.name))
     found = {"op": plan(*map(sg.from_numpy, operands)).numpy()}
-    assert [row.name for row in plan.plan.rows if row.kind == "host"] == []
+    assert [row.name for row in plan.plan.instructions if row.kind == "host"] == []
     if f"{case.name}_f32" in elementary.FUNCTIONS:
         found["function"] = run(case.name, *operands)
     for what, results in found.items():

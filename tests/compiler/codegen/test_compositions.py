@@ -73,7 +73,7 @@ def test_plain_python_computes_the_same(row: Any):
     arrays, graph = [arg.draw(np.random.default_rng(0), np.float64) for arg in row.samples[0]], Graph()
     feeds = placeholders(graph, arrays, [a.shape for a in arrays])
     plan = Program(graph, [getattr(F, row.name)(*feeds).node], [x.node for x in feeds]).plan(*arrays)
-    assert [instruction.kind for instruction in plan.rows] == ["kernel"]
+    assert [instruction.kind for instruction in plan.instructions] == ["kernel"]
     (expected,), (result,) = plan.run(arrays, {}), plan.run_unjitted(arrays, {})
     assert_close(result, expected, 4 * np.finfo(np.float64).eps)
 
