@@ -51,6 +51,7 @@ from .eager import (
 )
 from .eager import PublicTensor as Tensor
 from .eager.creation import tensor  # from `.eager`, type checkers would take the module of that name
+from .eager.grad_mode import inference_mode, is_anomaly_enabled, is_inference_mode_enabled
 from .errors import (
     AnomalyError,
     ArgumentError,
@@ -373,7 +374,8 @@ __all__ = [
     "functional", "ge", "get_collection", "get_default_device", "get_default_dtype", "get_default_graph",
     "get_default_session", "get_float32_matmul_precision", "get_num_threads", "get_rng_state", "getitem",
     "global_variables", "global_variables_initializer", "grad", "gradients", "graph_of", "graph_pass", "group", "gt",
-    "identity", "iinfo", "index_add", "index_along", "inf", "initial_seed", "int", "int16", "int32", "int64", "int8",
+    "identity", "iinfo", "index_add", "index_along", "inf", "inference_mode", "initial_seed", "int", "int16", "int32", "int64",
+    "int8", "is_anomaly_enabled", "is_inference_mode_enabled",
     "is_complex", "is_floating_point", "is_grad_enabled", "is_nonzero", "is_same_size", "is_tensor", "isfinite", "isnan",
     "le", "linalg", "linspace", "log", "log1p", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
     "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "matmul", "max", "maximum", "mean", "min",

@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 import threading
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -67,7 +67,7 @@ class _Caller(threading.local):
 caller = _Caller()
 
 
-_internal: dict[str, bool] = {}
+internal: dict[str, bool] = {}
 """Whether a file belongs to this package: a program has few, and each line asks for all on its stack."""
 
 
@@ -76,12 +76,45 @@ def user_line() -> Where | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
-        if filename not in _internal:
-            _internal[filename] = filename.startswith(INTERNAL)
-        if not _internal[filename]:
+        if filename not in internal:
+            internal[filename] = filename.startswith(INTERNAL)
+        if not internal[filename]:
             return Where(filename, frame.f_lineno)
         frame = frame.f_back
     return caller.line
+
+
+Position = tuple[CodeType | None, int]
+"""A line as its code and the number of an instruction, which costs less than the line's number; `line_of` finds that."""
+
+
+def user_position(depth: int) -> Position:
+    """The user's line. depth: frames that are known to belong to this package, this function's included."""
+    return position_of(sys._getframe(depth))
+
+
+def position_of(frame: FrameType | None) -> Position:
+    """The innermost line of the user's in a frame and those that called it."""
+    while frame is not None:
+        code = frame.f_code
+        filename = code.co_filename
+        if filename not in internal:
+            internal[filename] = filename.startswith(INTERNAL)
+        if not internal[filename]:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None, 0
+
+
+def line_of(position: Position) -> Where | None:
+    """The line of a position; None for one in this package."""
+    code, instruction = position
+    if code is None or code.co_filename.startswith(INTERNAL):
+        return None
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return Where(code.co_filename, line)
+    return Where(code.co_filename, code.co_firstlineno)
 
 
 class StaticgradError(Exception):

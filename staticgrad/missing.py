@@ -120,7 +120,6 @@ PYTORCH = frozenset(
         "iinfo",
         "imag",
         "index_put_",
-        "inference_mode",
         "instance_norm",
         "is_autocast_enabled",
         "is_conj",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 import staticgrad as sg
 from staticgrad.eager import Tensor
@@ -15,6 +17,11 @@ from staticgrad.ir import Graph
 from staticgrad.operators import Symbol, append
 from staticgrad.ops.leaves import placeholder
 from staticgrad.types import TensorType
+
+
+def raised(error: Any, text: str) -> Any:
+    """A context in which an error of this class is raised whose text begins with these words."""
+    return pytest.raises(error, match="^" + re.escape(text))
 
 
 @dataclass(frozen=True)

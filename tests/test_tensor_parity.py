@@ -48,8 +48,8 @@ OTHER_ARGUMENTS = {
     "bmm", "cdouble", "cfloat", "chalf", "cholesky", "cholesky_solve", "cuda", "det", "dsplit", "geometric_", "half",
     "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce", "index_reduce_",
     "inverse", "logdet", "lu_solve", "masked_select", "matrix_exp", "matrix_power", "narrow", "narrow_copy", "put", "put_",
-    "renorm", "renorm_", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_",
-    "select_scatter", "slogdet", "triangular_solve", "unflatten", "unfold",
+    "register_post_accumulate_grad_hook", "renorm", "renorm_", "scatter", "scatter_", "scatter_add", "scatter_add_",
+    "scatter_reduce", "scatter_reduce_", "select_scatter", "slogdet", "triangular_solve", "unflatten", "unfold",
 }  # fmt: skip
 """Take none of the arguments below, or refuse all: tests/ops has rows of them."""
 PLAIN = {"matrix", "vector", "number", "long"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradientError, ShapeError, StaticgradError
+from ..errors import DTypeError, GradientError, ShapeError, StaticgradError, Where
 from ..types import Shape, shape_text
 
 
@@ -23,10 +23,12 @@ def freed() -> GradientError:
     )
 
 
-def modified(value: str) -> GradientError:
-    """A backward pass needs a saved value whose memory was changed in place."""
+def modified(value: str, saved: Where | None = None, changed: Where | None = None) -> GradientError:
+    """A backward pass needs a saved value whose memory was changed in place. saved, changed: the lines of both, where known."""
     return GradientError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {value}",
+        *([] if saved is None else [f"saved at {saved}"]),
+        *([] if changed is None else [f"changed at {changed}"]),
         "change a clone() instead, or do it after backward()",
     )
 
@@ -106,6 +108,11 @@ def unused(i: int, shape: Shape) -> GradientError:
         "if this is the desired behavior.",
         f"it is input {i}, of shape {shape_text(shape)}",
     )
+
+
+def wrong_node_hook(hook: Any, wanted: int, given: int) -> StaticgradError:
+    name = getattr(hook, "__name__", type(hook).__name__)
+    return GradientError(f"hook '{name}' has returned an incorrect number of values (got {given}, but expected {wanted})")
 
 
 def wrong_hook(shape: Shape, replaced: Any) -> StaticgradError:

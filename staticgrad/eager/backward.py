@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, Literal, cast, overload
 
@@ -11,12 +12,24 @@ import numpy as np
 from ..autodiff import messages
 from ..autodiff.accumulation import adds_in_place, hooked
 from ..autodiff.requests import check_used, request
-from ..errors import AnomalyError
-from ..operators import F, TensorLike, Tensors, as_array, frontends, state
+from ..errors import AnomalyError, ArgumentError, GradientError
+from ..operators import F, TensorLike, Tensors, as_array, frontends, listed, state
 from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
-from .tape import Overwritten, Record, Retain, changed, edge, overwritten_operand, touch
+from .saved import Packed
+from .tape import (
+    AfterNode,
+    BeforeNode,
+    Overwritten,
+    Record,
+    Retain,
+    changed,
+    edge,
+    overwritten_operand,
+    places_of_change,
+    touch,
+)
 from .tensor import Tensor, wrap
 
 
@@ -38,6 +51,9 @@ def backward(
     for tensor, g in (*engine.found.values(), *retained):
         if tensor._tracked:
             _accumulate(tensor, g, engine)
+            if tensor._accumulated is not None:
+                for hook in tuple(tensor._accumulated.values()):
+                    hook(tensor)
 
 
 @overload
@@ -47,7 +63,10 @@ def grad(
     grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: Literal[False] = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[AnyTensor, ...]: ...
 @overload
 def grad(
@@ -56,7 +75,10 @@ def grad(
     grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[AnyTensor | None, ...]: ...
 def grad(
     outputs: Tensors,
@@ -64,12 +86,17 @@ def grad(
     grad_outputs: TensorLike | Iterable[TensorLike | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
-) -> tuple[Any, ...]:
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
     """The gradients of sum(grad_outputs * outputs) with respect to `inputs`, without touching any `.grad`.
 
-    outputs, inputs: a tensor, or several in any iterable. Returns a tuple, one tensor per input; None for an unused one with
-    `allow_unused`. Raises GradientError.
+    outputs, inputs: a tensor, or several in any iterable; inputs may be a dict of tensors, which gives a dict. Returns a tuple,
+    one tensor per input; None for an unused one with `allow_unused`, zeros with `materialize_grads`. is_grads_batched: each of
+    `grad_outputs` has one more axis, the first; the gradients have it too, one backward pass for each position. Raises
+    GradientError, and ArgumentError for materialize_grads with allow_unused=False.
 
     Examples:
         >>> x = sg.tensor(2.0, requires_grad=True)
@@ -78,21 +105,60 @@ def grad(
         >>> slope.item(), curvature.item()
         (12.0, 12.0)
     """
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts "
+            "of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if isinstance(inputs, dict):
+        options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        return dict(zip(inputs, grad(outputs, list(inputs.values()), grad_outputs, *options), strict=True))
+    roots, targets, unused = listed(outputs), inputs, bool(allow_unused or materialize_grads)
+    if materialize_grads or is_grads_batched:
+        targets = listed(inputs)
+    if is_grads_batched:
+        found = _batched(roots, targets, grad_outputs, retain_graph, create_graph, unused)
+    else:
+        found = _grad(roots, targets, grad_outputs, retain_graph, create_graph, unused)
+    if materialize_grads:
+        return tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, cast("Any", targets), strict=True))
+    return found
+
+
+def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, create: bool, unused: bool) -> tuple[Any, ...]:
+    """The gradients for each position of the first axis of `seeds`, stacked."""
+    given = listed(seeds)
+    count = next((len(seed) for seed in given if seed is not None), None)
+    if count is None:
+        raise GradientError("is_grads_batched: grad_outputs need an axis more than the outputs", "pass one for each output")
+    rows = []
+    for i in range(count):
+        row = [None if seed is None else seed[i] for seed in given]
+        keep = True if i < count - 1 else retain
+        rows.append(_grad(roots, targets, row, keep, create, unused))
+    return tuple(None if parts[0] is None else F.stack(parts, 0) for parts in zip(*rows, strict=True))
+
+
+def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, create: bool, unused: bool) -> tuple[Any, ...]:
     if frontends.tracing and state.tracer is not None:
-        traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+        traced: tuple[Any, ...] = state.tracer.grad(outputs, inputs, seeds, retain_graph, create, unused)
         return traced
     targets_given: Any = [None] if inputs is None else inputs
-    roots, seeds, targets, retain = request(
-        EAGER, "grad", outputs, grad_outputs, targets_given, retain_graph, create_graph
-    )
+    roots, cotangents, targets, retain = request(EAGER, "grad", outputs, seeds, targets_given, retain_graph, create)
     assert targets is not None
-    engine = BackwardEngine(roots, seeds, create_graph, targets)
+    engine = BackwardEngine(roots, cotangents, create, targets)
     engine.run(retain)
     result = []
     for target in targets:
         found = engine.found.get(id(target))
         result.append(None if found is None else engine.own(found[1]))
-    check_used(targets, result, allow_unused)
+    check_used(targets, result, unused)
     return tuple(result)
 
 
@@ -133,7 +199,7 @@ class BackwardEngine:
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
         self.create = create
-        self.anomaly = modes.now.anomaly
+        self.anomaly = modes.now.anomaly and modes.now.check_nan
         self.roots = roots
         self.seeds = seeds
         self.found: dict[int, tuple[Tensor, Any]] = {}
@@ -158,6 +224,7 @@ class BackwardEngine:
         done: list[Record] = []
         saved, modes.now.grad = modes.now.grad, self.create
         modes.now.arrays, around = not self.create, modes.now.arrays
+        modes.now.engine, outer = self, modes.now.engine
         try:
             with np.errstate(all="ignore"):
                 for root, seed in zip(self.roots, self.seeds, strict=True):
@@ -175,6 +242,7 @@ class BackwardEngine:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
         finally:
             modes.now.grad, modes.now.arrays = saved, around
+            modes.now.engine = outer
         if not retain:
             for record in done:
                 record.free()
@@ -218,16 +286,18 @@ class BackwardEngine:
 
     def _visit(self, record: Record, g: Any) -> None:
         """Pass a record's cotangent on to its operands."""
+        after = None
         if record.hooks:
-            g = self._hooked(record.hooks, g)
+            g = self._hooked(record.hooks, g, record)
+            after = [hook.function for hook in record.hooks.values() if isinstance(hook, AfterNode)]
         if self.wanted is not None:
             target = self.wanted_records.get(record)
             if target is not None:
                 self.found[id(target)] = (target, g)
             if record not in self.needed:
                 return
-        if record.op.vjp_all is not None:
-            self._visit_all(record, g)
+        if after or record.op.vjp_all is not None:
+            self._visit_all(record, g, after)
             return
         rules, operands, inputs, clock, plain = record.op.vjp, None, record.inputs, record.clock, not self.create
         adds = plain and record.op.vjp_add is not None and not self.anomaly
@@ -260,18 +330,27 @@ class BackwardEngine:
             else:
                 self._add_at_leaf(leaf, cotangent)
 
-    def _visit_all(self, record: Record, g: Any) -> None:
-        """As `_visit`, for an op that computes the cotangents of all operands at once."""
+    def _visit_all(self, record: Record, g: Any, after: list[Any] | None = None) -> None:
+        """As `_visit`, for an op that computes the cotangents of all operands at once, or whose node has hooks that see them
+        all."""
         edges: list[tuple[Record | None, Any] | None] = []
         for tensor in record.inputs:
-            maker, leaf = edge(tensor, record.clock) if tensor._tracked or tensor._history else (None, None)
+            maker, leaf = edge(tensor, record.clock) if tensor._history or tensor._tracked else (None, None)
             leads = (maker is not None or leaf is not None) and (self.wanted is None or self._leads(maker, leaf))
             edges.append((maker, leaf) if leads else None)
         wanted = [found is not None for found in edges]
         if not any(wanted):
             return
-        assert record.op.vjp_all is not None
-        together = record.op.vjp_all(g, record, wanted, *(self._saved(t, record) for t in record.inputs))
+        operands = [self._saved(t, record) for t in record.inputs]
+        together: Sequence[Any]
+        if record.op.vjp_all is not None:
+            together = record.op.vjp_all(g, record, wanted, *operands)
+        else:
+            out = self._saved_out(record)
+            rules = [record.op.vjp_for(i) if wants else None for i, wants in enumerate(wanted)]
+            together = [None if rule is None else rule(g, record, out, *operands) for rule in rules]
+        if after:
+            together = self._after(record, g, together, after)
         for position, (found, cotangent) in enumerate(zip(edges, together, strict=True)):
             if found is None or cotangent is None:
                 continue
@@ -286,36 +365,94 @@ class BackwardEngine:
         """An operand for a rule: the value itself, or a freed tensor where it was overwritten."""
         if changed(tensor) > record.clock:
             return overwritten_operand(tensor, record)
+        if isinstance(tensor, Packed) and self.create:
+            return tensor.tensor()
         return tensor if self.create else tensor._data
 
     def _saved_out(self, record: Record) -> Any:
         out = record.out
+        if isinstance(out, Packed):
+            return out.tensor(record) if self.create else out.unpack()
         if not isinstance(out, np.ndarray):
             return out
         if record.memory is not None and record.memory.changed > record.clock:
-            return Overwritten(messages.output_text(record.name()), out)
+            return Overwritten(messages.output_text(record.name()), out, places=places_of_change(record, record.memory))
         return wrap(out, record) if self.create else out
 
     # hooks and ownership -----------------------------------------------------------------------------------------
 
-    def _hooked(self, hooks: dict[int, Any] | None, g: Any) -> Any:
-        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last."""
+    def _hooked(self, hooks: dict[int, Any] | None, g: Any, record: Record | None = None) -> Any:
+        """The cotangent after its hooks, which get tensors and may replace it; those of `retain_grad` come last, and then the
+        node's own."""
         modes.now.arrays, around = False, modes.now.arrays
-        retained = []
+        retained, before = [], []
         try:
             for hook in tuple(hooks.values()) if hooks else ():
                 if isinstance(hook, Retain):
                     retained.append(hook.tensor())
+                    continue
+                if isinstance(hook, (BeforeNode, AfterNode)):
+                    before.extend([hook.function] if isinstance(hook, BeforeNode) else [])
                     continue
                 tensor: Any = g if self.create else wrap(np.asarray(g))
                 self.taken.add(id(tensor._data))
                 tensor = hooked(EAGER, hook, tensor)
                 self.taken.add(id(tensor._data))
                 g = tensor if self.create else tensor._data
+            self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
+            for function in before:
+                given = self._as_tensors(self._results(g, record))
+                g = self._replaced(function, function(given), given, g)
         finally:
             modes.now.arrays = around
-        self.retained.extend((tensor, g) for tensor in retained if tensor is not None)
         return g
+
+    def _results(self, g: Any, record: Record | None) -> tuple[Any, ...]:
+        """The cotangents of all results of a record."""
+        return g.listed(record) if isinstance(g, Cotangents) else (g,)
+
+    def _as_tensors(self, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+        """Cotangents as hooks see them; None for one that is not there."""
+        tensors = [g if g is None or isinstance(g, Tensor) else wrap(np.asarray(g)) for g in cotangents]
+        self.taken.update(id(t._data) for t in tensors if t is not None)
+        return tuple(tensors)
+
+    def _replaced(self, hook: Any, given: Any, before: tuple[Any, ...], g: Any) -> Any:
+        """The cotangent of a record once a hook of its node has returned `given`."""
+        if given is None:
+            return g
+        listed = given if isinstance(given, tuple) else (given,)
+        if len(listed) != len(before):
+            raise messages.wrong_node_hook(hook, len(before), len(listed))
+        found = [self._checked(new, old) for new, old in zip(listed, before, strict=True)]
+        if isinstance(g, Cotangents):
+            return Cotangents({i: value for i, value in enumerate(found) if value is not None})
+        return found[0]
+
+    def _checked(self, new: Any, old: Any) -> Any:
+        """What a hook put in the place of a cotangent, in the form that the pass computes with."""
+        if new is None:
+            return None
+        tensor = new if old is None else hooked(EAGER, lambda g: new, old)
+        self.taken.add(id(tensor._data))
+        return tensor if self.create else tensor._data
+
+    def _after(self, record: Record, g: Any, cotangents: Sequence[Any], hooks: list[Any]) -> list[Any]:
+        """The cotangents of a record's operands after the hooks of its node."""
+        modes.now.arrays, around = False, modes.now.arrays
+        try:
+            results = self._as_tensors(self._results(g, record))
+            for hook in hooks:
+                given = self._as_tensors(cotangents)
+                replaced = hook(given, results)
+                if replaced is not None:
+                    listed = replaced if isinstance(replaced, tuple) else (replaced,)
+                    if len(listed) != len(given):
+                        raise messages.wrong_node_hook(hook, len(given), len(listed))
+                    cotangents = [self._checked(new, old) for new, old in zip(listed, given, strict=True)]
+        finally:
+            modes.now.arrays = around
+        return list(cotangents)
 
     def own(self, g: Any) -> Tensor:
         """A found cotangent as a tensor whose memory nobody else holds. A recorded one is returned unchanged."""
@@ -336,8 +473,15 @@ class BackwardEngine:
             return id(leaf) in self.wanted
         return maker in self.needed or maker in self.wanted_records
 
-    def _records_to_targets(self) -> set[Record]:
-        """The records on a path from the roots to a target, the target's own record excluded."""
+    def reaches(self, tensors: Sequence[Tensor]) -> list[bool]:
+        """Whether this pass computes the gradient of each tensor."""
+        seen = self._reached()
+        leaves = {id(leaf) for record in seen for _, leaf in (edge(t, record.clock) for t in record.inputs)}
+        leaves.update(id(root) for root in self.roots)
+        return [id(x) in leaves if x._record is None else x._record in seen for x in tensors]
+
+    def _reached(self) -> set[Record]:
+        """The records on which the roots depend."""
         stack = [root._record for root in self.roots if root._record is not None]
         seen = set(stack)
         while stack:
@@ -347,11 +491,28 @@ class BackwardEngine:
                 if maker is not None and maker not in seen:
                     seen.add(maker)
                     stack.append(maker)
+        return seen
+
+    def _records_to_targets(self) -> set[Record]:
+        """The records on a path from the roots to a target, the target's own record excluded."""
+        seen = self._reached()
         self.needed = set()
         for record in sorted(seen, key=lambda r: r.clock):
             if any(self._leads(*edge(t, record.clock)) for t in record.inputs):
                 self.needed.add(record)
         return self.needed
+
+
+class Cotangents(dict[int, Any]):
+    """The cotangents of a node with several results, by their numbers."""
+
+    def __add__(self, more: Cotangents) -> Cotangents:
+        sums = {i: self[i] + g if i in self else g for i, g in more.items()}
+        return Cotangents({**self, **sums})
+
+    def listed(self, record: Any) -> tuple[Any, ...]:
+        """One for each result; None for a result without one."""
+        return tuple(self.get(i) for i in range(record.results))
 
 
 def _check_nan(cotangent: Any, record: Record, position: int) -> None:

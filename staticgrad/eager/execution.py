@@ -9,13 +9,13 @@ from weakref import ref
 
 import numpy as np
 
-from ..errors import OutOfMemoryError, StaticgradError, user_line
+from ..errors import OutOfMemoryError, StaticgradError, user_line, user_position
 from ..ir import OpDef
 from ..operators import Symbol, append, frontends, located, state
 from ..types import type_of
 from .grad_mode import Mode, modes
 from .operands import PLANS, arrays_of, number, tensors_of
-from .tape import Record
+from .tape import Record, tick
 from .tensor import UNRECORDED, PublicTensor, Tensor, ndarray, new
 
 
@@ -67,9 +67,7 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
     out._views = None
     if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
         out._tracked = True
-        out._record = record = Record(op, inputs, attrs, data)
-        if mode.anomaly:
-            record.where = user_line()
+        out._record = record_of(op, inputs, attrs, data, mode)
     else:
         out._tracked = False
         out._record = None
@@ -81,6 +79,45 @@ def result(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, 
     elif base is source or base is source.base:
         link(out, inputs[0])
     return out
+
+
+def fresh(op: OpDef, inputs: tuple[Tensor, ...], data: Any, mode: Mode | None, attrs: Mapping[str, Any]) -> Tensor:
+    """As `result`, for a new array from a NumPy ufunc, which is no view of an operand."""
+    if data.__class__ is not ndarray:
+        data = np.asarray(data)
+    out = new(PublicTensor)
+    out._data = data
+    out._base = None
+    out._views = None
+    if mode is not None and mode.grad and (op in COMPLETE or flows(op, inputs, data)):
+        out._tracked = True
+        out._record = record_of(op, inputs, attrs, data, mode)
+    else:
+        out._tracked = False
+        out._record = None
+    return out
+
+
+def record_of(op: OpDef, inputs: tuple[Tensor, ...], attrs: Mapping[str, Any], data: Any, mode: Mode) -> Record:
+    """A new record."""
+    record = new(Record)
+    record.op = op
+    record.inputs = inputs
+    record.attrs = attrs
+    record.out = data
+    record.clock = tick()
+    record.memory = record.hooks = record.position = None
+    if mode.watched:
+        watch(record, mode)
+    return record
+
+
+def watch(record: Record, mode: Mode) -> None:
+    """Note the line that made a record, as long as lines are noted; hand what it saves to the hooks of the user."""
+    if mode.notes_line():
+        record.position = user_position(4)
+    if mode.saver is not None:
+        mode.saver.save(record)
 
 
 COMPLETE: set[OpDef] = set()

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..ir import NO_ATTRS, REGISTRY, Reduction
 from ..operators import F, Operators, frontends
 from ..operators import Tensor as AnyTensor
 from ..ops.indexing import bounds
 from ..ops.reductions import chosen, kept
 from ..types import ALL_AXES, normalize_axes
-from .execution import result
+from .execution import fresh, result
 from .grad_mode import modes
 from .operands import FLOATS, NUMBERS, number
 from .tensor import Tensor
@@ -33,6 +35,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """The op of a tensor and a tensor of the same floating dtype, or a plain number."""
     op, general = REGISTRY[name], getattr(F, name)
     ufunc, differentiable, elementwise = op.eval, op.vjp is not None, name != "matmul"
+    made = fresh if isinstance(ufunc, np.ufunc) else result
 
     def method(self: Tensor, other: Any) -> Any:
         first = self._data
@@ -52,7 +55,7 @@ def binary(name: str, *, reflected: bool = False) -> Callable[[Any, Any], Any]:
             data = mode.quiet(ufunc, x._data, y._data)
         except (ValueError, RuntimeError):
             return general(x, y)  # raises the error that names shapes and line, or runs an op inside another op
-        return result(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
+        return made(op, (x, y), data, mode if differentiable and (x._tracked or y._tracked) else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method
@@ -62,6 +65,7 @@ def unary(name: str) -> Callable[[Any], Any]:
     """The op of a floating tensor."""
     op, general = REGISTRY[name], getattr(F, name)
     function = op.eval
+    made = fresh if isinstance(function, np.ufunc) else result
 
     def method(self: Tensor) -> Any:
         if frontends.tracing or self._data.dtype not in FLOATS:
@@ -71,7 +75,7 @@ def unary(name: str) -> Callable[[Any], Any]:
             data = mode.quiet(function, self._data)
         except RuntimeError:
             return general(self)
-        return result(op, (self,), data, mode if self._tracked else None, NO_ATTRS)
+        return made(op, (self,), data, mode if self._tracked else None, NO_ATTRS)
 
     method.__name__, method.__doc__ = name, general.__doc__
     return method

@@ -54,10 +54,18 @@ def replace(x: Tensor, value: Any, name: str) -> Tensor:
         raise unrecorded_view("is being modified inplace")
     updates = _records(x, owner, value, name) if recorded else []
     x._data[...] = value._data
-    changed = touch(x)
+    changed = touch(x, 3)
     for tensor, record in updates:
         _set_record(tensor, record, changed)
     return x
+
+
+def record_change(x: Tensor, value: Tensor, name: str) -> None:
+    """The maker of `value` has changed x in x's own memory: from now on that is x's record. Raises GradientError."""
+    updates = _records(x, _owner(x), value, name)
+    now = touch(x)
+    for tensor, record in updates:
+        _set_record(tensor, record, now)
 
 
 def of_a_graph(name: str, value: Symbol) -> GraphError:
@@ -152,7 +160,7 @@ def _ambiguous(view: Tensor) -> Record:
     def refuse(cotangent: Any) -> None:
         raise unrecorded_view("its base or another view of its base has been modified inplace")
 
-    record.register_hook(refuse)
+    record.add_hook(refuse)
     return record
 
 
@@ -364,9 +372,8 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     """self[key] = value, with gradients to both."""
     check_change(self)
     if tracer() is not None:
-        tracer().refuse(
-            "assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x) and assign the result"
-        )
+        tracer().assign_item(self, key, value)
+        return
     for part in (value, *(key if isinstance(key, tuple) else (key,))):
         if isinstance(part, Symbol):
             raise of_a_graph("setitem", part)
@@ -386,7 +393,7 @@ def __setitem__(self: Tensor, key: Index, value: TensorLike) -> None:
     try:
         places = places[plain]
     except IndexError as error:
-        raise _index_error(error) from None
+        raise index_error(error) from None
     shape = value.shape[max(value.ndim - places.ndim, 0) :]  # NumPy drops leading axes of extent 1
     try:
         spread = F.broadcast_to(F.reshape(F.astype(value, self.dtype), shape), places.shape)
@@ -404,7 +411,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
     try:
         data[key] = value
     except IndexError as error:
-        raise _index_error(error) from None
+        raise index_error(error) from None
     except ValueError:
         extents = np.shape(data[key])
         lead = value.ndim - len(extents)
@@ -413,7 +420,7 @@ def _write(data: np.ndarray, key: tuple[Any, ...], value: np.ndarray) -> None:
         _write(data, key, value.reshape(value.shape[lead:]))  # NumPy drops such axes only for some keys
 
 
-def _index_error(error: IndexError) -> Exception:
+def index_error(error: IndexError) -> Exception:
     kind = IndexRangeError if "out of bounds" in str(error) or "too many" in str(error) else ArgumentError
     return kind(f"setitem: {error}")
 

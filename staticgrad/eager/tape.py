@@ -7,6 +7,7 @@ tape as well: a record is younger than those that made its operands, so the back
 
 from __future__ import annotations
 
+import sys
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -17,12 +18,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..autodiff import messages
-from ..errors import ArgumentError, Where
+from ..errors import ArgumentError, Position, Where, internal, line_of, position_of, user_position
 from ..ir import OpDef
+from .grad_mode import modes
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+getframe = sys._getframe
 tick: Callable[[], int] = count(1).__next__
 """The next time of this process's clock."""
 
@@ -31,14 +34,17 @@ class Record:
     """One operation of the tape; PyTorch's name for it is `grad_fn`.
 
     inputs: the operand tensors (freed tensors after a backward pass); out: the result's array, not its tensor, so that tape
-    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation.
+    and tensor form no cycle; memory: the result's, once it is shared or changed; clock: the tick of its creation;
+    position: the user's line that made it, where lines are noted. `execution.record_of` makes records without `__init__`.
     """
 
-    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "op", "out", "where")
+    __slots__ = ("__weakref__", "attrs", "clock", "hooks", "inputs", "memory", "op", "out", "position")
 
     memory: Memory | None
-    hooks: dict[int, Callable[[Any], Any] | Retain] | None
-    where: Where | None
+    hooks: dict[int, Hook] | None
+    position: Position | None
+    output_nr = 0
+    """Which of the results of `node` it stands for."""
 
     def __init__(self, op: OpDef, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: np.ndarray):
         self.op = op
@@ -48,7 +54,17 @@ class Record:
         self.clock = tick()
         self.memory = None
         self.hooks = None
-        self.where = None
+        self.position = user_position(2) if modes.now.notes_line() else None
+
+    @property
+    def where(self) -> Where | None:
+        """The user's line that made it; None where that is not known."""
+        return None if self.position is None else line_of(self.position)
+
+    @property
+    def node(self) -> Any:
+        """What users see as `grad_fn`."""
+        return self
 
     def name(self) -> str:
         """The name PyTorch shows: `AddBackward0`."""
@@ -65,14 +81,40 @@ class Record:
         result: list[tuple[Any, int]] = []
         for tensor in self.inputs:
             maker, leaf = edge(tensor, self.clock)
-            result.append((maker if leaf is None else AccumulateGrad(leaf), 0))
+            if maker is None:
+                result.append((None if leaf is None else accumulator(leaf), 0))
+            else:
+                result.append((maker.node, maker.output_nr))
         return tuple(result)
 
-    def register_hook(self, hook: Callable[[Any], Any] | Retain) -> Handle:
-        """Call `hook(cotangent of the result)` during backward; a returned tensor replaces it."""
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for the user's notes."""
+        return _notes.setdefault(self, {})
+
+    def add_hook(self, hook: Hook) -> Handle:
+        """A function that gets the cotangent of the result and may replace it, or one of the classes below."""
         if self.hooks is None:
             self.hooks = {}
         return Handle(self.hooks, hook)
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
+        """Call `fn(grad_inputs, grad_outputs)`, two tuples, once the gradients of the operands are computed; a tuple that it
+        returns replaces grad_inputs."""
+        return self.add_hook(AfterNode(fn))
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
+        """Call `fn(grad_outputs)`, a tuple, before the gradients of the operands are computed; a tuple that it returns
+        replaces it."""
+        return self.add_hook(BeforeNode(fn))
+
+    def __getattr__(self, name: str) -> Any:
+        """`_saved_self`, `_saved_other`, ..., `_saved_result`: the values that its gradient needs, and attributes."""
+        if name.startswith("_saved_"):
+            found = saved_values[0](self)
+            if name in found:
+                return found[name]
+        raise AttributeError(f"{self.name()!r} object has no attribute {name!r}")
 
     def free(self) -> None:
         """Drop saved values and keep the edges: operations that save nothing can be differentiated again."""
@@ -80,10 +122,11 @@ class Record:
             return
         freed = []
         for tensor in self.inputs:
-            data, record, leaf = tensor._data, None, None
             if tensor._history:
-                record, leaf = edge(tensor, self.clock)
-            elif tensor._tracked:
+                freed.append(FreedTensor(tensor.shape, tensor.dtype, *edge(tensor, self.clock)))
+                continue
+            data, record, leaf = tensor._data, None, None
+            if tensor._tracked:
                 record = tensor._record
                 leaf = tensor if record is None and tensor._since < self.clock else None
             freed.append(FreedTensor(data.shape, data.dtype, record, leaf))
@@ -94,13 +137,67 @@ class Record:
         return f"<{self.name()} object at {hex(id(self))}>"
 
 
+_notes: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
+"""`metadata`, by record."""
+
+
+class BeforeNode:
+    """A hook of `grad_fn.register_prehook`."""
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self.function = _checked(function)
+
+
+class AfterNode:
+    """A hook of `grad_fn.register_hook`."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]):
+        self.function = _checked(function)
+
+
+def _checked(hook: Any) -> Any:
+    if not callable(hook):
+        raise ArgumentError(f"a hook is a function, got {type(hook).__name__}")
+    return hook
+
+
+saved_values: list[Callable[[Record], dict[str, Any]]] = []
+"""The saved values of a record by PyTorch's names; `saved.py` enters it."""
+
+
 class AccumulateGrad:
     """The end of the tape at a leaf: adds to `variable.grad`."""
+
+    __slots__ = ("__weakref__", "variable")
 
     def __init__(self, variable: Tensor):
         self.variable = variable
 
     next_functions: tuple[Any, ...] = ()
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for the user's notes."""
+        return _notes.setdefault(self, {})
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> Handle:
+        """Call `fn((), grad_outputs)` when a gradient was added to the leaf's `.grad`."""
+        hook = _checked(fn)
+
+        def after(leaf: Any) -> None:
+            hook((), (leaf.grad,))
+
+        return self.variable.register_post_accumulate_grad_hook(after)
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> Handle:
+        """Call `fn(grad_outputs)` before a gradient is added; a tuple that it returns replaces it."""
+        hook = _checked(fn)
+
+        def before(gradient: Any) -> Any:
+            replaced = hook((gradient,))
+            return None if replaced is None else replaced[0]
+
+        return self.variable.register_hook(before)
 
     def name(self) -> str:
         return "AccumulateGrad"
@@ -115,13 +212,25 @@ class AccumulateGrad:
         return f"<AccumulateGrad object for {tuple(self.variable.shape)} leaf>"
 
 
+_accumulators: weakref.WeakValueDictionary[int, AccumulateGrad] = weakref.WeakValueDictionary()
+"""By id of the leaf, which they keep alive."""
+
+
+def accumulator(leaf: Any) -> AccumulateGrad:
+    """The end of the tape at a leaf: one object as long as somebody holds it."""
+    found = _accumulators.get(id(leaf))
+    if found is None:
+        found = _accumulators[id(leaf)] = AccumulateGrad(leaf)
+    return found
+
+
 class Handle:
     """Removes a hook; also a context manager."""
 
     _next = count(1).__next__
 
     def __init__(self, hooks: dict[int, Any], hook: Any):
-        if not callable(hook) and not isinstance(hook, Retain):
+        if not callable(hook) and not isinstance(hook, (Retain, BeforeNode, AfterNode)):
             raise ArgumentError(f"a hook is a function, got {type(hook).__name__}")
         self.hooks, self.key = hooks, Handle._next()
         hooks[self.key] = hook
@@ -137,13 +246,19 @@ class Handle:
 
 
 class Memory:
-    """The in-place changes of an array that several tensors share: the tick of the last, and their number."""
+    """The in-place changes of an array that several tensors share: the tick and the place of the last, and their number."""
 
-    __slots__ = ("changed", "count")
+    __slots__ = ("changed", "count", "position")
 
     def __init__(self) -> None:
         self.changed = 0
         self.count = 0
+        self.position: Position | None = None
+
+    @property
+    def where(self) -> Where | None:
+        """The user's line of the last change."""
+        return None if self.position is None else line_of(self.position)
 
 
 class Retain:
@@ -151,6 +266,9 @@ class Retain:
 
     def __init__(self, tensor: Tensor):
         self.tensor = weakref.ref(tensor)
+
+
+Hook = Callable[[Any], Any] | Retain | BeforeNode | AfterNode
 
 
 class FreedTensor:
@@ -203,21 +321,38 @@ class FreedTensor:
 
 
 class Overwritten(FreedTensor):
-    """A saved value that was changed in place since. description: its text in the error."""
+    """A saved value that was changed in place since. description: its text in the error; places: in the program, where it was
+    saved and where it was changed."""
 
-    __slots__ = ("description",)
+    __slots__ = ("description", "places")
 
-    def __init__(self, description: str, data: Any, record: Record | None = None, leaf: Any = None):
+    def __init__(
+        self,
+        description: str,
+        data: Any,
+        record: Record | None = None,
+        leaf: Any = None,
+        places: tuple[Position | None, ...] = (),
+    ):
         super().__init__(data.shape, data.dtype, record, leaf)
         self.description = description
+        self.places = places
 
     def refuse(self) -> NoReturn:
-        raise messages.modified(self.description)
+        modes.now.note_lines()
+        raise messages.modified(self.description, *(None if place is None else line_of(place) for place in self.places))
+
+
+def places_of_change(record: Record, memory: Memory | None) -> tuple[Position | None, Position | None]:
+    """Where a record saved a value, and where the value was changed since. They hold no record: the tape has no cycles."""
+    return record.position, None if memory is None else memory.position
 
 
 def overwritten_operand(tensor: Tensor, record: Record) -> Overwritten:
     """The stand-in for an operand of `record` that was changed after it was read."""
-    return Overwritten(messages.operand_text(tensor, record.name()), tensor._data, *edge(tensor, record.clock))
+    memory = tensor._memory if tensor._base is None else tensor._base._memory
+    text = messages.operand_text(tensor, record.name())
+    return Overwritten(text, tensor._data, *edge(tensor, record.clock), places_of_change(record, memory))
 
 
 def changed(tensor: Any) -> int:
@@ -237,11 +372,15 @@ def memory_of(tensor: Any) -> Memory:
     return memory
 
 
-def touch(tensor: Any) -> int:
-    """Record an in-place change of a tensor's memory; returns the tick."""
+def touch(tensor: Any, depth: int = 1) -> int:
+    """Record an in-place change of a tensor's memory; returns the tick. depth: so many frames up, the user's frame has not been
+    passed."""
     memory = memory_of(tensor)
     memory.changed = tick()
     memory.count += 1
+    frame = getframe(depth)
+    code = frame.f_code
+    memory.position = (code, frame.f_lasti) if internal.get(code.co_filename) is False else position_of(frame)
     return memory.changed
 
 

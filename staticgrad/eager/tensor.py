@@ -61,6 +61,8 @@ class Tensor(Operators):
     _memory: Memory | None = None  # where in-place changes are counted, once there are any or the array is shared
     _history: tuple[tuple[builtins.int, Record | None, builtins.bool], ...] = ()  # see `tape.edge`
     _hooks: dict[builtins.int, Callable[[Any], Any]] | None = None
+    _accumulated: dict[builtins.int, Callable[[Any], Any]] | None = None
+    """Hooks of `register_post_accumulate_grad_hook`."""
     _retained: Handle | None = None
     _parameter: builtins.bool = False  # an `nn.Parameter`
     name: str = ""
@@ -294,8 +296,9 @@ class Tensor(Operators):
         return self._record is None
 
     @property
-    def grad_fn(self) -> Record | None:
-        return self._record
+    def grad_fn(self) -> Any:
+        """The operation that made it, a node of the tape; None for a leaf."""
+        return None if self._record is None else self._record.node
 
     @property
     def grad(self) -> AnyTensor | None:
@@ -387,7 +390,7 @@ class Tensor(Operators):
         """Keep `grad` of a non-leaf when backward passes through it."""
         misuse.check_retained(self._tracked)
         if self._record is not None and self._retained is None:
-            self._retained = self._record.register_hook(Retain(self))
+            self._retained = self._record.add_hook(Retain(self))
 
     @property
     def retains_grad(self) -> builtins.bool:
@@ -405,11 +408,22 @@ class Tensor(Operators):
         """
         misuse.check_hooked(self._tracked)
         if self._record is not None:
-            return self._record.register_hook(hook)
+            return self._record.add_hook(hook)
         if self._hooks is None:
             self._hooks = {}
         Structure.changes += 1
         return Handle(self._hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[AnyTensor], None]) -> Handle:
+        """Call `hook(tensor)` after a backward pass has added to this leaf's `grad`. Raises GradientError for a non-leaf, and
+        for a tensor that doesn't require grad."""
+        misuse.check_hooked(self._tracked)
+        if self._record is not None:
+            raise misuse.post_hook_of_result()
+        if self._accumulated is None:
+            self._accumulated = {}
+        Structure.changes += 1
+        return Handle(self._accumulated, hook)
 
     # shape -------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import functional, init, utils
+from . import functional, init, modules, utils
 from .activations import (
     CELU,
     ELU,
@@ -337,6 +337,7 @@ __all__ = [
     "ZeroPad3d",
     "functional",
     "init",
+    "modules",
     "utils",
 ]
 

@@ -7,30 +7,17 @@ from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 from ..devices import check_device, is_device
 from ..eager import Tensor
-from ..eager.tape import Handle
 from ..eager.tensor import Structure
 from ..errors import ArgumentError, DTypeError, TraceError
 from ..operators import Symbol
 from ..types import DTypeLike, as_dtype
+from .module_hooks import EVERY_AFTER, EVERY_BEFORE, HookHandle, call_with_hooks, entry
 from .parameter import Parameter, clear_gradients, is_buffer, mark
 from .state_dict import IncompatibleKeys, StateDictError, load, snapshot
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "child module"
 EXPECTED = {PARAMETER: "nn.Parameter or None", BUFFER: "Tensor or None", MODULE: "Module or None"}
 PLAIN = (bool, int, float, str, tuple, type(None))
-
-
-class HookHandle(Handle):
-    """Removes a hook of a module."""
-
-    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]):
-        super().__init__(hooks, hook)
-        Structure.changes += 1
-
-    def remove(self) -> None:
-        if self.key in self.hooks:
-            Structure.changes += 1
-        super().remove()
 
 
 Arguments = ParamSpec("Arguments")
@@ -82,27 +69,40 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self: Forward[Arguments, Output], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Output:
-        if not self._forward_pre_hooks and not self._forward_hooks:
+        if not self._forward_pre_hooks and not self._forward_hooks and not EVERY_BEFORE and not EVERY_AFTER:
             return self.forward(*args, **kwargs)
-        given: Any = args
-        for hook in tuple(self._forward_pre_hooks.values()):
-            replaced = hook(self, given)
-            if replaced is not None:
-                given = replaced if isinstance(replaced, tuple) else (replaced,)
-        output = self.forward(*given, **kwargs)
-        for hook in tuple(self._forward_hooks.values()):
-            replaced = hook(self, given, output)
-            if replaced is not None:
-                output = replaced
+        output: Output = call_with_hooks(self, args, kwargs)
         return output
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, args)` before `forward`; a tuple, or one value, that it returns replaces the arguments."""
-        return HookHandle(self._forward_pre_hooks, hook)
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, args)` before `forward`; a tuple, or one value, that it returns replaces the arguments.
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(module, args, output)` after `forward`; a returned value other than None replaces the output."""
-        return HookHandle(self._forward_hooks, hook)
+        prepend: before the hooks that are there. with_kwargs: `hook(module, args, kwargs)`, which returns None or both.
+        """
+        return HookHandle(self._forward_pre_hooks, entry(hook, "forward", with_kwargs), prepend)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, args, output)` after `forward`; a returned value other than None replaces the output.
+
+        prepend: before the hooks that are there. with_kwargs: `hook(module, args, kwargs, output)`. always_call: even where
+        `forward` raises.
+        """
+        return HookHandle(self._forward_hooks, entry(hook, "forward", with_kwargs, always_call), prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Call `hook(module, grad_input, grad_output)`, two tuples, when the gradients of the module's arguments are computed;
+        a returned tuple replaces grad_input. Values that are no tensors, or have no gradient, are None."""
+        return HookHandle(self._forward_pre_hooks, entry(hook, "backward"), prepend)
+
+    register_backward_hook = register_full_backward_hook
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Call `hook(module, grad_output)`, a tuple, before the backward pass of the module; a returned tuple replaces it."""
+        return HookHandle(self._forward_pre_hooks, entry(hook, "backward_pre"), prepend)
 
     # members --------------------------------------------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ class Module:
     def structure(self) -> tuple[tuple[str, Hashable], ...]:
         """(path, fact) for all that a trace of this module depends on beside the values of its tensors: equal
         structures give equal traces."""
-        facts: list[tuple[str, Hashable]] = []
+        facts: list[tuple[str, Hashable]] = [("hooks of all modules", (*EVERY_BEFORE, None, *EVERY_AFTER))]
         for path, module in self.named_modules():
             facts.append((path, (type(module).__name__, id(module))))
             facts.append((_joined(path, "forward hooks"), (*module._forward_pre_hooks, None, *module._forward_hooks)))

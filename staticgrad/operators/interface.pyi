@@ -874,7 +874,8 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None: ...
 
     @property
-    def grad_fn(self) -> Record | GradFn | None: ...
+    def grad_fn(self) -> Record | GradFn | None:
+        """The operation that made it, a node of the tape; None for a leaf."""
 
     graph: Graph
 
@@ -1759,6 +1760,11 @@ class Tensor:
             >>> x.sum().backward()
             >>> x.grad
             tensor([10., 10.])
+        """
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Handle:
+        """Call `hook(tensor)` after a backward pass has added to this leaf's `grad`. Raises GradientError for a non-leaf, and
+        for a tensor that doesn't require grad.
         """
 
     def relu(self, *, out: None = None) -> Tensor:

@@ -56,6 +56,10 @@ def check_hooked(tracked: bool) -> None:
         raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
 
 
+def post_hook_of_result() -> GradientError:
+    return GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors", "register it on a leaf")
+
+
 def check_detached(is_view: bool) -> None:
     if is_view:
         raise GradientError("Can't detach views in-place. Use detach() instead.")

@@ -201,6 +201,9 @@ class Symbol(Operators):
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         raise self._refusal("register_hook()", *NO_GRADIENT)
 
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        raise self._refusal("register_post_accumulate_grad_hook()", *NO_GRADIENT)
+
     @property
     def _version(self) -> int:
         """The number of in-place changes."""

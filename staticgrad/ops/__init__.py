@@ -9,6 +9,7 @@ from . import (
     broadcasting,
     convolution,
     cumulative,
+    custom_gradient,
     data_dependent,
     diagonals,
     differences,

@@ -104,7 +104,7 @@ class Call:
         array = np.ascontiguousarray(array).reshape(array.shape)
         if isinstance(given, Tensor) and given._tracked:
             same = next((i for i, other in enumerate(self.given) if other is given), -1)
-            hooks = tuple(given._hooks) if given._hooks else ()
+            hooks = (*(given._hooks or ()), *(given._accumulated or ()))
             self.parts.append(ArrayKey(array.dtype.num, array.shape, True, hooks, same, given._parameter))
         elif isinstance(given, Tensor) and given._parameter:
             self.parts.append(ArrayKey(array.dtype.num, array.shape, False, parameter=True))

@@ -136,7 +136,7 @@ class Specialization:
         self.captured = [tensor for tensor, _ in tracer.captured.values()]
         self.captured_ids = frozenset(map(id, self.captured))
         self.facts = [_fact(tensor) for tensor in self.captured]
-        self.hooks = [(t._hooks, tuple(t._hooks)) for t in self.captured if t._hooks is not None]
+        self.hooks = [(h, tuple(h)) for t in self.captured for h in (t._hooks, t._accumulated) if h is not None]
         self.written = [variable.attrs["cell"] for variable, _ in self.assigns]
         self.uses_given = bool(self.results.uses_given or self.given_grads or self.given_after or self.written_back)
         self.ordered = [_row_major(x) for x in call.given] if tracer.ordered else None
@@ -476,7 +476,7 @@ class Specialization:
 def _fact(tensor: Tensor) -> tuple[Any, ...]:
     """The properties of a captured tensor that a trace depends on."""
     data = tensor._data
-    hooks = tuple(tensor._hooks) if tensor._hooks else ()
+    hooks = (*(tensor._hooks or ()), *(tensor._accumulated or ()))
     return tensor._tracked, data.shape, data.dtype, data.flags.c_contiguous, data.flags.writeable, hooks
 
 

@@ -95,6 +95,13 @@ class Traced(Symbol):
         misuse.check_hooked(self.requires_grad)
         return Handle(self.tracer.hooks.setdefault(self.node, {}), hook)
 
+    def register_post_accumulate_grad_hook(self, hook: Callable[[AnyTensor], None]) -> Handle:
+        """Call `hook` with this leaf when a backward pass in the trace has added to its `grad`."""
+        misuse.check_hooked(self.requires_grad)
+        if not self.is_leaf:
+            raise misuse.post_hook_of_result()
+        return Handle(self.tracer.accumulated.setdefault(id(self), {}), hook)
+
     def detach(self) -> AnyTensor:
         detached: AnyTensor = self.tracer.detach(self)
         return detached

@@ -67,6 +67,8 @@ def backward(tracer: Tracer, tensors: Any, seeds: Any, retain_graph: bool | None
     for (key, _), g in zip(wanted, found, strict=True):
         if g is not None:
             _accumulate(tracer, key, g, create_graph)
+            for hook in _accumulated(tracer, key):
+                hook(key)
 
 
 def grad(
@@ -157,8 +159,11 @@ def _saved_value(tracer: Tracer, node: Node, value: Node, description: str) -> S
         return LostValue(tracer.graph, value, messages.freed)
     if tracer.overwritten and not (value is node and isinstance(node.op.emit, View)):
         memory = memory_node(value)
-        if memory in tracer.overwritten and tracer.writers.get(node) is not memory:
-            return LostValue(tracer.graph, value, lambda: messages.modified(description))
+        if memory in tracer.overwritten and tracer.writers.get(node) is memory:
+            return Symbol(tracer.graph, tracer.own(Symbol(tracer.graph, value)).node)  # eager mode has saved a copy
+        if memory in tracer.overwritten:
+            lines = node.where, tracer.overwritten[memory]
+            return LostValue(tracer.graph, value, lambda: messages.modified(description, *lines))
     return Symbol(tracer.graph, value)
 
 
@@ -182,9 +187,20 @@ def _free(tracer: Tracer, roots: list[Traced], order: list[Node], wanted: set[No
 
 def _leaf_hooks(tracer: Tracer, node: Node) -> list[Any]:
     """Hooks of the eager tensor that a node stands for."""
-    key = tracer.leaves.get(node)
-    given = next((given for given, leaf in tracer.arguments if leaf is key), None) if isinstance(key, Leaf) else key
+    given = _given(tracer, tracer.leaves.get(node))
     return list(given._hooks.values()) if isinstance(given, Tensor) and given._hooks else []
+
+
+def _accumulated(tracer: Tracer, key: Any) -> list[Any]:
+    """Hooks of a leaf for when its gradient was added to."""
+    given = _given(tracer, key)
+    own = tracer.accumulated.get(id(key), {})
+    return [*(given._accumulated.values() if isinstance(given, Tensor) and given._accumulated else ()), *own.values()]
+
+
+def _given(tracer: Tracer, key: Any) -> Any:
+    """The eager tensor of a leaf: the leaf itself, or the argument that it stands for."""
+    return next((given for given, leaf in tracer.arguments if leaf is key), None) if isinstance(key, Leaf) else key
 
 
 def _hook(tracer: Tracer, node: Node) -> Callable[[Symbol], Symbol]:

@@ -16,14 +16,15 @@ import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.tensor import Tensor, wrap
-from ..errors import TraceError
-from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef
+from ..errors import TraceError, Where, user_line
+from ..ir import REGISTRY, Cell, Graph, Layout, Node, OpDef, View
 from ..operators import F, append, flows, frontends, layout_of, misuse, state
 from ..ops.leaves import constant_of
 from ..types import TensorType, check_unmasked, shape_text, type_of
 from . import traced_backward
 from .sharing import MemoryUse, Place, SharedView
 from .traced import Alias, Leaf, LostValue, Traced, memory_node
+from .views import TracedView, assign_item
 
 Result = TypeVar("Result")
 
@@ -76,11 +77,13 @@ class Tracer:
         self.initial_grads: dict[int, tuple[Any, Leaf | None]] = {}
         """Gradients at the start of the step, as far as it reads them."""
         self.hooks: dict[Node, dict[int, Callable[[Any], Any]]] = {}
+        self.accumulated: dict[int, dict[int, Callable[[Any], Any]]] = {}
+        """Hooks of `register_post_accumulate_grad_hook`, by id of the traced leaf."""
         self.retained: dict[Node, Traced] = {}
         self.cut: set[Node] = set()
         """Stopped values that alias no other: of tensors that were detached in place, or given other data."""
-        self.overwritten: set[Node] = set()
-        """Values that in-place changes replaced."""
+        self.overwritten: dict[Node, Where | None] = {}
+        """Values that in-place changes replaced, with the lines of these."""
         self.writers: dict[Node, Node] = {}
         """Operations whose results replaced a value, and that value, which they saved before."""
         self.freed: set[Node] = set()
@@ -122,8 +125,8 @@ class Tracer:
             values.clear()
         self.shared_views.clear()
         self.bases.clear()
-        sets = (self.leaves, self.tracked, self.overwritten, self.cut, self.writers, self.freed, self.versions, self.layouts)
-        for nodes in sets:
+        self.overwritten.clear()
+        for nodes in (self.leaves, self.tracked, self.cut, self.writers, self.freed, self.versions, self.layouts):
             nodes.clear()
 
     def refuse(self, what: str, *advice: str) -> NoReturn:
@@ -272,15 +275,31 @@ class Tracer:
         operands = [
             self._shape(a, p in op.shape_only) if isinstance(a, LostValue) else self.operand(a) for p, a in enumerate(args)
         ]
+        made = self._appended(op, operands, attrs)
+        if isinstance(op.emit, View) and not self.differentiating and op.vjp_for(0) is not None:
+            base = args[0] if isinstance(args[0], Traced) else self.value(args[0]) if isinstance(args[0], Tensor) else None
+            if base is not None:
+                view = TracedView(self, base, made)
+                self.aliases.append(weakref.ref(view))
+                return view
+        return Traced(self, made)
+
+    def apply_plainly(self, op: OpDef, args: Sequence[Any], attrs: Mapping[str, Any]) -> Traced:
+        """As `apply`; the result is no view of an operand."""
+        return Traced(self, self._appended(op, [self.operand(a) for a in args], dict(attrs)))
+
+    def _appended(self, op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Node:
         first = len(self.graph.nodes)
         node = append(self.graph, op, operands, attrs).node
         if modes.now.grad:
             self.tracked.update(new for new in self.graph.nodes[first:] if flows(new, self.tracked.__contains__))
-        return Traced(self, node)
+        return node
 
     def operand(self, x: Any) -> Any:
         if isinstance(x, Tensor):
             return self.value(x)
+        if isinstance(x, Alias):
+            x.node  # noqa: B018 - its present value is read from its base in a mode of its own
         check_unmasked(x)
         known = self.arrays and isinstance(x, np.ndarray) and (id(x) in self.arrays or id(x.base) in self.arrays)
         if known and x.flags.c_contiguous and x.dtype.isnative:
@@ -352,8 +371,11 @@ class Tracer:
     def check_inplace(self, target: Any) -> None:
         """Raises GradientError, as eager mode does, for a change that can't be recorded."""
         x = self.value(target) if isinstance(target, Tensor) else target
-        if not modes.now.grad or isinstance(x, Alias):
+        root = x.root if isinstance(x, TracedView) else x
+        if not modes.now.grad or isinstance(root, Alias):
             return
+        if isinstance(x, TracedView):
+            x.check_recorded(False)
         if x.node in self.leaves:
             raise misuse.leaf_changed(view=False)
         if x.is_view and memory_node(x.node) in self.leaves:
@@ -367,13 +389,18 @@ class Tracer:
             raise misuse.read_only(name)
         if x.is_view and any(step == 0 and d > 1 for d, step in zip(x.shape, self.layout(x).strides, strict=True)):
             raise misuse.read_only(name)
+        if isinstance(x, TracedView):
+            if x.spreads():
+                raise misuse.read_only(name)
+            x.check_recorded(isinstance(value, (Traced, Tensor)) and value.requires_grad)
         self.overwrite(x, value)
 
     def overwrite(self, x: Traced, value: Any, same_memory: bool = True) -> None:
         """Give x another value, in its memory or in memory of its own. Raises TraceError where others share the memory."""
         aliases: list[Alias] = []
         while isinstance(x, Alias):
-            aliases.append(x)
+            if not isinstance(x, TracedView) or x.follows():
+                aliases.append(x)
             x = x.base
         detached = any(alias.detaches for alias in aliases)
         if not isinstance(x, Leaf) and ((detached and x.requires_grad) or x.is_view):
@@ -390,20 +417,25 @@ class Tracer:
             )
         shape = aliases[0].shape if aliases else x.shape
         made = value.node if isinstance(value, Traced) and value.dtype == x.dtype else None
-        part = value = F.broadcast_to(F.astype(self.operand(value), x.dtype), shape)
+        value = F.broadcast_to(F.astype(self.operand(value), x.dtype), shape)
+        apart: tuple[Alias, Any] | None = None
+        """The innermost alias without the tape of its base, and its value."""
         for alias in aliases:
+            if alias.detaches and apart is None:
+                apart = alias, value
             value = alias.within(value)
         if detached or not same_memory:
             value = F.stop_gradient(value)
         memory, count = memory_node(x.node), self.version(x)
         if same_memory:
-            self.overwritten.add(memory)
+            line = user_line()
+            self.overwritten[memory] = line
             views = [view for view in self.shared_views if view.base is x]
-            self.overwritten.update(memory_node(view.seen) for view in views if view.seen is not None)
+            self.overwritten.update((memory_node(view.seen), line) for view in views if view.seen is not None)
             if made is not None and any(memory_node(operand) is memory for operand in made.inputs):
                 self.writers[made] = memory
         key, layout = self.leaves.get(x.node), layout_of(x.node, self.layouts)
-        flows = recorded and x.node in self.tracked
+        flows, former = recorded and x.node in self.tracked, x.node
         x.node = self.own(value).node
         if flows:  # a value without a gradient leaves it on the tape
             self.tracked.add(x.node)
@@ -412,8 +444,24 @@ class Tracer:
         self.versions[x.node] = None if count is None else count + 1
         if key is not None:  # a version of the leaf
             self._track(x.node, key)
-        if detached and modes.now.grad and part.requires_grad:
-            aliases[0].records(self.own(part))
+        if apart is not None and modes.now.grad and apart[1].requires_grad:
+            apart[0].records(self.own(apart[1]))
+        if same_memory and self.retained:
+            self.keep_retained(former, x.node)
+            for reference in self.aliases:
+                view = reference()
+                if isinstance(view, TracedView) and view.root is x:
+                    view.node  # noqa: B018 - its present value
+
+    def assign_item(self, target: Any, key: Any, value: Any) -> None:
+        """`target[key] = value`."""
+        assign_item(self, target, key, value)
+
+    def keep_retained(self, former: Node, node: Node) -> None:
+        """`retain_grad` of a tensor holds for the value that an in-place change gave it."""
+        kept = self.retained.pop(former, None)
+        if kept is not None:
+            self.retained[node] = kept
 
     def own(self, value: Any) -> Traced:
         """The value in a node of its own: in eager mode it would have memory of its own."""
@@ -436,6 +484,9 @@ class Tracer:
                 "data inside",
                 "pass a clone() of one of them",
             )
+        if isinstance(target, TracedView):
+            target.settle(self.own(F.stop_gradient(self.operand(value))).node)
+            return
         if isinstance(target, Alias):
             target.base = self.own(F.stop_gradient(self.operand(value)))
             return
@@ -444,7 +495,10 @@ class Tracer:
         for reference in self.aliases:
             alias = reference()
             if alias is not None and alias.base is target:
-                alias.base = former
+                if isinstance(alias, TracedView):
+                    alias.settle(alias.node)
+                else:
+                    alias.base = former
         self.overwrite(target, value, same_memory=False)
 
     # gradients ----------------------------------------------------------------------------------------------------------

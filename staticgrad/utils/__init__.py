@@ -1,5 +1,5 @@
-"""Tools around training: `utils.data`."""
+"""Tools around training: `utils.data`, `utils.checkpoint`."""
 
-from . import data
+from . import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

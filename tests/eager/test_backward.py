@@ -434,9 +434,9 @@ def test_hook_on_grad_fn():
     x = leaf(2.0)
     y = x.exp()
     seen = []
-    handle = y.grad_fn.register_hook(lambda g: seen.append(g.item()))
+    handle = y.grad_fn.register_hook(lambda inputs, outputs: seen.append((inputs[0].item(), outputs[0].item())))
     (y * 5).backward()
-    assert seen == [5.0]
+    assert seen == [(5 * y.item(), 5.0)]
     handle.remove()
 
 
@@ -492,7 +492,7 @@ def test_detect_anomaly_names_the_function_and_the_users_line():
 def test_detect_anomaly_outside_forward():
     x = leaf(0.0)
     y = x.sqrt() * 0
-    with sg.detect_anomaly(), pytest.raises(sg.AnomalyError, match=r"line unknown"):
+    with sg.detect_anomaly(), pytest.raises(sg.AnomalyError, match=r"forward: .*y = x\.sqrt\(\) \* 0"):
         y.backward()
 
 

@@ -213,7 +213,7 @@ def save_state(x, loss):
 
 def set_item(x, loss):
     y = x * 1
-    y[0] = 1.0  # the line
+    y[x > 0] = x  # the line
 
 
 def change_requires_grad(x, loss):
@@ -236,17 +236,6 @@ def permute(x, loss):
     sg.randperm(3)  # the line
 
 
-def change_view(x, loss):
-    (x * 1)[0].add_(1)  # the line
-
-
-def use_old_view(x, loss):
-    y = x * 1
-    row = y[0]
-    y.mul_(2)
-    row + 1  # the line
-
-
 def change_result_unrecorded(x, loss):
     y = x * TRAINED
     with sg.no_grad():
@@ -263,13 +252,6 @@ def give_result_other_data(x, loss):
     y.data = x  # the line
 
 
-def use_view_of_alias(x, loss):
-    y = x * 1
-    row = y.detach()[0]
-    y.mul_(2)
-    row + 1  # the line
-
-
 def use_old_stopped(x, loss):
     y = x * 1
     stopped = sg.stop_gradient(y)
@@ -278,7 +260,7 @@ def use_old_stopped(x, loss):
 
 
 def use_view_of_detached(x, loss):
-    y = x * 1
+    y = x * loss
     row = y[0]
     y.detach_()
     y.mul_(2)
@@ -334,16 +316,14 @@ REFUSED = {
     copy_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     pickle_reached: (REACHED.format("a copy"), "pass the value as an argument"),
     save_state: ("is read by a compiled function: Python can't have a copy of it", "pass the value as an argument"),
-    set_item: ("assigning to an index of a tensor can't be traced", "use sg.where(mask, value, x)"),
+    set_item: ("need as many places, whose number depends on the mask", "x.masked_scatter_(mask, values)"),
     change_requires_grad: ("requires_grad can't be changed inside a compiled function", "do it before the call"),
     write_lr: ("the hyper-parameter 'lr' is written inside a compiled function", "write it, and step schedulers, outside"),
     step_scheduler: ("the hyper-parameter 'initial_lr' is written", "step schedulers, outside"),
     seed: ("sg.manual_seed can't be traced", "call it outside the compiled function"),
     permute: ("sg.randperm can't be traced", "call it outside the compiled function"),
-    change_view: ("which shares memory with another tensor, can't be traced", "or change a clone()"),
-    use_old_view: ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
     **dict.fromkeys(
-        (use_view_of_alias, use_old_stopped, use_view_of_detached),
+        (use_old_stopped, use_view_of_detached),
         ("is a view of a tensor that was changed in place after it was taken", "take the view again"),
     ),
     **dict.fromkeys(

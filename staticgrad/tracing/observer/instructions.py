@@ -225,7 +225,7 @@ def on_delete_attribute(log: AccessLog, scope: FrameScope, step: Step) -> None:
 def on_set_item(log: AccessLog, scope: FrameScope, step: Step) -> None:
     value, holder, key = scope.operands.top(step.depth, 3)
     count = scope.take_count()
-    if count is None:
+    if count is None and not isinstance(holder, (Symbol, Tensor)):
         log.moved.discard(("item", id(holder), key_of(key)))
     set_item(log, holder, key, value, count)
 

@@ -26,6 +26,8 @@ def read_subscript(log: AccessLog, holder: Any, key: Any) -> Any:
     label = f"{log.label(holder)}[{key!r}]" if not isinstance(key, (Symbol, Tensor, np.ndarray)) else log.label(holder)
     if isinstance(holder, np.ndarray):
         return result_of(log, holder)
+    if isinstance(holder, (Symbol, Tensor)) and isinstance(key, (list, tuple, np.ndarray)):
+        read_contents(log, key, deep=True)
     getter = static(type(holder), "__getitem__")
     if isinstance(getter, types.FunctionType):
         read_special_methods(log, holder, "__getitem__")

@@ -70,6 +70,8 @@ def add_effect(log: AccessLog, kind: str, holder: Any, key: Any, value: Any, cou
 def set_item(log: AccessLog, holder: Any, key: Any, value: Any, count: Any = None) -> None:
     """Record `holder[key] = value`; count: (operation, number) of a counter update."""
     if isinstance(holder, (Symbol, Tensor)):
+        read_contents(log, key, deep=True)
+        read_contents(log, value, deep=True)
         return
     if isinstance(static(type(holder), "__setitem__"), types.FunctionType):
         read_special_methods(log, holder, "__setitem__")

@@ -1,0 +1,31 @@
+"""`sg.autograd`: gradients of eager and traced tensors, under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
+from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
+from ..operators import Tensor as AnyTensor
+from ..operators import is_tensor
+from . import anomaly_mode, functional, grad_mode, graph
+from .function import Function
+from .gradcheck import gradcheck, gradgradcheck
+from .requests import backward
+
+
+def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> AnyTensor:
+    """A tensor of `data` that shares its memory: what tensors were called before PyTorch 0.4.
+
+    volatile: nothing computed from it was recorded; write `with no_grad():` for that now. Raises DTypeError for integers
+    that are to require grad.
+    """
+    made = data.detach() if is_tensor(data) else Tensor(data)
+    return made.requires_grad_(True) if requires_grad and not volatile else made
+
+
+__all__ = [
+    "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "grad_mode",
+    "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled",
+]  # fmt: skip

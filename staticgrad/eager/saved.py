@@ -1,0 +1,157 @@
+"""The values that operations save for their gradients: which these are, and hooks that keep them in another form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..autodiff import messages
+from ..errors import GradientError
+from ..ir import REGISTRY, OpDef
+from .grad_mode import modes
+from .tape import FreedTensor, Record, edge, saved_values
+from .tensor import Tensor, wrap
+
+NAMES = ("self", "other")
+"""PyTorch's names of the first operands."""
+
+_reads: dict[Hashable, tuple[tuple[int, ...], bool]] = {}
+
+
+def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
+    """The operands whose values the gradient of a record needs, and whether it needs the result.
+
+    Found by its rules: one that reads a value which is not there raises GradientError.
+    """
+    edges = [edge(tensor, record.clock) for tensor in record.inputs]
+    wanted = tuple([maker is not None or leaf is not None for maker, leaf in edges])
+    key: Hashable = None
+    try:
+        key = record.op, wanted, tuple(sorted(record.attrs.items()))
+        known = _reads.get(key)
+    except TypeError:  # attributes that can't be compared
+        known = None
+    if known is None:
+        known = _probe(record, wanted)
+        if key is not None:
+            if len(_reads) > 4096:
+                _reads.clear()
+            _reads[key] = known
+    return known
+
+
+def _probe(record: Record, wanted: tuple[bool, ...]) -> tuple[tuple[int, ...], bool]:
+    operands: list[Any] = [
+        t.shape_array() if isinstance(t, FreedTensor) else np.asarray(t._data) for t in record.inputs
+    ]
+    result: Any = record.out.shape_array() if isinstance(record.out, FreedTensor) else record.out
+    g = np.zeros(result.shape, result.dtype)
+    found = []
+    for position in range(len(operands)):
+        absent = [FreedTensor(a.shape, a.dtype) if i == position else a for i, a in enumerate(operands)]
+        if _needs(record, wanted, g, result, absent):
+            found.append(position)
+    absent = FreedTensor(result.shape, result.dtype)  # type: ignore[assignment]
+    return tuple(found), _needs(record, wanted, g, absent, operands)
+
+
+def _needs(record: Record, wanted: tuple[bool, ...], g: Any, result: Any, operands: list[Any]) -> bool:
+    """Whether the rules of a record fail with these values."""
+    op: OpDef = record.op
+    mode = modes.now
+    saved = mode.grad, mode.arrays, mode.saver
+    mode.grad, mode.arrays, mode.saver = False, True, None
+    try:
+        with np.errstate(all="ignore"):
+            if op.vjp_all is not None:
+                op.vjp_all(g, record, list(wanted), *operands)
+                return False
+            for position, flows in enumerate(wanted):
+                rule = op.vjp_for(position) if flows else None
+                if rule is not None:
+                    rule(g, record, result, *operands)
+    except GradientError:
+        return True
+    finally:
+        mode.grad, mode.arrays, mode.saver = saved
+    return False
+
+
+def _saved_values(record: Record) -> dict[str, Any]:
+    found: dict[str, Any] = {f"_saved_{name}": value for name, value in record.attrs.items()}
+    if record.freed:
+        raise messages.freed()
+    reads, result = positions_read(record)
+    for position in reads:
+        name = NAMES[position] if position < len(NAMES) else f"operand{position}"
+        tensor = record.inputs[position]
+        found[f"_saved_{name}"] = tensor.tensor() if isinstance(tensor, Packed) else tensor
+    if result:
+        out = record.out
+        found["_saved_result"] = out.tensor(record) if isinstance(out, Packed) else wrap(out, record)
+    return found
+
+
+saved_values.append(_saved_values)
+
+
+class Saver(Protocol):
+    """Takes over what operations save while it is `modes.now.saver`."""
+
+    def save(self, record: Record) -> None:
+        """Replace the operands and the result of a new record; `replaced` does it."""
+
+    def keep(self, tensor: Tensor) -> Callable[[], np.ndarray]:
+        """Keep one value; the result gives its array again."""
+
+
+class Packed(FreedTensor):
+    """A saved value that is kept in another form. unpack: gives the value, an array."""
+
+    __slots__ = ("unpack",)
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype, unpack: Callable[[], np.ndarray], record: Any = None, leaf: Any = None
+    ):
+        super().__init__(shape, dtype, record, leaf)
+        self.unpack = unpack
+
+    @property
+    def _data(self) -> Any:
+        return self.unpack()
+
+    def tensor(self, record: Record | None = None) -> Tensor:
+        """The value on the tape: the result of `record`, or of the record that made the operand."""
+        maker = self.record if record is None else record
+        data = self.unpack()
+        if maker is None and self.leaf is not None:
+            maker = Record(REGISTRY["identity"], (self.leaf,), {}, data)
+        return wrap(data, maker)
+
+
+def replaced(record: Record, keep: Callable[[Tensor], Callable[[], np.ndarray]]) -> None:
+    """Replace what a record saves by `keep(tensor)`, a function that gives the array again."""
+    reads, result = positions_read(record)
+    inputs: list[Any] = []
+    for position, tensor in enumerate(record.inputs):
+        data, source = tensor._data, edge(tensor, record.clock)
+        if data.ndim == 0 and not data.flags.writeable:  # a plain number
+            inputs.append(tensor)
+        elif position in reads:
+            inputs.append(Packed(data.shape, data.dtype, keep(tensor), *source))
+        else:
+            inputs.append(FreedTensor(data.shape, data.dtype, *source))
+    record.inputs = tuple(inputs)
+    out = record.out
+    if result:
+        record.out = Packed(out.shape, out.dtype, keep(wrap(out)))
+    else:
+        record.out = Unread(out.shape, out.dtype)
+
+
+class Unread(FreedTensor):
+    """A result that was not saved because its gradient needs the shape only; the record is not freed."""
+
+    __slots__ = ()

@@ -1,0 +1,14 @@
+"""`nn.Module` and the hooks of all modules, under PyTorch's module name."""
+
+from ..module import Module
+from ..module_hooks import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
+
+__all__ = [
+    "Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+]  # fmt: skip

@@ -1,0 +1,211 @@
+"""Traced views: results of slices, transpositions and reshapes, whose in-place changes change the tensor they were taken of.
+
+Every change makes new values (functionalization). A view keeps the tensor that it was taken of; it is read from that again once
+it has another value, and a change of the view gives that tensor a new value. The transpose of the view's operation, which is
+its gradient rule, puts values back in their places.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..eager.grad_mode import modes
+from ..eager.inplace import index_error
+from ..eager.tensor import Tensor, unrecorded_view
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..ir import Node, View
+from ..operators import F, Symbol
+from ..operators.memory import reshaped
+from ..ops.indexing import check_order
+from ..ops.placing import written
+from ..types import bool_, category, check_unmasked, shape_text
+from .traced import Alias, Traced
+
+
+class TracedView(Alias):
+    """A view of `base` on the same tape. maker: the node that took it at first."""
+
+    __slots__ = ("maker", "unrecorded")
+
+    detaches = False
+
+    def __init__(self, tracer: Any, base: Traced, maker: Node):
+        self.maker: Node | None = maker
+        self.unrecorded: bool = not modes.now.grad or (isinstance(base, TracedView) and base.unrecorded)
+        super().__init__(tracer, base)
+        self._seen, self._fresh = base.node, maker
+
+    def read_base(self) -> Node:
+        if self.maker is None:
+            return self.base.node
+        if not self.shares:
+            self.settle(self._fresh)
+            return self._fresh
+        if self.unrecorded and self.base.requires_grad and not self.root.is_leaf:
+            self.tracer.refuse(
+                f"{self.base.describe()} was changed in place with grad mode enabled, after a view of it was taken under "
+                "no_grad: whether the view has a gradient is ambiguous",
+                "take the view where the change is made: both inside sg.no_grad(), or both outside",
+            )
+        before, modes.now.grad = modes.now.grad, not self.unrecorded
+        try:
+            node: Node = self.tracer.apply_plainly(self.maker.op, (self.base,), self.maker.attrs).node
+        finally:
+            modes.now.grad = before
+        if self._fresh in self.tracer.tracked and node not in self.tracer.tracked:  # the base was detached in place
+            self.tracer.refuse(
+                f"{Symbol(self.tracer.graph, self.maker).describe()} is a view of a tensor that was changed in place after "
+                "it was taken",
+                "take the view again after the change",
+            )
+        self.tracer.keep_retained(self._fresh, node)
+        return node
+
+    @property
+    def shares(self) -> bool:
+        """Whether eager mode has both in the same memory: a reshape may have to copy."""
+        assert self.maker is not None
+        assert isinstance(self.maker.op.emit, View)
+        if not self.maker.op.emit.keeps_order:
+            return True
+        layout = self.tracer.layout(Traced(self.tracer, self.maker.inputs[0]))
+        return self.maker.op.emit.rule(self.maker, layout) is not None or reshaped(layout, self.shape) is not None
+
+    @property
+    def root(self) -> Any:
+        """The tensor whose memory it is a part of."""
+        x: Any = self
+        while isinstance(x, TracedView):
+            x = x.base
+        return x
+
+    def spreads(self) -> bool:
+        """Whether elements of its base appear several times in it: NumPy makes such a view read-only."""
+        x: Any = self
+        while isinstance(x, TracedView) and x.maker is not None:
+            if x.size > x.base.size:
+                return True
+            x = x.base
+        return False
+
+    def check_recorded(self, value_tracked: bool) -> None:
+        """Raises GradientError for a change that is to be recorded, where the view itself was not."""
+        if modes.now.grad and self.unrecorded and (value_tracked or self.requires_grad or self.root.requires_grad):
+            raise unrecorded_view("is being modified inplace")
+
+    def follows(self) -> bool:
+        """Whether a change of it is one of its base. Otherwise it gets a value of its own."""
+        if self.maker is not None and not self.shares:
+            self.settle(self.tracer.own(self).node)
+        return self.maker is not None
+
+    def settle(self, node: Node) -> None:
+        """From now on it is a tensor with this value and memory of its own."""
+        self.maker = None
+        self.base = Traced(self.tracer, node)
+        self._seen = self._fresh = node
+
+    def within(self, value: Any) -> Any:
+        assert self.maker is not None
+        base, op = self.base, self.maker.op
+        rule = op.vjp_for(0)
+        assert rule is not None
+        if value.size == base.size:
+            return rule(value, self.maker, value, base)
+        places = rule(np.ones(self.maker.type.shape, np.bool_), self.maker, value, base)
+        return F.where(places, rule(value, self.maker, value, base), base)
+
+    def same_place(self, other: Any) -> bool:
+        """Whether both are the same part of the same tensor."""
+        if not isinstance(other, TracedView) or self.maker is None or other.maker is None:
+            return False
+        if self.maker.op is not other.maker.op or dict(self.maker.attrs) != dict(other.maker.attrs):
+            return False
+        return self.base is other.base or (isinstance(self.base, TracedView) and self.base.same_place(other.base))
+
+
+def assign_item(tracer: Any, target: Any, key: Any, value: Any) -> None:
+    """`target[key] = value`. Raises as eager mode does, and ArgumentError for a mask with as many values as it has places."""
+    x = tracer.value(target) if isinstance(target, Tensor) else target
+    keys = key if isinstance(key, tuple) else (key,)
+    check_unmasked(value)
+    value = tracer.operand(value if isinstance(value, (Tensor, Symbol)) else np.asarray(value))
+    if category(value.dtype) > category(x.dtype):
+        raise DTypeError(f"setitem: {value.dtype} values can't be written to a {x.dtype} tensor", "cast one of them")
+    check_order(keys)
+    if all(_is_basic(k) for k in keys):
+        part = F.getitem(x, key)
+        if isinstance(part, TracedView) and part.same_place(value):
+            return  # x[i] += v has changed x already
+        tracer.assign(part, _fitted(value, part.shape, x.dtype), "setitem")
+        return
+    if len(keys) == 1 and _is_mask(key) and not _is_known(key):
+        tracer.assign(x, _masked(x, key, value), "setitem")
+        return
+    numbers = np.arange(int(np.prod(x.shape)), dtype=np.int64).reshape(x.shape)
+    if any(isinstance(k, (Symbol, Tensor)) for k in keys):
+        places: Any = F.getitem(tracer.constant(numbers), keys)
+    else:
+        places = _selected(numbers, keys)
+    spread = _fitted(value, places.shape, x.dtype)
+    if not spread.size:
+        return
+    flat = written(F.reshape(x, (-1,)), F.reshape(places, (-1,)), spread)
+    tracer.assign(x, F.reshape(flat, x.shape), "setitem")
+
+
+def _selected(numbers: np.ndarray, keys: tuple[Any, ...]) -> np.ndarray:
+    try:
+        return np.asarray(numbers[keys])
+    except IndexError as error:
+        raise index_error(error) from None
+
+
+def _is_basic(k: Any) -> bool:
+    return k is None or k is Ellipsis or isinstance(k, slice) or (isinstance(k, (int, np.integer)) and not isinstance(k, bool))
+
+
+def _is_mask(k: Any) -> bool:
+    return getattr(k, "dtype", None) == bool_
+
+
+def _is_known(k: Any) -> bool:
+    return not isinstance(k, (Symbol, Tensor))
+
+
+def _masked(x: Any, mask: Any, value: Any) -> Any:
+    """x with a value in the places of a mask, the same in all of them along the mask's axes."""
+    lead = len(mask.shape)
+    if tuple(mask.shape) != tuple(x.shape[:lead]):
+        raise ArgumentError(
+            f"setitem: The shape of the mask {shape_text(mask.shape)} does not match the shape of the indexed tensor "
+            f"{shape_text(x.shape)}"
+        )
+    rest = x.shape[lead:]
+    shape = value.shape
+    if len(shape) > len(rest):
+        extra = len(shape) - len(rest)
+        if any(d != 1 for d in shape[:extra]):
+            raise ArgumentError(
+                f"x[mask] = values: values of shape {shape_text(shape)} need as many places, whose number depends on the mask: "
+                "a compiled function can't know it",
+                "use x.masked_scatter_(mask, values), or sg.where(mask, values of x's shape, x)",
+            )
+        value = F.reshape(value, shape[extra:])
+    wide = F.reshape(mask, (*mask.shape, *(1,) * len(rest))) if rest else mask
+    return F.where(wide, _fitted(value, (*(1,) * lead, *rest) if rest else (), x.dtype), x)
+
+
+def _fitted(value: Any, shape: Any, dtype: np.dtype) -> Any:
+    """A value in the shape and dtype of the places that it is written to. Raises ShapeError."""
+    given = value.shape
+    try:
+        if len(given) > len(shape):  # NumPy drops leading axes of extent 1
+            value = F.reshape(value, given[len(given) - len(shape) :])
+        return F.broadcast_to(F.astype(value, dtype), tuple(shape))
+    except ShapeError:
+        raise ShapeError(
+            f"setitem: can't write a value of shape {shape_text(given)} to places of shape {shape_text(shape)}"
+        ) from None

@@ -1,0 +1,20 @@
+"""Fixtures of all tests."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+import staticgrad as sg
+
+
+@pytest.fixture(params=["staticgrad", pytest.param("torch", marks=pytest.mark.oracle)])
+def T(request: pytest.FixtureRequest) -> Any:
+    """The library that runs a program in PyTorch's dialect: the same assertions hold for this one and for PyTorch."""
+    if request.param == "staticgrad":
+        return sg
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("torch")

@@ -1,0 +1,311 @@
+"""In-place changes of views and item assignment in compiled functions: values and gradients to second order as eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import staticgrad as sg
+from tests.helpers import raised
+
+PROGRAMS: list[Callable[..., Any]] = []
+
+
+def program(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of x (3, 3) and a leaf w (3, 3)."""
+    PROGRAMS.append(fn)
+    return fn
+
+
+@program
+def one_row(x, w):
+    y = x * w
+    y[0] = 5.0
+    return y
+
+
+@program
+def strided_part(x, w):
+    y = x * w
+    y[1:3, ::2] += 1
+    return y
+
+
+@program
+def negative_steps(x, w):
+    y = x * w
+    y[-1, -2] = w[0, 0]
+    y[None, 0] = 1.0
+    y[..., 2] *= w[1]
+    return y * w
+
+
+@program
+def mask(x, w):
+    y = x * w
+    y[y > 1] = 0
+    return y * w
+
+
+@program
+def mask_of_rows(x, w):
+    y = x * w
+    y[y[:, 0] > 0.5] = w[0]
+    return y * w
+
+
+@program
+def known_mask(x, w):
+    y = x * w
+    y[np.array([True, False, True])] = w[1]
+    y[[True, False, False]] += 1
+    return y * w
+
+
+@program
+def integer_arrays(x, w):
+    y = x * w
+    y[sg.tensor([0, 2])] = w[0]
+    y[[0, 1], [1, 2]] = -1.0
+    return y * w
+
+
+@program
+def computed_index(x, w):
+    y = x * w
+    i = (x[0] > 0.2).long().sum()
+    y[sg.stack([i - 1, i - 2])] = 2.0
+    return y * w
+
+
+@program
+def row_of_another_result(x, w):
+    y = x * w
+    z = y[0]
+    z.mul_(2)
+    return y * y
+
+
+@program
+def transposed(x, w):
+    y = x * w
+    z = y.T
+    z[0] = w[:, 0].sum()
+    z.add_(1)
+    return y * z.T
+
+
+@program
+def reshaped(x, w):
+    y = x * w
+    y.view(-1)[3] = 7.0
+    return y
+
+
+@program
+def reshape_that_copies(x, w):
+    h = x * w
+    y = h.T.reshape(-1)
+    y[0] = 3.0
+    return y * h.reshape(-1)
+
+
+@program
+def methods_on_slices(x, w):
+    y = x * w
+    y[0].zero_()
+    y[1].fill_(3.0)
+    y[2].copy_(w[0])
+    y[:, 0].masked_fill_(y[:, 0] > 2, 0.0)
+    y[0].index_fill_(0, sg.tensor([1]), 9.0)
+    y[0, 0].exp_()
+    return y * w
+
+
+@program
+def rows_one_by_one(x, w):
+    out = sg.zeros(3, 3, dtype=x.dtype)
+    for i in range(3):
+        out[i] = x[i] * w[i] * (i + 1)
+    return out
+
+
+@program
+def parts(x, w):
+    y = x * w
+    a, b, _ = y.unbind(0)
+    a.add_(b)
+    first, second, _ = y.reshape(9).chunk(3)
+    second.mul_(2)
+    first[1:] = second[:2]
+    return y * w
+
+
+@program
+def view_read_after_a_change_of_its_base(x, w):
+    y = x * w
+    z = y[1:]
+    y.mul_(2)
+    return z * w[1:]
+
+
+@program
+def view_of_a_view(x, w):
+    y = x * w
+    z = y.permute(1, 0)[1:][:, 0]
+    z *= w[0, 0]
+    return y * y
+
+
+@program
+def argument(x, w):
+    x[0] = w[0].detach()
+    return x * w
+
+
+@program
+def state(x, w):
+    with sg.no_grad():
+        w[0] = 0.5
+        w.data[1] = 2.0
+    return x * w
+
+
+@program
+def view_of_a_detached_alias(x, w):
+    y = x * 2
+    row = y.detach()[0]
+    y.mul_(2)
+    return row * w
+
+
+def run(fn: Callable[..., Any], compiled: bool, dtype: str) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = sg.tensor(rng.random((3, 3)).astype(dtype))
+    w = sg.tensor(rng.random((3, 3)).astype(dtype) + 0.5, requires_grad=True)
+
+    def step(x):
+        result = fn(x, w)
+        (g,) = sg.grad((result**2).sum(), [w], create_graph=True)
+        (g**2).sum().backward()
+        return result, g
+
+    result, g = (sg.compile(step) if compiled else step)(x)
+    return [t.detach().numpy().copy() for t in (result, g, w.grad, x, w)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
+def test_as_eagerly(fn, dtype):
+    for found, expected in zip(run(fn, True, dtype), run(fn, False, dtype), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.bool_, np.uint8])
+def test_integers_and_booleans(kind):
+    def step(x):
+        y = x.clone()
+        y[1] = True
+        y[0, 1:] = y[1, :2]
+        return y
+
+    x = sg.tensor(np.zeros((2, 3), kind))
+    assert sg.compile(step)(x).tolist() == step(x).tolist()
+
+
+def wrong_row(y: Any) -> None:
+    y[7] = 1.0
+
+
+def wrong_shape(y: Any) -> None:
+    y[0] = sg.ones(4)
+
+
+def wrong_dtype(y: Any) -> None:
+    (y > 0)[0] = 0.5
+
+
+def wrong_mask(y: Any) -> None:
+    y[y[:2] > 0] = 0.5
+
+
+def expanded(y: Any) -> None:
+    y[0].expand(2, 3)[0] = 1.0
+
+
+@pytest.mark.parametrize("change", [wrong_row, wrong_shape, wrong_dtype, wrong_mask, expanded])
+def test_wrong_assignments(change):
+    def step(x):
+        y = x * 1
+        change(y)
+        return y
+
+    x = sg.ones(3, 3)
+    errors = []
+    for fn in (step, sg.compile(step)):
+        with pytest.raises(sg.StaticgradError) as caught:
+            fn(x)
+        errors.append(caught.value)
+        assert "test_views.py" in str(caught.value)
+    assert type(errors[0]) is type(errors[1])
+
+
+def test_leaf_and_its_views():
+    w = sg.ones(3, requires_grad=True)
+
+    def leaf():
+        w[0] = 1.0
+
+    def view():
+        w[0].add_(1)
+
+    for step in (leaf, view):
+        for fn in (step, sg.compile(step)):
+            what = "a leaf Variable" if step is leaf else "a view of a leaf Variable"
+            with raised(sg.GradientError, f"{what} that requires grad is being used in an in-place operation."):
+                fn()
+
+
+def test_saved_value_changed_through_a_view():
+    def step(x):
+        y = x * 2
+        z = (y * y).sum()
+        y[0] = 1.0
+        z.backward()
+
+    for fn in (step, sg.compile(step)):
+        with pytest.raises(sg.GradientError) as caught:
+            fn(sg.ones(3, requires_grad=True))
+        text = str(caught.value)
+        assert text.startswith("one of the variables needed for gradient computation has been modified by an inplace operation")
+        assert "saved at test_views.py" in text
+        assert "z = (y * y).sum()" in text
+        assert "changed at test_views.py" in text
+        assert "y[0] = 1.0" in text
+
+
+def test_keys_are_guarded():
+    places, numbers, chosen, values = [0], np.array([1]), np.array([True, False, False]), [5.0]
+
+    def step(x):
+        y = x * 1
+        y[places] = 7.0
+        y[numbers] = y[places] + 1
+        y[chosen] = values[0]
+        return y
+
+    compiled, x = sg.compile(step), sg.tensor([1.0, 2.0, 3.0])
+    for change in (lambda: None, lambda: places.__setitem__(0, 2), lambda: numbers.fill(0), lambda: chosen.fill(False),
+                   lambda: values.__setitem__(0, 4.0)):  # fmt: skip
+        change()
+        assert compiled(x).tolist() == step(x).tolist()
+
+
+def test_tensors_of_a_graph_are_not_changed():
+    with sg.Graph().as_default():
+        x = sg.placeholder(shape=(3,), dtype=sg.float32)
+        with raised(sg.GraphError, "x[index] = value: "):
+            x[0] = 1.0
