@@ -42,7 +42,8 @@ def test_the_input_takes_over_the_result(name: str, through_a_view: bool):
     """The tensor, and the one whose memory it shares, in eager mode and compiled; gradients are those of the function."""
     plain = getattr(F, name.rstrip("_"))
     settings: dict[str, tuple[Any, ...]] = {
-        "elu": (0.5,), "threshold": (0.1, 2.0), "hardtanh": (-0.5, 0.5), "celu": (0.7,), "leaky_relu": (0.2,), "dropout": (0.5, True),
+        "elu": (0.5,), "threshold": (0.1, 2.0), "hardtanh": (-0.5, 0.5), "celu": (0.7,), "leaky_relu": (0.2,),
+        "dropout": (0.5, True),
     }  # fmt: skip
 
     def changed(x):
@@ -224,12 +225,12 @@ ONES, LABELS = sg.ones((3, 4)), sg.tensor([0, 1, 2])
 ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.mse_loss(ONES, ONES, "sum"), ArgumentError, "size_average has to be True, False or None, got 'sum'"),
     (lambda: F.mse_loss(ONES, ONES, weight=sg.ones(4)), ShapeError, "Weights and input must have the same size."),
-    (lambda: F.smooth_l1_loss(ONES, ONES, beta=-1.0), ArgumentError, "smooth_l1_loss does not support negative values for beta"),
+    (lambda: F.smooth_l1_loss(ONES, ONES, beta=-1.0), ArgumentError, "smooth_l1_loss does not support negative values"),
     (lambda: F.huber_loss(ONES, ONES, delta=0), ArgumentError, "huber_loss does not support non-positive values for delta"),
     (lambda: F.gaussian_nll_loss(ONES, ONES, -1.0), ArgumentError, "var has negative entry/entries"),
     (lambda: F.gaussian_nll_loss(ONES, ONES, sg.ones(2)), ArgumentError, "var is of incorrect size"),
-    (lambda: F.nll_loss(ONES, LABELS, sg.ones(3)), ShapeError, "weight tensor should be defined either for all or no classes"),
-    (lambda: F.cross_entropy(ONES, LABELS, ignore_index=0.5), ArgumentError, "cross_entropy: ignore_index has to be an integer"),
+    (lambda: F.nll_loss(ONES, LABELS, sg.ones(3)), ShapeError, "weight tensor should be defined either for all or no"),
+    (lambda: F.cross_entropy(ONES, LABELS, ignore_index=0.5), ArgumentError, "cross_entropy: ignore_index has to be"),
     (lambda: F.multi_margin_loss(ONES, LABELS, 3), ArgumentError, "only p == 1 and p == 2 supported"),
     (lambda: F.multi_margin_loss(ONES, sg.tensor([0, 1, 4])), IndexRangeError, "Target 4 is out of bounds."),
     (lambda: F.multilabel_margin_loss(ONES, LABELS), ShapeError, "inconsistent target size"),
@@ -247,15 +248,15 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.conv3d(sg.ones((1, 2, 3, 3)), sg.ones((1, 2, 3, 3))), ShapeError, "conv3d: the weight needs 5 axes"),
     (lambda: F.fold(sg.ones((1, 8, 3)), 3, 2), ShapeError, "Given output_size=(3, 3)"),
     (lambda: F.unfold(sg.ones((1, 1, 2, 2)), 3), ShapeError, "Given input with spatial size (2, 2)"),
-    (lambda: F.max_unpool2d(sg.ones((1, 1, 2, 2)), sg.zeros((1, 1, 2, 2), dtype=sg.int64), 2, output_size=(9, 4)), ArgumentError,
+    (lambda: F.max_unpool2d(sg.ones((1, 2, 2)), sg.zeros((1, 2, 2), dtype=sg.int64), 2, output_size=(9, 4)), ArgumentError,
      "invalid output_size [9, 4]"),
     (lambda: F.avg_pool2d(sg.ones((1, 4, 4)), 2, divisor_override=0), ArgumentError, "divisor must be not zero"),
-    (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, mode="bilinear"), ShapeError, "interpolate: mode 'bilinear' of a tensor with 3"),
+    (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, mode="bilinear"), ShapeError, "interpolate: mode 'bilinear'"),
     (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, 2.0), ArgumentError, "only one of size or scale_factor should be defined"),
     (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, align_corners=True), ArgumentError, "align_corners option can only be set"),
     (lambda: F.interpolate(sg.ones((1, 1, 4)), 2, antialias=True), ArgumentError, "Anti-alias option is restricted to"),
     (lambda: F.grid_sample(sg.ones((1, 1, 4, 4)), sg.ones((1, 2, 2, 3))), ShapeError, "grid_sampler(): expected input"),
-    (lambda: F.grid_sample(sg.ones((1, 1, 4, 4)), sg.ones((1, 2, 2, 2)), "cubic"), ArgumentError, "nn.functional.grid_sample()"),
+    (lambda: F.grid_sample(sg.ones((1, 1, 4, 4)), sg.ones((1, 2, 2, 2)), "cubic"), ArgumentError, "nn.functional.grid_sample"),
     (lambda: F.affine_grid(sg.ones((1, 2, 3)), (1, 1, 2)), ShapeError, "affine_grid only supports 4D and 5D sizes"),
     (lambda: F.pixel_shuffle(sg.ones((1, 3, 2, 2)), 2), ShapeError, "pixel_shuffle: channels have to be a multiple of 4"),
     (lambda: F.instance_norm(sg.ones((1, 2))), ShapeError, "instance_norm: expected (n, c, ...)"),

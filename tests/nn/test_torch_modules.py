@@ -199,7 +199,7 @@ ROWS = [
     Row("poisson", lambda n: n.PoissonNLLLoss(reduction="sum"), ((3, 4), (3, 4))),
     Row("triplet", lambda n: n.TripletMarginLoss(0.7, swap=True), ((3, 4), (3, 4), (3, 4))),
     Row("multi margin", lambda n: n.MultiMarginLoss(2, 0.8), ((5, 4),), against(np.array([0, 1, 3, 2, 2]))),
-    Row("margin ranking", lambda n: n.MarginRankingLoss(0.2), ((3,), (3,)), against(np.array([1.0, -1.0, 1.0]))),
+    Row("margin ranking", lambda n: n.MarginRankingLoss(0.2), ((3,), (3,)), against(np.array([1, -1, 1]))),
     Row("cosine embedding", lambda n: n.CosineEmbeddingLoss(0.2), ((3, 4), (3, 4)), against(np.array([1, -1, 1]))),
     Row("linear cross entropy", lambda n: n.LinearCrossEntropyLoss(3, 4, bias=True), ((5, 3),),
         against(np.array([0, 1, 3, 2, 2]))),
