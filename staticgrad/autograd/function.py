@@ -548,55 +548,45 @@ def _apply_symbols(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dic
         ctx._saved = lambda: ctx.to_save
         return output
 
-    def rule(cotangents: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-        kinds = [(x.shape, x.dtype) if isinstance(x, Operators) else None for x in results]
+    present = [x is not None for x in ctx.to_save]
+    saved, ctx.to_save = [x for x in ctx.to_save if x is not None], ()
+    kinds = [(x.shape, x.dtype) if isinstance(x, Operators) else None for x in results]
+    taken = [isinstance(x, Operators) for x in given]
+    values: list[Any] = []
+
+    def rule(cotangents: Sequence[Any], operands: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
         filled = [
-            None if kind is None else (_zeros(operands, kind) if ctx.materialize_grads else None) if g is None else g
+            None if kind is None else (_zeros(kind) if ctx.materialize_grads else None) if g is None else g
             for g, kind in zip(cotangents, kinds, strict=True)
         ]
-        found = _gradients_of(ctx, filled, len(given))
+        values[:] = kept
+        try:
+            found = _gradients_of(ctx, filled, len(taken))
+        finally:
+            values.clear()
         like = iter(operands)
-        fitted = []
-        for place, x in enumerate(given):
-            if isinstance(x, Operators):
-                operand = next(like)
-                fitted.append(None if found[place] is None else _fitted(ctx, place, found[place], operand))
-        return fitted
+        return [
+            None if found[place] is None else _fitted(ctx, place, found[place], operand)
+            for place, operand in ((place, next(like)) for place, tensor in enumerate(taken) if tensor)
+        ]
 
+    def saved_tensors() -> tuple[Any, ...]:
+        rest = iter(values)
+        return tuple(next(rest) if there else None for there in present)
+
+    ctx._saved = saved_tensors
     tensors = [x for x in given if isinstance(x, Operators)]
     smooth = [
         i for i, x in enumerate(results)
         if isinstance(x, Operators) and x.dtype.kind == "f" and not any(x is other for other in ctx.non_differentiable)
     ]  # fmt: skip
-    made, freed = call_symbols(cls.__name__, results, smooth, tensors, rule)
-    saved = [made[_index(results, x)] if any(x is r for r in results) else _snapshot(x) for x in ctx.to_save]
-    ctx.to_save = ()
-
-    def values() -> tuple[Any, ...]:
-        if saved and freed():
-            raise messages.freed()
-        return tuple(saved)
-
-    ctx._saved = values
+    made = call_symbols(cls.__name__, results, smooth, tensors, saved, rule)
     return tuple(made) if isinstance(output, tuple) else made[0]
 
 
-def _index(results: Sequence[Any], x: Any) -> int:
-    return next(i for i, r in enumerate(results) if r is x)
-
-
-def _snapshot(x: Any) -> Any:
-    """A tensor with its present value, whatever is assigned to it later."""
-    tracer = state.tracer
-    if tracer is None or not isinstance(x, Symbol):
-        return x
-    return tracer.snapshot(x)
-
-
-def _zeros(operands: Sequence[Any], kind: Any) -> Any:
+def _zeros(kind: tuple[Any, np.dtype]) -> Any:
     shape, dtype = kind
-    return F.zeros_like(F.astype(operands[0], dtype)) if shape == operands[0].shape else F.broadcast_to(np.zeros((), dtype),
-    shape)
+    return F.broadcast_to(np.zeros((), dtype), shape)
 
 
 # decorators -----------------------------------------------------------------------------------------------------------------

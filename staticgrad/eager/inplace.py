@@ -119,6 +119,9 @@ def _records(x: Tensor, owner: Any, value: Tensor, name: str) -> list[tuple[Any,
     _keep_former(new, x)
     if x is owner:
         updates, whole = [(x, new)], wrap(value._data, new)
+    elif x._data.size == owner._data.size and x._data.flags.c_contiguous and owner._data.flags.c_contiguous:
+        whole = cast("Tensor", F.reshape(wrap(value._data, new), owner.shape))  # the same elements in the same order
+        updates = [(owner, whole._record), (x, new)]
     else:
         part = wrap(value._data, new)
         mask, flat = _written(owner, places_of(x, owner), part)

@@ -30,9 +30,10 @@ def taken_over(name: str, x: Any, value: Any) -> Tensor:
     return changed
 
 
-KEEP_NO_INPUT = frozenset(
-    ["dropout", "dropout1d", "dropout2d", "dropout3d", "hardsigmoid", "hardtanh", "leaky_relu", "relu", "relu6", "rrelu", "threshold"]
-)
+KEEP_NO_INPUT = frozenset({
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "hardsigmoid", "hardtanh", "leaky_relu", "relu", "relu6", "rrelu",
+    "threshold",
+})  # fmt: skip
 """Functions whose gradients don't read the input, which may change; the others in place are functions of a copy."""
 
 
