@@ -46,7 +46,9 @@ def test_paths(path, name):
 
 
 def test_there_is_no_accelerator():
-    assert (sg.accelerator.is_available(), sg.accelerator.current_accelerator(), sg.accelerator.device_count()) == (False, None, 0)
+    assert not sg.accelerator.is_available()
+    assert sg.accelerator.current_accelerator() is None
+    assert sg.accelerator.device_count() == 0
     with pytest.raises(sg.DeviceError, match=r"^Torch not compiled with CUDA enabled"):
         sg.cuda.FloatTensor(2)
 

@@ -43,7 +43,8 @@ def _pointwise(name: str, arity: int, numpy: Callable[..., Any], vjp: Any, *, co
                infer: Any = elementwise, symbol: str = "", doc: str = "", bilinear: bool = False,
                linear: tuple[int, ...] = (), backward: str = "") -> OpDef:  # fmt: skip
     """Define the record and its public function in `F`, which NumPy's function of the same meaning reaches too."""
-    op = define(OpDef(name, infer, numpy, vjp, Pointwise(name, cost, bilinear, linear), promote, symbol, doc, backward=backward))
+    emit = Pointwise(name, cost, bilinear, linear)
+    op = define(OpDef(name, infer, numpy, vjp, emit, promote, symbol, doc, backward=backward))
     function = unary(op) if arity == 1 else binary(op)
     setattr(F, name, function)
     if isinstance(numpy, np.ufunc):
