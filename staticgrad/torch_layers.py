@@ -1,4 +1,4 @@
-"""Functions of layers at PyTorch's top level, with the arguments that they have there, and functions that end in "_".
+"""Functions of layers at PyTorch's top level, with the arguments that they have there.
 
 Most are those of `nn.functional`; some take their arguments in another order, or numbers for reductions (0: "none", 1: "mean",
 2: "sum"), as PyTorch's do.
@@ -6,7 +6,7 @@ Most are those of `nn.functional`; some take their arguments in another order, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import functional
@@ -226,90 +226,13 @@ def gru_cell(
     n = F.tanh(n1 + r * n2)
     return n + z * (h - n)
 
-
-# in place ---------------------------------------------------------------------------------------------------------------
-
-
-def _in_place(name: str) -> Callable[..., Tensor]:
-    """The method of a name, as a function."""
-
-    def function(input: Tensor, *args: Any, **named: Any) -> Tensor:
-        changed: Tensor = getattr(input, name)(*args, **named)
-        return changed
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`input.{name}(...)`."
-    return function
-
-
-abs_ = _in_place("abs_")
-acos_ = _in_place("acos_")
-acosh_ = _in_place("acosh_")
-addmv_ = _in_place("addmv_")
-arccos_ = _in_place("arccos_")
-arccosh_ = _in_place("arccosh_")
-arcsin_ = _in_place("arcsin_")
-arcsinh_ = _in_place("arcsinh_")
-arctanh_ = _in_place("arctanh_")
-asin_ = _in_place("asin_")
-asinh_ = _in_place("asinh_")
-atanh_ = _in_place("atanh_")
-ceil_ = _in_place("ceil_")
-clamp_ = _in_place("clamp_")
-clamp_max_ = _in_place("clamp_max_")
-clamp_min_ = _in_place("clamp_min_")
-clip_ = _in_place("clip_")
-cos_ = _in_place("cos_")
-deg2rad_ = _in_place("deg2rad_")
-detach_ = _in_place("detach_")
-erf_ = _in_place("erf_")
-erfc_ = _in_place("erfc_")
-exp_ = _in_place("exp_")
-expm1_ = _in_place("expm1_")
-fill_ = _in_place("fill_")
-fix_ = _in_place("fix_")
-floor_ = _in_place("floor_")
-frac_ = _in_place("frac_")
-gcd_ = _in_place("gcd_")
-i0_ = _in_place("i0_")
-index_put_ = _in_place("index_put_")
-lcm_ = _in_place("lcm_")
-ldexp_ = _in_place("ldexp_")
-log10_ = _in_place("log10_")
-log1p_ = _in_place("log1p_")
-log_ = _in_place("log_")
-logit_ = _in_place("logit_")
-nan_to_num_ = _in_place("nan_to_num_")
-neg_ = _in_place("neg_")
-negative_ = _in_place("negative_")
-rad2deg_ = _in_place("rad2deg_")
-reciprocal_ = _in_place("reciprocal_")
-relu_ = _in_place("relu_")
-round_ = _in_place("round_")
-rsqrt_ = _in_place("rsqrt_")
-sigmoid_ = _in_place("sigmoid_")
-sin_ = _in_place("sin_")
-sinc_ = _in_place("sinc_")
-sqrt_ = _in_place("sqrt_")
-square_ = _in_place("square_")
-tan_ = _in_place("tan_")
-tanh_ = _in_place("tanh_")
-trunc_ = _in_place("trunc_")
-xlogy_ = _in_place("xlogy_")
-zero_ = _in_place("zero_")
-
 __all__ = [
-    "abs_", "acos_", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "addmv_", "alpha_dropout", "arccos_",
-    "arccosh_", "arcsin_", "arcsinh_", "arctanh_", "asin_", "asinh_", "atanh_", "avg_pool1d", "batch_norm", "bilinear",
-    "binary_cross_entropy_with_logits", "ceil_", "celu", "celu_", "channel_shuffle", "clamp_", "clamp_max_", "clamp_min_",
-    "clip_", "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "cos_", "cosine_embedding_loss", "cosine_similarity", "ctc_loss", "deg2rad_", "detach_",
-    "embedding", "erf_", "erfc_", "exp_", "expm1_", "feature_alpha_dropout", "feature_dropout", "fill_", "fix_", "floor_",
-    "frac_", "gcd_", "group_norm", "gru_cell", "hardshrink", "hinge_embedding_loss", "i0_", "index_put_", "instance_norm",
-    "kl_div", "layer_norm", "lcm_", "ldexp_", "log10_", "log1p_", "log_", "logit_", "lstm_cell", "margin_ranking_loss",
-    "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "nan_to_num_", "neg_", "negative_",
-    "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "rad2deg_",
-    "reciprocal_", "relu_", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "round_", "rrelu", "rrelu_", "rsqrt_", "selu",
-    "selu_", "sigmoid_", "sin_", "sinc_", "sqrt_", "square_", "tan_", "tanh_", "threshold", "threshold_",
-    "triplet_margin_loss", "trunc_", "xlogy_", "zero_",
+    "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "batch_norm", "bilinear",
+    "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "constant_pad_nd", "conv1d", "conv2d", "conv3d",
+    "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
+    "ctc_loss", "embedding", "feature_alpha_dropout", "feature_dropout", "group_norm", "gru_cell", "hardshrink",
+    "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm_cell", "margin_ranking_loss", "max_pool1d",
+    "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
+    "poisson_nll_loss", "prelu", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "rrelu", "rrelu_", "selu", "selu_",
+    "threshold", "threshold_", "triplet_margin_loss",
 ]  # fmt: skip

@@ -234,7 +234,7 @@ def test_refusals_say_why(row: int):
     [
         ("float16", "; use float32: tensors here are of 32 or 64 bits"),
         ("complex64", "; complex numbers are not supported"),
-        ("stft", "; PyTorch has it, this library does not yet"),
+        ("lstm", "; PyTorch has it, this library does not yet"),
         ("logsumexpp", "; the nearest name is 'logsumexp'"),
         ("nothing_like_it", ""),
     ],

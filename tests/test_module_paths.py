@@ -1,0 +1,95 @@
+"""PyTorch's paths of modules, and its questions about devices and precision that are not here."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+
+import pytest
+
+import staticgrad as sg
+from staticgrad import nn, optim
+from staticgrad.utils.data import RandomSampler
+from tests.helpers import assert_close
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("distributions.categorical", "Categorical"),
+        ("distributions.multivariate_normal", "MultivariateNormal"),
+        ("distributions.normal", "Normal"),
+        ("distributions.kl", "kl_divergence"),
+        ("nn.modules", "Linear"),
+        ("nn.modules.batchnorm", "_BatchNorm"),
+        ("nn.modules.conv", "Conv2d"),
+        ("nn.modules.loss", "_Loss"),
+        ("nn.modules.module", "Module"),
+        ("nn.parallel", "DataParallel"),
+        ("optim.adamw", "AdamW"),
+        ("optim.rmsprop", "RMSprop"),
+        ("utils.data.dataloader", "DataLoader"),
+        ("utils.data.dataset", "Dataset"),
+        ("utils.data.sampler", "SubsetRandomSampler"),
+        ("backends.cudnn", "benchmark"),
+        ("accelerator", "is_available"),
+        ("amp", "autocast"),
+    ],
+)
+def test_paths(path, name):
+    module = importlib.import_module(f"staticgrad.{path}")
+    assert hasattr(module, name)
+    found = sg
+    for part in path.split("."):
+        found = getattr(found, part)
+    assert found is module
+
+
+def test_there_is_no_accelerator():
+    assert not sg.accelerator.is_available()
+    assert sg.accelerator.current_accelerator() is None
+    assert sg.accelerator.device_count() == 0
+    with pytest.raises(sg.DeviceError, match=r"^Torch not compiled with CUDA enabled"):
+        sg.cuda.FloatTensor(2)
+
+
+def test_autocast_changes_nothing():
+    with sg.autocast("cpu", enabled=False), sg.amp.autocast("cpu", dtype=sg.float32):
+        assert (sg.ones(2) @ sg.ones(2)).dtype == sg.float32
+    with pytest.warns(UserWarning, match="CUDA is not available. Disabling"):
+        context = sg.autocast("cuda")
+    assert context(abs)(-1) == 1
+    with pytest.raises(sg.ArgumentError, match=r"^autocast: there is one precision on the CPU"):
+        sg.autocast("cpu")
+
+
+def test_a_scaler_steps_with_gradients_as_they_are():
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        scaler = sg.amp.GradScaler()
+    with warnings.catch_warnings():
+        scaler = sg.amp.GradScaler(enabled=False)
+    w = sg.ones(2, requires_grad=True)
+    optimizer = optim.SGD([w], lr=0.5)
+    scaler.scale(w.sum()).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    assert_close(w, sg.full((2,), 0.5))
+    assert (scaler.get_scale(), scaler.state_dict()) == (1.0, {})
+
+
+def test_data_parallel_calls_its_module():
+    model = nn.DataParallel(nn.Linear(2, 3))
+    assert list(model.state_dict()) == ["module.weight", "module.bias"]
+    x = sg.ones(4, 2)
+    assert_close(model(x), model.module(x))
+    assert_close(nn.parallel.data_parallel(model.module, x), model.module(x))
+    with pytest.raises(sg.DeviceError):
+        nn.DataParallel(nn.Linear(2, 3), device_ids=[0])
+
+
+def test_a_sampler_without_end_is_drawn_in_pieces():
+    sampler = RandomSampler(range(5), replacement=True, num_samples=10**10)
+    numbers = [n for n, _ in zip(sampler, range(3000), strict=False)]
+    assert len(sampler) == 10**10
+    assert set(numbers) == set(range(5))
