@@ -540,9 +540,6 @@ class Tensor:
     def conj(self) -> Tensor:
         """`input`: numbers are real."""
 
-    def conj_(self) -> Tensor:
-        """`conj` in place. Raises GradientError for a leaf that requires grad while recording."""
-
     def conj_physical(self) -> Tensor:
         """`input`: numbers are real."""
 
@@ -870,7 +867,6 @@ class Tensor:
     @overload
     def gather(self, *, axis: builtins.int, index: Any, sparse_grad: builtins.bool = False) -> Tensor:
         """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
-        """The elements at positions along `dim`: `out[i][j] = input[index[i][j]][j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -1882,14 +1878,8 @@ class Tensor:
     def resolve_conj(self) -> Tensor:
         """`input`: numbers are real."""
 
-    def resolve_conj_(self) -> Tensor:
-        """`resolve_conj` in place. Raises GradientError for a leaf that requires grad while recording."""
-
     def resolve_neg(self) -> Tensor:
         """`input`: numbers are real."""
-
-    def resolve_neg_(self) -> Tensor:
-        """`resolve_neg` in place. Raises GradientError for a leaf that requires grad while recording."""
 
     def retain_grad(self) -> None:
         """Keep `grad` of a non-leaf when backward passes through it."""
@@ -1939,7 +1929,6 @@ class Tensor:
         value: Any = None,
     ) -> Tensor:
         """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
-        """`input` with values at positions along `dim`: `out[index[i][j]][j] = src[i][j]` for dim 0. Where several meet the
         last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
@@ -3198,7 +3187,6 @@ class Functions:
     @staticmethod
     def gather(*, input: Any, axis: int, index: Any, sparse_grad: bool = False) -> Tensor:
         """The elements at positions along `dim`: `out[i, j] = input[index[i, j], j]` for dim 0. The index has the axes of
-        """The elements at positions along `dim`: `out[i][j] = input[index[i][j]][j]` for dim 0. The index has the axes of
         `input`,
         and extents no larger than its away from `dim`. Raises IndexRangeError, ShapeError.
         """
@@ -4177,7 +4165,6 @@ class Functions:
         value: Any = None,
     ) -> Tensor:
         """`input` with values at positions along `dim`: `out[index[i, j], j] = src[i, j]` for dim 0. Where several meet the
-        """`input` with values at positions along `dim`: `out[index[i][j]][j] = src[i][j]` for dim 0. Where several meet the
         last
         one stays; reduce="add" or "multiply" combines them. `src`: a tensor, or a number. Raises IndexRangeError, DTypeError.
         """
