@@ -15,8 +15,8 @@ from ..errors import CompileError, StaticgradError
 from ..ir import Node, Region, Result, Subgraph
 from ..operators import F, frontends
 from ..ops.adjoint import adjoint_op
-from ..ops.custom_gradient import call_op
 from ..ops.control.loop_operands import Loop
+from ..ops.custom_gradient import call_op
 from .backward import BackwardEngine
 from .execution import run
 from .grad_mode import modes

@@ -269,6 +269,17 @@ def test_set_detect_anomaly(T):
     assert not T.is_anomaly_enabled()
 
 
+def test_variable(T):
+    values = T.tensor([1.0, 2.0])
+    x = T.autograd.Variable(values, requires_grad=True)
+    assert isinstance(x, T.autograd.Variable)
+    assert isinstance(values, T.autograd.Variable)
+    assert not isinstance(3.0, T.autograd.Variable)
+    assert (x.requires_grad, values.requires_grad) == (True, False)
+    x.data.fill_(3.0)
+    assert values.tolist() == [3.0, 3.0]
+
+
 # memory -----------------------------------------------------------------------------------------------------------------------
 
 
