@@ -154,6 +154,10 @@ def test_edges_and_versions(T):
     edge = T.autograd.graph.get_gradient_edge(y)
     assert (edge.node, edge.output_nr) == (y.grad_fn, 0)
     assert T.autograd.graph.get_gradient_edge(x).node.variable is x
+    z = (y * y).sum()
+    assert T.autograd.grad(z, edge, retain_graph=True)[0].tolist() == [4.0, 8.0]
+    ends = [T.autograd.graph.get_gradient_edge(t) for t in (x, y)]
+    assert lists(T.autograd.grad(T.autograd.graph.get_gradient_edge(z), ends)) == [[8.0, 16.0], [4.0, 8.0]]
     with raised(RuntimeError, "It is not possible to get the gradient edge for a Tensor that does not require gradients"):
         T.autograd.graph.get_gradient_edge(T.ones(2))
     z = y.exp() * y
