@@ -216,7 +216,8 @@ class BackwardEngine:
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
         self.create = create
-        self.anomaly = modes.now.anomaly and modes.now.check_nan
+        mode = modes.now
+        self.anomaly = mode.anomaly and mode.check_nan
         self.roots = roots
         self.seeds = seeds
         self.found: dict[int, tuple[Tensor, Any]] = {}
@@ -239,9 +240,9 @@ class BackwardEngine:
     def run(self, retain: bool) -> None:
         """Raises GradientError; the tape is as it was when it does."""
         done: list[Record] = []
-        saved, modes.now.grad = modes.now.grad, self.create
-        modes.now.arrays, around = not self.create, modes.now.arrays
-        modes.now.engine, outer = self, modes.now.engine
+        mode = modes.now
+        saved = mode.grad, mode.arrays, mode.engine
+        mode.grad, mode.arrays, mode.engine = self.create, not self.create, self
         try:
             with np.errstate(all="ignore"):
                 for root, seed in zip(self.roots, self.seeds, strict=True):
@@ -258,8 +259,7 @@ class BackwardEngine:
                     if leaf._record is None and leaf._hooks:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
         finally:
-            modes.now.grad, modes.now.arrays = saved, around
-            modes.now.engine = outer
+            mode.grad, mode.arrays, mode.engine = saved
         if not retain:
             for record in done:
                 record.free()
@@ -388,9 +388,9 @@ class BackwardEngine:
 
     def _saved_out(self, record: Record) -> Any:
         out = record.out
-        if isinstance(out, Packed):
-            return out.tensor(record) if self.create else out.unpack()
         if not isinstance(out, np.ndarray):
+            if isinstance(out, Packed):
+                return out.tensor(record) if self.create else out.unpack()
             return out
         if record.memory is not None and record.memory.changed > record.clock:
             return Overwritten(messages.output_text(record.name()), out, places=places_of_change(record, record.memory))
