@@ -113,8 +113,7 @@ class FunctionRecord(Record):
         if self.kept:
             self.kept = None
 
-    def maker(self, number: int) -> Record:
-        """The record of a result."""
+    def result(self, number: int) -> Record:
         if self.results == 1:
             return self
         reference = self.makers[number]
@@ -178,13 +177,13 @@ class Kept:
 
     def value(self, call: FunctionRecord) -> Tensor:
         if self.form is not None:
-            return self.form.tensor(None if self.result is None else call.maker(self.result))
+            return self.form.tensor(None if self.result is None else call.result(self.result))
         if changed(self.tensor) > self.tick:
             memory = self.tensor._memory if self.tensor._base is None else self.tensor._base._memory
             raise messages.modified(messages.operand_text(self.tensor, call.name()), call.where, memory.where)
         if self.result is None:
             return cast("Tensor", self.tensor)
-        shown = wrap(self.tensor._data, call.maker(self.result))
+        shown = wrap(self.tensor._data, call.result(self.result))
         shown._memory = self.tensor._memory
         return shown
 
@@ -211,6 +210,11 @@ class BackwardNode:
         """The nodes that made the tensor arguments."""
         found: tuple[tuple[Any, int], ...] = Record.next_functions.__get__(self._record)
         return found
+
+    def result(self, number: int) -> Record:
+        """The record of one of the results."""
+        record: Record = self._record.result(number)
+        return record
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -393,7 +397,6 @@ def _recorded(
 ) -> list[Any]:
     call = FunctionRecord.__new__(FunctionRecord)
     call.op, call.inputs, call.attrs, call.memory, call.hooks = CALL, operands, {}, None, None
-    call.out = np.zeros(())
     call.clock = tick()
     call.position = user_position(3)
     call.function = ctx
@@ -401,6 +404,7 @@ def _recorded(
     call.parts = tuple(i for i, _ in tensors)
     call.result_types = tuple((x.shape, x.dtype) if isinstance(x, Tensor) else None for x in results)
     call.makers = [None] * len(results)
+    call.out = np.broadcast_to(np.zeros((), results[0].dtype), results[0].shape) if call.results == 1 else np.zeros(())
     call.kept = ()
     given: list[Any] = list(results)
     for number, x in enumerate(results):
@@ -409,13 +413,13 @@ def _recorded(
         if any(x is other for other in ctx.non_differentiable) or x.dtype.kind != "f":
             given[number] = wrap(x._data) if any(x is arg for arg in args) else x
         elif any(x is other for other in ctx.dirty_tensors):
-            record_change(x, wrap(x._data, call.maker(number)), ctx._name)  # type: ignore[attr-defined]
+            record_change(x, wrap(x._data, call.result(number)), ctx._name)  # type: ignore[attr-defined]
         else:
             if any(x is arg for arg in args) or x._tracked or x._record is not None:
                 given[number] = x = wrap(x._data)
             elif x._base is not None:
                 x._views = UNRECORDED
-            x._record, x._tracked = call.maker(number), True
+            x._record, x._tracked = call.result(number), True
     numbers = {id(x): i for i, x in enumerate(results) if not any(x is arg for arg in args)}
     numbers.update({id(x): next(i for i, r in enumerate(results) if r is x) for x in ctx.dirty_tensors})
     call.kept = tuple(None if x is None else Kept(x, numbers.get(id(x))) for x in ctx.to_save)

@@ -19,8 +19,11 @@ from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .saved import Packed
 from .tape import (
+    AccumulateGrad,
     AfterNode,
     BeforeNode,
+    FreedTensor,
+    GradientEdge,
     Overwritten,
     Record,
     Retain,
@@ -119,16 +122,30 @@ def grad(
     if isinstance(inputs, dict):
         options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
         return dict(zip(inputs, grad(outputs, list(inputs.values()), grad_outputs, *options), strict=True))
-    roots, targets, unused = listed(outputs), inputs, bool(allow_unused or materialize_grads)
-    if materialize_grads or is_grads_batched:
-        targets = listed(inputs)
+    roots, unused = at_edges(outputs), bool(allow_unused or materialize_grads)
+    targets: Any = None if inputs is None else at_edges(inputs)
     if is_grads_batched:
         found = _batched(roots, targets, grad_outputs, retain_graph, create_graph, unused)
     else:
         found = _grad(roots, targets, grad_outputs, retain_graph, create_graph, unused)
     if materialize_grads:
-        return tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, cast("Any", targets), strict=True))
+        return tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, targets, strict=True))
     return found
+
+
+def at_edges(tensors: Any) -> list[Any]:
+    """Several tensors or one, with tensors in the places of gradient edges."""
+    given = [tensors] if isinstance(tensors, GradientEdge) else listed(tensors)
+    return [_at_edge(x) if isinstance(x, GradientEdge) else x for x in given]
+
+
+def _at_edge(edge: GradientEdge) -> Tensor:
+    """A tensor whose gradient is the one at an edge; its value is not there any more."""
+    if isinstance(edge.node, AccumulateGrad):
+        return edge.node.variable
+    record = edge.node.result(edge.output_nr)
+    out = record.out
+    return wrap(out.shape_array() if isinstance(out, FreedTensor) else out, record)
 
 
 def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, create: bool, unused: bool) -> tuple[Any, ...]:
@@ -199,7 +216,8 @@ class BackwardEngine:
 
     def __init__(self, roots: list[Tensor], seeds: list[Tensor], create: bool, targets: list[Tensor] | None):
         self.create = create
-        self.anomaly = modes.now.anomaly and modes.now.check_nan
+        mode = modes.now
+        self.anomaly = mode.anomaly and mode.check_nan
         self.roots = roots
         self.seeds = seeds
         self.found: dict[int, tuple[Tensor, Any]] = {}
@@ -222,9 +240,9 @@ class BackwardEngine:
     def run(self, retain: bool) -> None:
         """Raises GradientError; the tape is as it was when it does."""
         done: list[Record] = []
-        saved, modes.now.grad = modes.now.grad, self.create
-        modes.now.arrays, around = not self.create, modes.now.arrays
-        modes.now.engine, outer = self, modes.now.engine
+        mode = modes.now
+        saved = mode.grad, mode.arrays, mode.engine
+        mode.grad, mode.arrays, mode.engine = self.create, not self.create, self
         try:
             with np.errstate(all="ignore"):
                 for root, seed in zip(self.roots, self.seeds, strict=True):
@@ -241,8 +259,7 @@ class BackwardEngine:
                     if leaf._record is None and leaf._hooks:
                         self.found[key] = (leaf, self._hooked(leaf._hooks, g))
         finally:
-            modes.now.grad, modes.now.arrays = saved, around
-            modes.now.engine = outer
+            mode.grad, mode.arrays, mode.engine = saved
         if not retain:
             for record in done:
                 record.free()
@@ -371,9 +388,9 @@ class BackwardEngine:
 
     def _saved_out(self, record: Record) -> Any:
         out = record.out
-        if isinstance(out, Packed):
-            return out.tensor(record) if self.create else out.unpack()
         if not isinstance(out, np.ndarray):
+            if isinstance(out, Packed):
+                return out.tensor(record) if self.create else out.unpack()
             return out
         if record.memory is not None and record.memory.changed > record.clock:
             return Overwritten(messages.output_text(record.name()), out, places=places_of_change(record, record.memory))

@@ -80,7 +80,8 @@ def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Node], leave
             continue
         if record.op.name not in REGISTRY:
             raise GraphError(
-                f"{record.name()} is the call of an autograd.Function: the tape does not hold the operations that it is made of",
+                f"{record.name()} is the call of an autograd.Function: the tape does not hold the operations that it is made "
+                "of",
                 "build the graph from symbols: the function appends its operations there",
             )
         if record.freed:

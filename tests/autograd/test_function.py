@@ -374,7 +374,7 @@ def test_in_loops_and_branches(program):
         run(x)
         found.append(w.grad.numpy())
     np.testing.assert_allclose(*found, rtol=1e-13)
-    with pytest.raises(sg.CompileError, match="can't repeat the gradient of Thrice, an autograd.Function"):
+    with pytest.raises(sg.CompileError, match=r"can't repeat the gradient of Thrice, an autograd\.Function"):
         sg.compile(step, numerics="strict")(x)
 
 
