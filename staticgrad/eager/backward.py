@@ -19,7 +19,18 @@ from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .saved import Packed
-from .tape import AfterNode, BeforeNode, Overwritten, Record, Retain, changed, edge, overwritten_operand, places_of_change, touch
+from .tape import (
+    AfterNode,
+    BeforeNode,
+    Overwritten,
+    Record,
+    Retain,
+    changed,
+    edge,
+    overwritten_operand,
+    places_of_change,
+    touch,
+)
 from .tensor import Tensor, wrap
 
 

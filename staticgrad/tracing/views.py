@@ -56,8 +56,8 @@ class TracedView(Alias):
             modes.now.grad = before
         if self._fresh in self.tracer.tracked and node not in self.tracer.tracked:  # the base was detached in place
             self.tracer.refuse(
-                f"{Symbol(self.tracer.graph, self.maker).describe()} is a view of a tensor that was changed in place after it was "
-                "taken",
+                f"{Symbol(self.tracer.graph, self.maker).describe()} is a view of a tensor that was changed in place after "
+                "it was taken",
                 "take the view again after the change",
             )
         self.tracer.keep_retained(self._fresh, node)

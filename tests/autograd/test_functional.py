@@ -69,7 +69,8 @@ WRONG = {
         "The vector v can only be None if the user-provided function returns a single Tensor with a single element.",
     ),
     "vector of another shape": (
-        lambda T, f, x: f.jvp(lambda x: x * 2, x, T.ones(3)), RuntimeError, "v has invalid size: should be torch.Size([2]) but got",
+        lambda T, f, x: f.jvp(lambda x: x * 2, x, T.ones(3)), RuntimeError,
+        "v has invalid size: should be torch.Size([2]) but got",
     ),
     "too many vectors": (
         lambda T, f, x: f.jvp(lambda x: x * 2, x, (x, x)), RuntimeError, "The given v should contain a single Tensor.",
@@ -80,7 +81,7 @@ WRONG = {
     ),
     "result is no tensor": (
         lambda T, f, x: f.jacobian(lambda x: (x, 3.0), x), TypeError,
-        "The outputs of the user-provided function given to jacobian must be either a Tensor or a tuple of Tensors but the value at",
+        "The outputs of the user-provided function given to jacobian must be either a Tensor or a tuple of Tensors but the",
     ),
     "several elements": (
         lambda T, f, x: f.hessian(lambda x: x * 2, x), RuntimeError,

@@ -33,10 +33,10 @@ def test_grad_with_all_arguments(T):
     assert lists(grad([x * w], [x, w], [T.eye(2, dtype=T.float64)], is_grads_batched=True)) == [
         [[3.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 2.0]],
     ]  # fmt: skip
-    batched = grad([x * w], [x, u], [T.eye(2, dtype=T.float64)], is_grads_batched=True, materialize_grads=T is sg, allow_unused=True)
-    assert lists(batched)[0] == [[3.0, 0.0], [0.0, 4.0]]
+    batched = grad([x * w], [x, u], [T.eye(2, dtype=T.float64)], is_grads_batched=True, allow_unused=True)
+    assert lists(batched) == [[[3.0, 0.0], [0.0, 4.0]], None]
     assert {k: v.tolist() for k, v in grad((x * w).sum(), {"a": x, "b": w}).items()} == {"a": [3.0, 4.0], "b": [1.0, 2.0]}
-    with raised(ValueError, "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused"):
+    with raised(ValueError, "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "):
         grad((x * w).sum(), [x, u], allow_unused=False, materialize_grads=True)
 
 
@@ -189,9 +189,6 @@ def test_saved_tensors_hooks(T):
 
 
 def test_saved_values_are_released():
-    class Held:
-        pass
-
     x = leaf(sg, 1.0, 2.0)
     with sg.autograd.graph.saved_tensors_hooks(lambda t: None, lambda p: sg.ones(2, dtype=sg.float64)):
         h = x.exp()
@@ -222,8 +219,7 @@ def test_save_on_cpu_and_disabled_hooks(T):
     y.backward()
     assert x.grad.tolist() == [2.0, 4.0]
     with T.autograd.graph.disable_saved_tensors_hooks("not here"), raised(RuntimeError, "not here"):
-        with T.autograd.graph.save_on_cpu():
-            pass
+        T.autograd.graph.save_on_cpu().__enter__()
 
 
 def test_wrong_unpacked_value(T):

@@ -1,4 +1,4 @@
-"""`utils.checkpoint`: gradients of the plain function, values dropped and computed again, in both variants and when compiled."""
+"""`utils.checkpoint`: gradients of the plain function, values dropped and computed again, in both variants and compiled."""
 
 from __future__ import annotations
 
