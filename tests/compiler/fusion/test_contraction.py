@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 from staticgrad.compiler.fusion import contraction
-from staticgrad.compiler.fusion.contraction import Contraction, ScheduleNode, TooFar
+from staticgrad.compiler.fusion.contraction import Contraction, TooFar, Vertex
 from staticgrad.ir import Node
 from staticgrad.operators import F
 from tests.compiler.helpers import Bench
@@ -24,7 +24,7 @@ def random_nodes(rng: random.Random, n: int) -> list[Node]:
 
 
 def quotient(groups: Contraction) -> nx.DiGraph:
-    """One vertex for each vertex; an edge from a vertex to itself does not count."""
+    """The graph of vertices, without edges from a vertex to itself."""
     graph = nx.DiGraph()
     for node, vertex in groups.vertex_of.items():
         graph.add_node(vertex)
@@ -32,7 +32,7 @@ def quotient(groups: Contraction) -> nx.DiGraph:
     return graph
 
 
-def closes_a_cycle(graph: nx.DiGraph, a: ScheduleNode, b: ScheduleNode) -> bool:
+def closes_a_cycle(graph: nx.DiGraph, a: Vertex, b: Vertex) -> bool:
     merged = nx.contracted_nodes(graph, a, b, self_loops=False, copy=True)
     return not nx.is_directed_acyclic_graph(merged)
 
