@@ -140,7 +140,8 @@ def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, cr
         raise GradientError("is_grads_batched: grad_outputs need an axis more than the outputs", "pass one for each output")
     if not (frontends.tracing and state.tracer is not None):
         with Vmap(count, next(seed for seed in given if seed is not None), "error") as level:
-            mapped = [None if seed is None else level.lift(seed if isinstance(seed, Tensor) else Tensor(seed)) for seed in given]
+            tensors = [seed if seed is None or isinstance(seed, Tensor) else Tensor(seed) for seed in given]
+            mapped = [None if seed is None else level.lift(seed) for seed in tensors]
             found = _grad(roots, targets, mapped, retain, create, unused)
             return tuple([None if g is None else level.of(g) for g in found])
     rows = []

@@ -107,4 +107,7 @@ def test_batch_norm_counts_only_outside_of_vmap():
     model = nn.BatchNorm1d(3)
     with pytest.raises(TransformError, match="inplace arithmetic"):
         sg.vmap(model)(sg.randn(2, 4, 3))
+    with_batches = func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(3)))
+    x = sg.randn(2, 4, 3)
+    assert_close(sg.vmap(with_batches)(x), sg.stack([nn.BatchNorm1d(3)(row) for row in x]), 1e-6)
     assert_close(sg.vmap(model.eval())(sg.ones(2, 4, 3)), model(sg.ones(8, 3)).reshape(2, 4, 3), 1e-6)
