@@ -6,7 +6,6 @@ from typing import Any
 
 from ..eager import Tensor, enable_grad, grad, is_grad_enabled, no_grad, set_grad_enabled
 from ..eager.grad_mode import detect_anomaly, inference_mode, set_detect_anomaly
-from ..operators import Tensor as AnyTensor
 from ..operators import is_tensor
 from . import anomaly_mode, forward_ad, functional, grad_mode, graph
 from .function import Function
@@ -14,14 +13,24 @@ from .gradcheck import gradcheck, gradgradcheck
 from .requests import backward
 
 
-def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> AnyTensor:
-    """A tensor of `data` that shares its memory: what tensors were called before PyTorch 0.4.
+class _EveryVariable(type):
+    """The metaclass of `Variable`: every tensor is one."""
 
-    volatile: nothing computed from it was recorded; write `with no_grad():` for that now. Raises DTypeError for integers
-    that are to require grad.
+    def __call__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        made = data.detach() if is_tensor(data) else Tensor(data)
+        return made.requires_grad_(True) if requires_grad and not volatile else made
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return is_tensor(x)
+
+
+class Variable(metaclass=_EveryVariable):
+    """`Variable(data, requires_grad=False, volatile=False)`: a tensor of `data` that shares its memory. Tensors were called so
+    before PyTorch 0.4, and each of them is an instance.
+
+    volatile: nothing computed from it was recorded; write `with no_grad():` for that now. Raises DTypeError for integers that
+    are to require grad.
     """
-    made = data.detach() if is_tensor(data) else Tensor(data)
-    return made.requires_grad_(True) if requires_grad and not volatile else made
 
 
 __all__ = [

@@ -113,8 +113,7 @@ class FunctionRecord(Record):
         if self.kept:
             self.kept = None
 
-    def maker(self, number: int) -> Record:
-        """The record of a result."""
+    def result(self, number: int) -> Record:
         if self.results == 1:
             return self
         reference = self.makers[number]
@@ -178,13 +177,13 @@ class Kept:
 
     def value(self, call: FunctionRecord) -> Tensor:
         if self.form is not None:
-            return self.form.tensor(None if self.result is None else call.maker(self.result))
+            return self.form.tensor(None if self.result is None else call.result(self.result))
         if changed(self.tensor) > self.tick:
             memory = self.tensor._memory if self.tensor._base is None else self.tensor._base._memory
             raise messages.modified(messages.operand_text(self.tensor, call.name()), call.where, memory.where)
         if self.result is None:
             return cast("Tensor", self.tensor)
-        shown = wrap(self.tensor._data, call.maker(self.result))
+        shown = wrap(self.tensor._data, call.result(self.result))
         shown._memory = self.tensor._memory
         return shown
 
@@ -211,6 +210,11 @@ class BackwardNode:
         """The nodes that made the tensor arguments."""
         found: tuple[tuple[Any, int], ...] = Record.next_functions.__get__(self._record)
         return found
+
+    def result(self, number: int) -> Record:
+        """The record of one of the results."""
+        record: Record = self._record.result(number)
+        return record
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -393,7 +397,6 @@ def _recorded(
 ) -> list[Any]:
     call = FunctionRecord.__new__(FunctionRecord)
     call.op, call.inputs, call.attrs, call.memory, call.hooks = CALL, operands, {}, None, None
-    call.out = np.zeros(())
     call.clock = tick()
     call.position = user_position(3)
     call.function = ctx
@@ -401,6 +404,7 @@ def _recorded(
     call.parts = tuple(i for i, _ in tensors)
     call.result_types = tuple((x.shape, x.dtype) if isinstance(x, Tensor) else None for x in results)
     call.makers = [None] * len(results)
+    call.out = np.broadcast_to(np.zeros((), results[0].dtype), results[0].shape) if call.results == 1 else np.zeros(())
     call.kept = ()
     given: list[Any] = list(results)
     for number, x in enumerate(results):
@@ -409,13 +413,13 @@ def _recorded(
         if any(x is other for other in ctx.non_differentiable) or x.dtype.kind != "f":
             given[number] = wrap(x._data) if any(x is arg for arg in args) else x
         elif any(x is other for other in ctx.dirty_tensors):
-            record_change(x, wrap(x._data, call.maker(number)), ctx._name)  # type: ignore[attr-defined]
+            record_change(x, wrap(x._data, call.result(number)), ctx._name)  # type: ignore[attr-defined]
         else:
             if any(x is arg for arg in args) or x._tracked or x._record is not None:
                 given[number] = x = wrap(x._data)
             elif x._base is not None:
                 x._views = UNRECORDED
-            x._record, x._tracked = call.maker(number), True
+            x._record, x._tracked = call.result(number), True
     numbers = {id(x): i for i, x in enumerate(results) if not any(x is arg for arg in args)}
     numbers.update({id(x): next(i for i, r in enumerate(results) if r is x) for x in ctx.dirty_tensors})
     call.kept = tuple(None if x is None else Kept(x, numbers.get(id(x))) for x in ctx.to_save)
@@ -548,55 +552,45 @@ def _apply_symbols(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], named: dic
         ctx._saved = lambda: ctx.to_save
         return output
 
-    def rule(cotangents: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-        kinds = [(x.shape, x.dtype) if isinstance(x, Operators) else None for x in results]
+    present = [x is not None for x in ctx.to_save]
+    saved, ctx.to_save = [x for x in ctx.to_save if x is not None], ()
+    kinds = [(x.shape, x.dtype) if isinstance(x, Operators) else None for x in results]
+    taken = [isinstance(x, Operators) for x in given]
+    values: list[Any] = []
+
+    def rule(cotangents: Sequence[Any], operands: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
         filled = [
-            None if kind is None else (_zeros(operands, kind) if ctx.materialize_grads else None) if g is None else g
+            None if kind is None else (_zeros(kind) if ctx.materialize_grads else None) if g is None else g
             for g, kind in zip(cotangents, kinds, strict=True)
         ]
-        found = _gradients_of(ctx, filled, len(given))
+        values[:] = kept
+        try:
+            found = _gradients_of(ctx, filled, len(taken))
+        finally:
+            values.clear()
         like = iter(operands)
-        fitted = []
-        for place, x in enumerate(given):
-            if isinstance(x, Operators):
-                operand = next(like)
-                fitted.append(None if found[place] is None else _fitted(ctx, place, found[place], operand))
-        return fitted
+        return [
+            None if found[place] is None else _fitted(ctx, place, found[place], operand)
+            for place, operand in ((place, next(like)) for place, tensor in enumerate(taken) if tensor)
+        ]
 
+    def saved_tensors() -> tuple[Any, ...]:
+        rest = iter(values)
+        return tuple(next(rest) if there else None for there in present)
+
+    ctx._saved = saved_tensors
     tensors = [x for x in given if isinstance(x, Operators)]
     smooth = [
         i for i, x in enumerate(results)
         if isinstance(x, Operators) and x.dtype.kind == "f" and not any(x is other for other in ctx.non_differentiable)
     ]  # fmt: skip
-    made, freed = call_symbols(cls.__name__, results, smooth, tensors, rule)
-    saved = [made[_index(results, x)] if any(x is r for r in results) else _snapshot(x) for x in ctx.to_save]
-    ctx.to_save = ()
-
-    def values() -> tuple[Any, ...]:
-        if saved and freed():
-            raise messages.freed()
-        return tuple(saved)
-
-    ctx._saved = values
+    made = call_symbols(cls.__name__, results, smooth, tensors, saved, rule)
     return tuple(made) if isinstance(output, tuple) else made[0]
 
 
-def _index(results: Sequence[Any], x: Any) -> int:
-    return next(i for i, r in enumerate(results) if r is x)
-
-
-def _snapshot(x: Any) -> Any:
-    """A tensor with its present value, whatever is assigned to it later."""
-    tracer = state.tracer
-    if tracer is None or not isinstance(x, Symbol):
-        return x
-    return tracer.snapshot(x)
-
-
-def _zeros(operands: Sequence[Any], kind: Any) -> Any:
+def _zeros(kind: tuple[Any, np.dtype]) -> Any:
     shape, dtype = kind
-    return F.zeros_like(F.astype(operands[0], dtype)) if shape == operands[0].shape else F.broadcast_to(np.zeros((), dtype),
-    shape)
+    return F.broadcast_to(np.zeros((), dtype), shape)
 
 
 # decorators -----------------------------------------------------------------------------------------------------------------

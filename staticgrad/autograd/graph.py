@@ -6,27 +6,19 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from ..eager.grad_mode import modes
 from ..eager.saved import replaced
-from ..eager.tape import AccumulateGrad, Record, accumulator, touch
+from ..eager.tape import AccumulateGrad, GradientEdge, Record, accumulator, touch
 from ..eager.tensor import Tensor
 from ..errors import ArgumentError, GradientError
 from ..operators import listed
 
 Node = Record
 """A node of the tape, `grad_fn`."""
-
-
-class GradientEdge(NamedTuple):
-    """A place of the tape that gradients flow to: a result of a node."""
-
-    node: Any
-    output_nr: int
-    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:

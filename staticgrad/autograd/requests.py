@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import eager
+from ..eager.backward import at_edges
 from ..errors import GradientError
-from ..operators import TensorLike, Tensors, frontends, listed
+from ..operators import TensorLike, Tensors, frontends
 
 
 def backward(
@@ -37,8 +38,9 @@ def backward(
         grad_tensors = grad_variables
     if isinstance(inputs, dict):
         inputs = list(inputs.values())
+    inputs = None if inputs is None else at_edges(inputs)
     retain = retain_variables if retain_graph is None else retain_graph
-    frontends.backward(listed(tensors), grad_tensors, retain, create_graph, inputs)
+    frontends.backward(at_edges(tensors), grad_tensors, retain, create_graph, inputs)
 
 
 grad = eager.grad

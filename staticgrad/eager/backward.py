@@ -20,8 +20,11 @@ from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
 from .saved import Packed
 from .tape import (
+    AccumulateGrad,
     AfterNode,
     BeforeNode,
+    FreedTensor,
+    GradientEdge,
     Overwritten,
     Record,
     Retain,
@@ -120,16 +123,30 @@ def grad(
     if isinstance(inputs, dict):
         options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
         return dict(zip(inputs, grad(outputs, list(inputs.values()), grad_outputs, *options), strict=True))
-    roots, targets, unused = listed(outputs), inputs, bool(allow_unused or materialize_grads)
-    if materialize_grads or is_grads_batched:
-        targets = listed(inputs)
+    roots, unused = at_edges(outputs), bool(allow_unused or materialize_grads)
+    targets: Any = None if inputs is None else at_edges(inputs)
     if is_grads_batched:
         found = _batched(roots, targets, grad_outputs, retain_graph, create_graph, unused)
     else:
         found = _grad(roots, targets, grad_outputs, retain_graph, create_graph, unused)
     if materialize_grads:
-        return tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, cast("Any", targets), strict=True))
+        return tuple(F.zeros_like(x) if g is None else g for g, x in zip(found, targets, strict=True))
     return found
+
+
+def at_edges(tensors: Any) -> list[Any]:
+    """Several tensors or one, with tensors in the places of gradient edges."""
+    given = [tensors] if isinstance(tensors, GradientEdge) else listed(tensors)
+    return [_at_edge(x) if isinstance(x, GradientEdge) else x for x in given]
+
+
+def _at_edge(edge: GradientEdge) -> Tensor:
+    """A tensor whose gradient is the one at an edge; its value is not there any more."""
+    if isinstance(edge.node, AccumulateGrad):
+        return edge.node.variable
+    record = edge.node.result(edge.output_nr)
+    out = record.out
+    return wrap(out.shape_array() if isinstance(out, FreedTensor) else out, record)
 
 
 def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, create: bool, unused: bool) -> tuple[Any, ...]:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import StaticgradError
+from ..errors import CompileError, StaticgradError
 from ..ir import Node, Region, Result, Subgraph
 from ..operators import F, frontends
 from ..ops.adjoint import adjoint_op
 from ..ops.control.loop_operands import Loop
+from ..ops.custom_gradient import call_op
 from .backward import BackwardEngine
 from .execution import run
 from .grad_mode import modes
@@ -31,6 +32,8 @@ class Replay:
         self.leaves, self.results = leaves, results
         self.order = order
         self.sources = {x for node in order if node.op is adjoint_op for x in _parts(node)[2]}
+        if self.sources:
+            _check_functions(order)
 
     def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         mode = modes.now
@@ -67,6 +70,21 @@ class Replay:
         engine.needed -= {stop._record for stop in stops}
         engine.run(True)
         return [engine.found.get(id(x), (None, None))[1] for x in xs]
+
+
+def _check_functions(order: Sequence[Node]) -> None:
+    """Raises CompileError for a call of an `autograd.Function`, whose own gradient the tape of a replay would not have."""
+    for node in order:
+        if node.op is call_op:
+            raise CompileError(
+                f'numerics="strict" can\'t repeat the gradient of {node.attrs["call"]}, an autograd.Function, beside loops or '
+                "branches",
+                "use fast numerics, or move the function out of the compiled step",
+                where=node.where,
+            )
+        for value in node.attrs.values():
+            if isinstance(value, Subgraph):
+                _check_functions(value.graph.nodes)
 
 
 def _group(node: Node) -> Any:

@@ -27,18 +27,15 @@ def positions_read(record: Record) -> tuple[tuple[int, ...], bool]:
     """
     edges = [edge(tensor, record.clock) for tensor in record.inputs]
     wanted = tuple([maker is not None or leaf is not None for maker, leaf in edges])
-    key: Hashable = None
+    key = record.op, wanted, tuple([t.shape for t in record.inputs]), tuple(record.attrs.items())
     try:
-        key = record.op, wanted, tuple(sorted(record.attrs.items()))
         known = _reads.get(key)
-    except TypeError:  # attributes that can't be compared
-        known = None
+    except TypeError:  # attributes that can't be hashed
+        return _probe(record, wanted)
     if known is None:
-        known = _probe(record, wanted)
-        if key is not None:
-            if len(_reads) > 4096:
-                _reads.clear()
-            _reads[key] = known
+        if len(_reads) > 4096:
+            _reads.clear()
+        known = _reads[key] = _probe(record, wanted)
     return known
 
 

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -86,6 +86,10 @@ class Record:
             else:
                 result.append((maker.node, maker.output_nr))
         return tuple(result)
+
+    def result(self, number: int) -> Record:
+        """The record of one of the results of `node`."""
+        return self
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -210,6 +214,14 @@ class AccumulateGrad:
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object for {tuple(self.variable.shape)} leaf>"
+
+
+class GradientEdge(NamedTuple):
+    """A place of the tape that gradients flow to: a result of a node."""
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
 
 
 _accumulators: weakref.WeakValueDictionary[int, AccumulateGrad] = weakref.WeakValueDictionary()

@@ -78,6 +78,12 @@ def _node(graph: Graph, tensor: Any, source: Edge, known: dict[int, Node], leave
             known[_key(tensor, source)] = _leaf(graph, tensor, source[1] is not None, leaves)
             stack.pop()
             continue
+        if record.op.name not in REGISTRY:
+            raise GraphError(
+                f"{record.name()} is the call of an autograd.Function: the tape does not hold the operations that it is made "
+                "of",
+                "build the graph from symbols: the function appends its operations there",
+            )
         if record.freed:
             raise GraphError("the tape of this tensor was freed by backward()", "use backward(retain_graph=True)")
         operands = [(t, edge(t, record.clock)) for t in record.inputs]

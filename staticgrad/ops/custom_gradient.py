@@ -9,30 +9,44 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ir import Attribute, Node, OpDef, define
-from ..operators import Operators, Symbol, apply, state
+from ..ir import Attribute, Expand, Node, OpDef, define
+from ..operators import Operators, Symbol, apply
 from ..types import TensorType, TupleType, bool_
 from . import attributes as at
 from .control.loop_operands import Parts
 from .rules import keep
 
-Rule = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
-"""From the cotangents of all results and the operands to the cotangents of the operands; None where there is none."""
+Rule = Callable[[Sequence[Any], Sequence[Any], Sequence[Any]], list[Any]]
+"""From the cotangents of all results, the operands and the saved values to the cotangents of the operands; None where there is
+none."""
 
 
 class CustomCall:
-    """One call: its name, the types of its results, and its gradient."""
+    """One call: its name, the types of its results, the number of its operands, and its gradient.
 
-    def __init__(self, name: str, results: Sequence[TensorType], rule: Rule):
-        self.name, self.results, self.rule = name, tuple(results), rule
+    saved: for each saved value the number of the result that it is, or None. The values follow the operands as inputs of the
+    node, so that the node says all that its gradient reads, in the body of a loop too.
+    """
+
+    def __init__(
+        self, name: str, results: Sequence[TensorType], operands: int, saved: Sequence[int | None], rule: Rule
+    ):
+        self.name, self.results, self.operands, self.saved, self.rule = name, tuple(results), operands, tuple(saved), rule
 
     def __repr__(self) -> str:
         return self.name
 
 
-def _call_vjp(g: Any, node: Node, wanted: Sequence[bool], *operands: Any) -> list[Any]:
+def _call_vjp(g: Any, node: Node, wanted: Sequence[bool], *inputs: Any) -> list[Any]:
     call: CustomCall = node.attrs["call"]
-    found = call.rule([g.get(i) for i in range(len(call.results))], operands)
+    operands, values = inputs[: call.operands], inputs[call.operands :]
+    made = Symbol(inputs[0].graph, node)
+    saved = [
+        value if index is None else apply(output_op, made, value, index=index)
+        for value, index in zip(values, call.saved, strict=True)
+    ]
+    found = call.rule([g.get(i) for i in range(len(call.results))], operands, saved)
+    found += [None] * len(values)
     return [cotangent if wants else None for cotangent, wants in zip(found, wanted, strict=True)]
 
 
@@ -57,13 +71,14 @@ call_op = define(
         doc="A call of an operation with a gradient of the user's own; it has no value.",
     )
 )
-output_op = define(
+output_op: OpDef = define(
     OpDef(
         name="custom_output",
         attrs={"index": at.integer(0)},
         infer=lambda call, value, index: value,
         eval=lambda call, value, index: value,
         vjp=(lambda g, node, out, call, value: Parts({node.attrs["index"]: g}), None),
+        emit=Expand(lambda node, call, value: value),
         promote=keep,
         shape_only=(0,),
         equals=1,
@@ -73,19 +88,17 @@ output_op = define(
 
 
 def call_symbols(
-    name: str, results: Sequence[Any], smooth: Sequence[int], tensors: Sequence[Any], rule: Rule
-) -> tuple[list[Any], Callable[[], bool]]:
-    """The results of a call of which `smooth` are those that a gradient flows through, and whether a backward pass freed it.
+    name: str, results: Sequence[Any], smooth: Sequence[int], tensors: Sequence[Any], saved: Sequence[Any], rule: Rule
+) -> list[Any]:
+    """The results of a call of which `smooth` are those that a gradient flows through.
 
-    tensors: the operands; results: as `forward` made them.
+    tensors: the operands; results: as `forward` made them; saved: tensors that the gradient reads, results among them.
     """
     types = [TensorType(x.shape, x.dtype) if isinstance(x, Operators) else TensorType((), bool_) for x in results]
-    call: Any = apply(call_op, *tensors, call=CustomCall(name, types, rule))
+    numbers = [next((i for i, x in enumerate(results) if x is value and i in smooth), None) for value in saved]
+    call = CustomCall(name, types, len(tensors), numbers, rule)
+    node = apply(call_op, *tensors, *saved, call=call)
     made = list(results)
     for i in smooth:
-        made[i] = apply(output_op, call, results[i], index=i)
-
-    def freed() -> bool:
-        return state.tracer is not None and isinstance(call, Symbol) and call.node in state.tracer.freed
-
-    return made, freed
+        made[i] = apply(output_op, node, results[i], index=i)
+    return made

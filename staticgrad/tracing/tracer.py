@@ -333,10 +333,6 @@ class Tracer:
                 "take the view again after the change",
             )
 
-    def snapshot(self, x: Traced) -> Traced:
-        """A tensor with the present value of x, whatever is assigned to x later."""
-        return Traced(self, x.node)
-
     def detach(self, x: Any) -> Traced:
         """The same memory without the tape."""
         if isinstance(x, Tensor):

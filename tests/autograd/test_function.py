@@ -339,6 +339,50 @@ def test_in_a_graph():
         np.testing.assert_allclose(a, b.detach().numpy(), rtol=1e-13)
 
 
+class Thrice(sg.autograd.Function):
+    """x squared, with three times its gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 6 * x * g
+
+
+def in_a_loop(x, w):
+    return sg.scan(lambda c, row: (Thrice.apply(c * w) + row,) * 2, sg.ones(2, dtype=x.dtype), x)[1].sum()
+
+
+def in_a_branch(x, w):
+    return sg.cond(x.sum() > 0, lambda: Thrice.apply(x[0] * w), lambda: x[0] * w).sum()
+
+
+@pytest.mark.parametrize("program", [in_a_loop, in_a_branch])
+def test_in_loops_and_branches(program):
+    x = sg.tensor(np.array([[0.1, 0.2], [0.3, -0.1], [0.2, 0.1]]))
+
+    def step(x):
+        program(x, w).backward()
+
+    found = []
+    for run in (step, sg.compile(step)):
+        w = sg.tensor(np.array([0.5, 0.7]), requires_grad=True)
+        run(x)
+        found.append(w.grad.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-13)
+    with pytest.raises(sg.CompileError, match=r"can't repeat the gradient of Thrice, an autograd\.Function"):
+        sg.compile(step, numerics="strict")(x)
+
+
+def test_tape_of_a_call_is_no_graph():
+    with raised(sg.GraphError, "ThriceBackward is the call of an autograd.Function"):
+        sg.graph_of(Thrice.apply(sg.ones(2, requires_grad=True)).sum())
+
+
 def test_compiled_function_that_needs_values():
     class ByNumPy(sg.autograd.Function):
         @staticmethod

@@ -99,7 +99,7 @@ def change_both(x: Any, y: Any) -> Any:
 
 def change_after_a_view(x: Any, y: Any) -> Any:
     first = y[:1]
-    x.add_(1)
+    x += 1
     return first * 1, y * 1
 
 
