@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..errors import ShapeError, TransformError
 from ..ir import REGISTRY, OpDef, Pointwise, View
 from ..operators import Application, F, Level, Symbol, apply, as_array, frontends, state
 from ..ops.batching import aligned, leading, one_by_one
+from ..ops.leaves import fits
 from ..ops.random import Place
 from ..ops.rules import compared, elementwise
 from ..types import shape_text
@@ -49,10 +51,7 @@ class Vmap(Level):
             rule = one_by_one
         out = rule(Samples(self, flags), node, *values)
         lead = len(out.shape) - node.type.ndim
-        shape = out.shape[lead:]
-        if lead not in (0, 1) or out.dtype != node.type.dtype or any(
-            a != b and None not in (a, b) for a, b in zip(shape, node.type.shape, strict=True)
-        ):
+        if lead not in (0, 1) or out.dtype != node.type.dtype or not fits(out.shape[lead:], node.type.shape):
             raise TransformError(
                 f"vmap: the batching rule of {node.op.name} gives shape {shape_text(out.shape)} {out.dtype} for samples of "
                 f"{shape_text(node.type.shape)} {node.type.dtype}",
@@ -168,6 +167,7 @@ class Samples:
 Rule = Callable[..., Any]
 
 
+@cache
 def rule_of(op: OpDef) -> Rule | None:
     """The batching rule of an op: that of its record, or what its lowering implies; None: sample by sample."""
     if op.batch is not None:

@@ -12,6 +12,7 @@ The rule of an op is that of its record, or follows from it:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from ..ir import OpDef, Pointwise, View
@@ -79,13 +80,12 @@ def push(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence
     given = [t if t is not None and op.vjp_for(i) is not None else None for i, t in enumerate(tangents)]
     if all(t is None for t in given):
         return None
-    rule = {"own": op.jvp, "combination": _combination, "product": _product, "diagonal": _diagonal, "view": linear,
-            "reverse": _transposed}[rule_of(op)]  # fmt: skip
-    assert rule is not None
+    rule = op.jvp if op.jvp is not None else RULES[rule_of(op)]
     tangent = rule(node, out, primals, given)
     return tangent if tangent.shape == out.shape or None in out.shape else F.broadcast_like(tangent, out)
 
 
+@cache
 def rule_of(op: OpDef) -> str:
     """Which rule an op has: "own", "combination", "product", "diagonal", "view" or "reverse"."""
     if op.jvp is not None:
@@ -97,9 +97,6 @@ def rule_of(op: OpDef) -> str:
     if isinstance(op.emit, Pointwise) or op.infer in (elementwise, compared):
         return "diagonal"
     return "view" if isinstance(op.emit, View) else "reverse"
-
-
-_product = multilinear
 
 
 def _combination(node: Application, out: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -138,6 +135,10 @@ def _transposed(node: Application, out: Any, primals: Sequence[Any], tangents: S
     ends = [(h.step, t) for h, t in mine if t is not None]
     (found,) = pull(ends, [g.step])
     return F.zeros_like(out) if found is None else found
+
+
+RULES = {"combination": _combination, "product": multilinear, "diagonal": _diagonal, "view": linear, "reverse": _transposed}
+"""The rules that follow from the rest of a record."""
 
 
 def push_steps(ends: Sequence[Step | None], tangents: dict[Step, Any]) -> list[Any]:

@@ -14,9 +14,27 @@ from ..autodiff.batching import Batched, Vmap
 from ..autodiff.forward import Dual, Forward
 from ..autodiff.recording import Recorded, Recording, Step
 from ..errors import TransformError
+from ..ir import OpDef
 from ..operators import Application, F, Level, Operators
-from ..ops.custom_gradient import CustomCall, call_op, output_op
+from ..ops.control.loop_operands import Parts
 from ..types import TensorType, bool_
+
+
+def _refused(*types: Any, **attrs: Any) -> Any:
+    raise AssertionError("a call under a transform is a step of its tape, and no node")
+
+
+def _call_vjp(g: Any, node: Application, wanted: Sequence[bool], *operands: Any) -> list[Any]:
+    found = node.attrs["rule"](g)
+    return [cotangent if wants else None for cotangent, wants in zip(found, wanted, strict=True)]
+
+
+CALL = OpDef("function_call", _refused, _refused, vjp=lambda i: _refused, vjp_all=_call_vjp)
+RESULT = OpDef(
+    "function_result", _refused, _refused,
+    vjp=(lambda g, node, out, call, value: Parts({node.attrs["index"]: g}), None),
+)  # fmt: skip
+"""A call as a step of the tape of a transform, and each of its results."""
 
 
 class VmapInfo(NamedTuple):
@@ -74,16 +92,17 @@ def _recorded(
     kinds = list(map(_type, results))
     places = [i for i, x in enumerate(values) if isinstance(x, Operators)]
 
-    def rule(cotangents: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    def rule(cotangents: Parts) -> list[Any]:
+        given = [cotangents.get(i) for i in range(len(results))]
         filled = [
             None if not isinstance(x, Operators) else F.zeros_like(x) if g is None and ctx.materialize_grads else g
-            for x, g in zip(results, cotangents, strict=True)
+            for x, g in zip(results, given, strict=True)
         ]
         found = gradients(ctx, filled, values)
         return [found[i] for i in places]
 
     types = [_type(values[i]) for i in places]
-    node = Application(call_op, types, {"call": CustomCall(cls.__name__, kinds, rule)}, kinds[0])
+    node = Application(CALL, types, {"rule": rule}, kinds[0])
     given = [args[i] for i in places]
     mine = [isinstance(x, Recorded) and x.level is level and x.dtype.kind == "f" for x in given]
     sources = [x.step if m else None for x, m in zip(given, mine, strict=True)]
@@ -91,7 +110,7 @@ def _recorded(
     made = list(results)
     for i, x in enumerate(results):
         if _smooth(ctx, x):
-            result = Application(output_op, [kinds[i], kinds[i]], {"index": i}, kinds[i])
+            result = Application(RESULT, [kinds[i], kinds[i]], {"index": i}, kinds[i])
             made[i] = Recorded(level, x, Step(result, (None, x), (call, None), x))
     return made
 

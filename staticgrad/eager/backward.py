@@ -11,9 +11,10 @@ import numpy as np
 
 from ..autodiff import messages
 from ..autodiff.accumulation import adds_in_place, hooked
+from ..autodiff.batching import Vmap
 from ..autodiff.requests import check_used, request
 from ..errors import AnomalyError, ArgumentError, GradientError
-from ..operators import F, TensorLike, Tensors, as_array, frontends, listed, state
+from ..operators import F, Lifted, TensorLike, Tensors, as_array, frontends, listed, state
 from ..operators import Tensor as AnyTensor
 from ..ops.sparse_rows import carry, rows_of
 from .grad_mode import modes
@@ -98,7 +99,7 @@ def grad(
 
     outputs, inputs: a tensor, or several in any iterable; inputs may be a dict of tensors, which gives a dict. Returns a tuple,
     one tensor per input; None for an unused one with `allow_unused`, zeros with `materialize_grads`. is_grads_batched: each of
-    `grad_outputs` has one more axis, the first; the gradients have it too, one backward pass for each position. Raises
+    `grad_outputs` has one more axis, the first, and so have the gradients: one backward pass for all positions. Raises
     GradientError, and ArgumentError for materialize_grads with allow_unused=False.
 
     Examples:
@@ -154,6 +155,12 @@ def _batched(roots: list[Any], targets: Any, seeds: Any, retain: bool | None, cr
     count = next((len(seed) for seed in given if seed is not None), None)
     if count is None:
         raise GradientError("is_grads_batched: grad_outputs need an axis more than the outputs", "pass one for each output")
+    if not (frontends.tracing and state.tracer is not None):
+        with Vmap(count, next(seed for seed in given if seed is not None), "error") as level:
+            tensors = [seed if seed is None or isinstance(seed, Tensor) else Tensor(seed) for seed in given]
+            mapped = [None if seed is None else level.lift(seed) for seed in tensors]
+            found = _grad(roots, targets, mapped, retain, create, unused)
+            return tuple([None if g is None else level.of(g) for g in found])
     rows = []
     for i in range(count):
         row = [None if seed is None else seed[i] for seed in given]
@@ -169,12 +176,14 @@ def _grad(outputs: Any, inputs: Any, seeds: Any, retain_graph: bool | None, crea
     targets_given: Any = [None] if inputs is None else inputs
     roots, cotangents, targets, retain = request(EAGER, "grad", outputs, seeds, targets_given, retain_graph, create)
     assert targets is not None
-    engine = BackwardEngine(roots, cotangents, create, targets)
+    lifted = any(isinstance(g, Lifted) for g in cotangents)  # which rules take as tensors, not as arrays
+    engine = BackwardEngine(roots, cotangents, create or lifted, targets)
     engine.run(retain)
-    result = []
+    result: list[Any] = []
     for target in targets:
         found = engine.found.get(id(target))
-        result.append(None if found is None else engine.own(found[1]))
+        g = None if found is None else engine.own(found[1])
+        result.append(g.detach() if g is not None and lifted and not create else g)
     check_used(targets, result, unused)
     return tuple(result)
 
@@ -195,8 +204,8 @@ class EagerMode:
         return wrap(np.ones(data.shape, data.dtype))
 
     def seed(self, value: Any, root: Tensor) -> Tensor:
-        if isinstance(value, Tensor):
-            return value
+        if isinstance(value, (Tensor, Lifted)):
+            return value  # type: ignore[return-value]
         as_array(value)  # refuses unsupported dtypes; the values are converted to the root's dtype in one step
         return Tensor(np.asarray(value, root.dtype))
 
@@ -228,7 +237,7 @@ class BackwardEngine:
         """Records, and ids of leaves, whose cotangent so far is an array that this pass made and nobody else holds."""
         self.summed: set[Any] = set()
         """Records, and ids of leaves, to whose cotangent parts have been added in place."""
-        self.taken = {id(seed._data) for seed in seeds}
+        self.taken = {id(seed._data) for seed in seeds if isinstance(seed, Tensor)}
         """Ids of arrays that somebody else may hold: seeds, arguments and results of hooks, gradients given away."""
         self.wanted: dict[int, Tensor] | None = None
         self.needed: set[Record] = set()

@@ -218,6 +218,8 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
                 raise TransformError(
                     f"vjp_fn: a cotangent of shape {shape_text(tuple(g.shape))} for an output of {shape_text(tuple(out.shape))}"
                 )
+        given = [F.astype(g, x.dtype) if hasattr(g, "dtype") else np.asarray(g, x.dtype)
+                 for g, x in zip(given, tape.outputs, strict=True)]  # fmt: skip
         with enable_grad():
             found = iter(tape.pull(given))
         results = tuple([unflatten(structure, [next(found) for _ in leaves]) for leaves, structure in parts])

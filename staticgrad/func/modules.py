@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ArgumentError, TransformError
-from ..nn import Module
+from ..nn import BatchNorm1d, BatchNorm2d, BatchNorm3d, Module
 from ..operators import F
 
 State = dict[str, Any]
@@ -118,3 +118,13 @@ def _stacked(states: list[State]) -> State:
         stacked = F.stack([t.detach() for t in tensors], 0)
         found[name] = stacked.requires_grad_(True) if flags[0] else stacked
     return found
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let the batch norms of a module do without running statistics, which functions under `vmap` can't change; they use those
+    of each batch from then on. Returns the module, changed in place."""
+    for module in root.modules():
+        if isinstance(module, (BatchNorm1d, BatchNorm2d, BatchNorm3d)):
+            module.track_running_stats = False
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+    return root

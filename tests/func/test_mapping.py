@@ -263,3 +263,21 @@ def test_no_common_op_is_repeated(monkeypatch):
 
     slopes = sg.vmap(func.grad(loss), in_dims=(None, 0, 0))(params, sg.randn(4, 1, 8, 8), sg.tensor([0, 1, 2, 0]))
     assert slopes["0.weight"].shape == (4, 2, 1, 3, 3)
+
+
+# the tape of eager mode -----------------------------------------------------------------------------------------------
+
+
+def test_rows_of_a_jacobian_in_one_backward_pass():
+    """`autograd.grad` of mapped seeds, which `is_grads_batched` are."""
+    x = sg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    weight = sg.tensor([[0.1, 0.2, 0.3], [0.4, -0.5, 0.6]])
+    y = sg.tanh(weight @ x)
+    expected = func.jacrev(lambda x: sg.tanh(weight @ x))(x.detach())
+    seeds = sg.eye(2)
+    mapped = sg.vmap(lambda v: sg.autograd.grad(y, x, v, retain_graph=True)[0])(seeds)
+    assert_close(mapped, expected, 1e-6)
+    assert not mapped.requires_grad
+    (rows,) = sg.autograd.grad(y, x, seeds, is_grads_batched=True, create_graph=True)
+    assert_close(rows, expected, 1e-6)
+    assert rows.requires_grad

@@ -107,4 +107,34 @@ def test_batch_norm_counts_only_outside_of_vmap():
     model = nn.BatchNorm1d(3)
     with pytest.raises(TransformError, match="inplace arithmetic"):
         sg.vmap(model)(sg.randn(2, 4, 3))
+    with_batches = func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(3)))
+    x = sg.randn(2, 4, 3)
+    assert_close(sg.vmap(with_batches)(x), sg.stack([nn.BatchNorm1d(3)(row) for row in x]), 1e-6)
     assert_close(sg.vmap(model.eval())(sg.ones(2, 4, 3)), model(sg.ones(8, 3)).reshape(2, 4, 3), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), (4, 8)),
+        (lambda: nn.LSTM(4, 5, batch_first=True), (6, 4)),
+        (lambda: nn.GRU(4, 5, batch_first=True), (6, 4)),
+        (lambda: nn.Sequential(nn.Conv2d(2, 3, 3, padding=1), nn.GroupNorm(1, 3), nn.AvgPool2d(2)), (2, 6, 6)),
+        (lambda: nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3), nn.GELU()), (2, 4)),
+    ],
+)
+def test_layers_of_one_sample_and_of_many(make: Any, shape: tuple[int, ...]):
+    """Outputs and gradients of each sample: mapped, and as a batch."""
+    layer, x = make(), sg.randn(3, *shape)
+    params = {name: p.detach() for name, p in layer.named_parameters()}
+
+    def run(p: Any, batch: Any) -> Any:
+        out = func.functional_call(layer, p, (batch,))
+        return out[0] if isinstance(out, tuple) else out
+
+    mapped = sg.vmap(lambda p, v: run(p, v[None])[0], in_dims=(None, 0))(params, x)
+    assert_close(mapped, run(params, x), 1e-5)
+    slopes = sg.vmap(func.grad(lambda p, v: (run(p, v[None]) ** 2).sum()), in_dims=(None, 0))(params, x)
+    whole = func.grad(lambda p: (run(p, x) ** 2).sum())(params)
+    for name, slope in slopes.items():
+        assert_close(slope.sum(0), whole[name], 2e-5, what=name)
