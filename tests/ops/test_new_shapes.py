@@ -1,5 +1,5 @@
-"""Every row of the op-case table in one compiled function over three shapes, the last ones traced over symbolic extents or not at
-all."""
+"""Every row of the op-case table in one compiled function over three shapes: the second is traced over symbolic extents, the
+third is traced again only where the op asks for a number."""
 
 from __future__ import annotations
 
