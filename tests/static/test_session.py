@@ -146,7 +146,7 @@ def test_the_plan_of_a_run():
         assert sess.plan([y], {x: [3.0, 4.0]}) is plan
         assert sess.plan([y], {x: [3.0]}) is not plan
         assert [name for _, name, _ in plan.profile(20).instructions] == ["mul+exp"]
-        assert sess.plan(v).rows == []
+        assert sess.plan(v).instructions == []
         with pytest.raises(FeedError, match="You must feed a value"):
             sess.plan(y)
         with pytest.raises(FeedError, match="feed_dict has to map tensors to values, got list"):
