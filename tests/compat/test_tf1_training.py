@@ -209,9 +209,9 @@ def test_a_monitored_session_saves_restores_and_stops(tmp_path):
 def test_a_loss_that_is_no_number_stops_training():
     step = sgtf.train.get_or_create_global_step()
     loss = sgtf.log(sgtf.cast(step, "float") * 0.0 - 1.0)
-    with pytest.raises(sgtf.train.NanLossDuringTrainingError, match="NaN loss"):
-        with sgtf.train.MonitoredSession(hooks=[sgtf.train.NanTensorHook(loss)]) as session:
-            session.run(loss)
+    session = sgtf.train.MonitoredSession(hooks=[sgtf.train.NanTensorHook(loss)])
+    with session, pytest.raises(sgtf.train.NanLossDuringTrainingError, match="NaN loss"):
+        session.run(loss)
 
 
 def test_a_coordinator_waits_and_reports():
