@@ -50,7 +50,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=[f"{i} {type(v).__name__}" for i, v in enumerate(VALUES)])
 def test_values_come_back(value):
     assert_alike(through({"value": value})["value"], value)
     assert_alike(through(value), value)

@@ -1,0 +1,90 @@
+"""Write `docs/tf1_names.md`: TensorFlow 1's public names, and where each stands in `staticgrad.compat.tf1`.
+
+    python -m tools.tf1_names
+
+The names are those of `tf.compat.v1` of TensorFlow 2.x (`tools/tf1_names.json`), without modules.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import staticgrad.compat.tf1 as tf
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "tf1_names.md"
+NAMES = Path(__file__).with_name("tf1_names.json")
+
+REFUSED = {
+    "strings and files": (
+        ("string", "decode_", "encode_", "parse_", "read_file", "regex_", "serialize_", "deserialize_", "as_string", "reduce_join",
+         "matching_files", "TFRecord", "TextLine", "FixedLength", "WholeFile", "VarLen", "IdentityReader", "LMDBReader",
+         "ReaderBase", "write_file", "substr", "fingerprint", "to_number"),
+        "tensors hold numbers: read files in Python and feed arrays, or use tf.data.Dataset.from_generator",
+    ),
+    "other number formats": (
+        ("complex", "bfloat16", "float16", "half", "qint", "quint", "quantize", "dequantize", "fake_quant", "fft", "ifft", "irfft",
+         "rfft", "imag", "real", "angle", "conj", "uint16", "uint32", "uint64"),
+        "float32, float64, booleans and integers of 8 to 64 bits (unsigned: 8)",
+    ),
+    "sparse and ragged tensors": (("Sparse", "sparse_", "Ragged", "ragged_"), "write dense tensors, or gather and scatter"),
+    "several machines": (
+        ("Server", "Cluster", "replica_", "SyncReplicas", "Supervisor", "JobDef", "WorkerSession", "ParameterServer"),
+        "one machine, one process",
+    ),
+    "eager mode and functions of TensorFlow 2": (
+        ("GradientTape", "function", "enable_v2", "enable_eager", "Module", "TypeSpec", "TensorSpec", "py_function"),
+        "eager code is staticgrad's own dialect, which is PyTorch's",
+    ),
+}
+"""Kind -> (beginnings of names, what to write instead)."""
+
+
+def standing(space: Any, name: str) -> str:
+    """"works", or what to write instead; "" for a name that is missing."""
+    if space is not None and hasattr(space, name):
+        return "works"
+    for beginnings, remedy in REFUSED.values():
+        if name.startswith(beginnings):
+            return remedy
+    return ""
+
+
+def _space(path: str) -> Any:
+    found: Any = tf
+    for part in path.split(".")[1:]:
+        found = getattr(found, part, None)
+    return found
+
+
+def page() -> str:
+    lists: dict[str, list[str]] = json.loads(NAMES.read_text(encoding="utf-8"))
+    rows, details = [], []
+    for path, names in lists.items():
+        space = _space(path)
+        found = {name: standing(space, name) for name in names}
+        works = [n for n, s in found.items() if s == "works"]
+        refused = [n for n, s in found.items() if s not in ("works", "")]
+        missing = [n for n, s in found.items() if not s]
+        rows.append(f"| `{path}` | {len(names)} | {len(works)} | {len(refused)} | {len(missing)} |")
+        details.append(
+            f"## `{path}`\n\nWorks: {_listed(works)}\n\nRefused: {_listed(refused)}\n\nMissing: {_listed(missing)}\n"
+        )
+    kinds = "\n".join(f"- {kind}: {remedy}." for kind, (_, remedy) in REFUSED.items())
+    return "\n".join([
+        "# TensorFlow 1's names", "", "<!-- Written by `python -m tools.tf1_names`. -->", "",
+        "Names of `tf.compat.v1`, and which of them `staticgrad.compat.tf1` has. Refused are names of what does not exist here;",
+        "missing are all others, for which the dialect raises an AttributeError that names the nearest.", "",
+        "| namespace | names | work | refused | missing |", "|---|---:|---:|---:|---:|", *rows, "",
+        "What to write instead of refused names:", "", kinds, "", *details,
+    ])  # fmt: skip
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{n}`" for n in names) if names else "none"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
