@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import staticgrad as sg
 
 ROOMS = {
-    "tensors": ("Tensors", ("eager", "types", "devices", "printing", "random")),
-    "functions": ("Functions of tensors", ("functions", "torch_names", "ops", "operators", "func")),
+    "tensors": ("Tensors", ("eager", "types", "devices", "printing", "random", "amp")),
+    "functions": (
+        "Functions of tensors",
+        ("functions", "torch_names", "torch_layers", "functional", "ops", "operators", "func"),
+    ),
     "graphs": ("Graphs and sessions", ("static",)),
     "compile": ("Compile", ("tracing", "compiler")),
     "inspect": ("Inspect and exchange", ("ir", "interchange", "serialization", "viz")),

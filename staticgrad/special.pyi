@@ -54,7 +54,7 @@ def chebyshev_polynomial_v(input: TensorLike, other: TensorLike, *, out: None = 
 def chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:
     """The polynomial of degree n at x: chebyshev_polynomial_w."""
 
-def entr(input: Any) -> Any:
+def entr(input: Any) -> Tensor:
     """-x log(x), 0 at 0, minus infinity below."""
 
 def erfcx(input: TensorLike, *, out: None = None) -> Tensor:
@@ -123,7 +123,7 @@ def shifted_chebyshev_polynomial_w(input: TensorLike, other: TensorLike, *, out:
 def spherical_bessel_j0(input: TensorLike, *, out: None = None) -> Tensor:
     """sin(x) / x."""
 
-def xlog1py(input: Any, other: Any) -> Any:
+def xlog1py(input: Any, other: Any) -> Tensor:
     """input * log1p(other), 0 where `input` is 0 unless `other` is NaN."""
 
 def zeta(input: TensorLike, other: TensorLike, *, out: None = None) -> Tensor:

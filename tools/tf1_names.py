@@ -19,14 +19,15 @@ NAMES = Path(__file__).with_name("tf1_names.json")
 
 REFUSED = {
     "strings and files": (
-        ("string", "decode_", "encode_", "parse_", "read_file", "regex_", "serialize_", "deserialize_", "as_string", "reduce_join",
-         "matching_files", "TFRecord", "TextLine", "FixedLength", "WholeFile", "VarLen", "IdentityReader", "LMDBReader",
+        ("string", "decode_", "encode_", "parse_", "read_file", "regex_", "serialize_", "deserialize_", "as_string",
+         "reduce_join", "matching_files", "TFRecord", "TextLine", "FixedLength", "WholeFile", "VarLen", "IdentityReader",
+         "LMDBReader",
          "ReaderBase", "write_file", "substr", "fingerprint", "to_number"),
         "tensors hold numbers: read files in Python and feed arrays, or use tf.data.Dataset.from_generator",
     ),
     "other number formats": (
-        ("complex", "bfloat16", "float16", "half", "qint", "quint", "quantize", "dequantize", "fake_quant", "fft", "ifft", "irfft",
-         "rfft", "imag", "real", "angle", "conj", "uint16", "uint32", "uint64"),
+        ("complex", "bfloat16", "float16", "half", "qint", "quint", "quantize", "dequantize", "fake_quant", "fft", "ifft",
+         "irfft", "rfft", "imag", "real", "angle", "conj", "uint16", "uint32", "uint64"),
         "float32, float64, booleans and integers of 8 to 64 bits (unsigned: 8)",
     ),
     "sparse and ragged tensors": (("Sparse", "sparse_", "Ragged", "ragged_"), "write dense tensors, or gather and scatter"),
@@ -75,8 +76,8 @@ def page() -> str:
     kinds = "\n".join(f"- {kind}: {remedy}." for kind, (_, remedy) in REFUSED.items())
     return "\n".join([
         "# TensorFlow 1's names", "", "<!-- Written by `python -m tools.tf1_names`. -->", "",
-        "Names of `tf.compat.v1`, and which of them `staticgrad.compat.tf1` has. Refused are names of what does not exist here;",
-        "missing are all others, for which the dialect raises an AttributeError that names the nearest.", "",
+        "Names of `tf.compat.v1`, and which of them `staticgrad.compat.tf1` has. Refused are names of things that don't exist",
+        "here; missing are all others, for which the dialect raises an AttributeError that names the nearest.", "",
         "| namespace | names | work | refused | missing |", "|---|---:|---:|---:|---:|", *rows, "",
         "What to write instead of refused names:", "", kinds, "", *details,
     ])  # fmt: skip

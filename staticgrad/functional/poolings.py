@@ -142,16 +142,17 @@ def _depths(depth: int, plane: int) -> np.ndarray:
 def max_pool1d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """As `max_pool2d`, along one axis: (n, c, l) or (c, l)."""
-    return _max_pool("max_pool1d", input, 1, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    pooled: Tensor = _max_pool("max_pool1d", input, 1, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return pooled
 
 
 @spelled
 def max_pool2d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest element of each window; the gradient goes to the first of equals.
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, h', w') with h' = (h + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
@@ -159,16 +160,18 @@ def max_pool2d(
     window that reaches out of the input. return_indices: with their places in the flattened plane, int64. Raises ShapeError,
     ArgumentError.
     """
-    return _max_pool("max_pool2d", input, 2, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    pooled: Tensor = _max_pool("max_pool2d", input, 2, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return pooled
 
 
 @spelled
 def max_pool3d(
     input: TensorLike, kernel_size: ShapeLike, stride: ShapeLike | None = None, padding: ShapeLike = 0,
     dilation: ShapeLike = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """As `max_pool2d`, over three axes: (n, c, d, h, w) or (c, d, h, w)."""
-    return _max_pool("max_pool3d", input, 3, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    pooled: Tensor = _max_pool("max_pool3d", input, 3, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return pooled
 
 
 def _with_indices(name: str, axes: int) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -254,25 +257,28 @@ def _adaptive_max(name: str, x: Any, axes: int, output_size: Any, indices: bool)
 
 
 @spelled
-def adaptive_max_pool1d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Tensor:
     """As `adaptive_max_pool2d`, along one axis: (n, c, l) or (c, l)."""
-    return _adaptive_max("adaptive_max_pool1d", input, 1, output_size, return_indices)
+    pooled: Tensor = _adaptive_max("adaptive_max_pool1d", input, 1, output_size, return_indices)
+    return pooled
 
 
 @spelled
-def adaptive_max_pool2d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Tensor:
     """The largest elements of windows laid such that the result has the extents `output_size` (None keeps one).
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, *output_size). Windows as for `adaptive_avg_pool2d`. return_indices: with their
     places in the flattened plane, int64. Raises ShapeError, ArgumentError.
     """
-    return _adaptive_max("adaptive_max_pool2d", input, 2, output_size, return_indices)
+    pooled: Tensor = _adaptive_max("adaptive_max_pool2d", input, 2, output_size, return_indices)
+    return pooled
 
 
 @spelled
-def adaptive_max_pool3d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(input: TensorLike, output_size: Sizes, return_indices: bool = False) -> Tensor:
     """As `adaptive_max_pool2d`, over three axes: (n, c, d, h, w) or (c, d, h, w)."""
-    return _adaptive_max("adaptive_max_pool3d", input, 3, output_size, return_indices)
+    pooled: Tensor = _adaptive_max("adaptive_max_pool3d", input, 3, output_size, return_indices)
+    return pooled
 
 
 def _adaptive_with_indices(name: str, axes: int) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -346,7 +352,7 @@ def _largest_from(x: Any, numbers: Any, axis: int, kernel: int, count: int, shar
 def fractional_max_pool2d(
     input: TensorLike, kernel_size: ShapeLike, output_size: ShapeLike | None = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: TensorLike | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of windows that begin at random places, the same distance apart on average.
 
     Shapes: (n, c, h, w) or (c, h, w) -> (n, c, *output_size); output_ratio: extents as shares of the input's.
@@ -354,17 +360,19 @@ def fractional_max_pool2d(
     Source: Graham, "Fractional max-pooling", 2014.
     """
     name = "fractional_max_pool2d"
-    return _fractional(name, input, 2, kernel_size, output_size, output_ratio, _random_samples, return_indices)
+    pooled: Tensor = _fractional(name, input, 2, kernel_size, output_size, output_ratio, _random_samples, return_indices)
+    return pooled
 
 
 @spelled
 def fractional_max_pool3d(
     input: TensorLike, kernel_size: ShapeLike, output_size: ShapeLike | None = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: TensorLike | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """As `fractional_max_pool2d`, over three axes; _random_samples: (n, c, 3)."""
     name = "fractional_max_pool3d"
-    return _fractional(name, input, 3, kernel_size, output_size, output_ratio, _random_samples, return_indices)
+    pooled: Tensor = _fractional(name, input, 3, kernel_size, output_size, output_ratio, _random_samples, return_indices)
+    return pooled
 
 
 def _fractional_with_indices(name: str, axes: int) -> Callable[..., tuple[Tensor, Tensor]]:

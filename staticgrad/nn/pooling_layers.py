@@ -39,21 +39,21 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """`functional.max_pool1d`."""
 
-    def forward(self, x: TensorLike) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.max_pool1d(x, *self._settings())
 
 
 class MaxPool2d(_MaxPool):
     """`functional.max_pool2d`."""
 
-    def forward(self, x: TensorLike) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.max_pool2d(x, *self._settings())
 
 
 class MaxPool3d(_MaxPool):
     """`functional.max_pool3d`."""
 
-    def forward(self, x: TensorLike) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.max_pool3d(x, *self._settings())
 
 
@@ -211,10 +211,11 @@ class _FractionalMaxPool(Module):
             self.output_ratio = ratios
         self.register_buffer("_random_samples", _random_samples)
 
-    def forward(self, x: TensorLike) -> Any:
-        return type(self).function(
+    def forward(self, x: TensorLike) -> AnyTensor:
+        pooled: AnyTensor = type(self).function(
             x, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         )
+        return pooled
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
@@ -272,19 +273,19 @@ class _AdaptiveMax(_Adaptive):
 class AdaptiveMaxPool1d(_AdaptiveMax):
     """`functional.adaptive_max_pool1d`."""
 
-    def forward(self, x: TensorLike) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.adaptive_max_pool1d(x, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
     """`functional.adaptive_max_pool2d`."""
 
-    def forward(self, x: TensorLike) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.adaptive_max_pool2d(x, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMax):
     """`functional.adaptive_max_pool3d`."""
 
-    def forward(self, x: TensorLike) -> Any:
+    def forward(self, x: TensorLike) -> AnyTensor:
         return functional.adaptive_max_pool3d(x, self.output_size, self.return_indices)

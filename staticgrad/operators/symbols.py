@@ -77,7 +77,7 @@ TRAINS: weakref.WeakKeyDictionary[Node, bool] = weakref.WeakKeyDictionary()
 
 def has_rank(x: Any) -> bool:
     """Whether the number of axes is known: it is, but for some tensors of a graph that is defined before it runs."""
-    return not (isinstance(x, Symbol) and isinstance(x.node.type, UnrankedType))
+    return getattr(x, "_ranked", True)
 
 
 def trains(node: Node) -> bool:
@@ -116,6 +116,11 @@ class Symbol(Operators):
         self.node = node
 
     @property
+    def _ranked(self) -> bool:
+        """See `has_rank`."""
+        return not isinstance(self.node.type, UnrankedType)
+
+    @property
     def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
         return self.node.type.shape
 
@@ -139,7 +144,7 @@ class Symbol(Operators):
         return size_of(self.node.type.shape)
 
     def numel(self) -> int:
-        count = math.prod(self.node.type.shape) if self.node.type.static else int(self.size)
+        count = int(self.size) if None in self.shape else math.prod(self.shape)
         return count
 
     def _count(self) -> int | None:

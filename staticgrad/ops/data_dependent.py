@@ -12,6 +12,7 @@ from ..operators import F, Operators, Symbol, Tensor, apply, concrete, frontends
 from ..types import TensorType, bool_, int64, normalize_axis, shape_text
 from . import attributes as at
 from . import return_types
+from .batching import one_by_one
 from .operands import integer
 from .rules import keep
 
@@ -76,6 +77,7 @@ def _nonzero_static_eval(x: np.ndarray, size: int, fill: int) -> np.ndarray:
 nonzero_static_op = define(
     OpDef(
         name="nonzero_static",
+        batch=one_by_one,
         attrs={"size": at.integer(0), "fill": at.integer(-(2**63))},
         infer=lambda x, size, fill: TensorType((size, x.ndim), int64),
         eval=_nonzero_static_eval,
@@ -203,6 +205,7 @@ def _histc_eval(x: np.ndarray, bins: int, low: float, high: float) -> np.ndarray
 histc_op = define(
     OpDef(
         name="histc",
+        batch=one_by_one,
         attrs={"bins": at.integer(1), "low": at.number, "high": at.number},
         infer=lambda x, bins, low, high: TensorType((bins,), x.dtype),
         eval=_histc_eval,
