@@ -121,6 +121,7 @@ class Variable(Symbol):
         )
 
     __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __iadd__
+    __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = __iadd__
 
     def eval(  # type: ignore[override]  # TensorFlow 1's order
         self, session: Session | None = None, feed_dict: Mapping[Any, Any] | None = None

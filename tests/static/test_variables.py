@@ -301,6 +301,8 @@ def test_nothing_is_changed_in_place(graph, name):
     v = Variable([1.0, 2.0], name="v")
     for x in (v, v * 2):
         before = len(graph)
+        if name in ("__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__") and x is not v:
+            continue  # for integers
         if name.startswith("__i") and x is not v:
             value = {"__ipow__": 2.0}.get(name, 3.0)
             operator = getattr(type(x), name.replace("__i", "__"))

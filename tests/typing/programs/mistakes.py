@@ -18,7 +18,7 @@ sg.tanhh(x)  # error: Module has no attribute "tanhh"
 sg.reshape()  # error: Missing positional argument "x"
 sg.zeros(3, dtype=4)  # error: incompatible type "int"
 F.cross_entropy(x)  # error: Missing positional argument "target"
-F.relu(x, x)  # error: incompatible type "Tensor"; expected "None"
+F.gelu(x, x)  # error: incompatible type "Tensor"; expected "str"
 nn.Linear(3)  # error: Missing positional argument "out_features"
 nn.Linear(3, 4)(x, x)  # error: Too many
 nn.Linear(3, 4).wieght  # error: "Linear" has no attribute "wieght"
