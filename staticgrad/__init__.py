@@ -71,6 +71,7 @@ from .errors import (
     TraceError,
     TransformError,
     UninitializedError,
+    UnknownExtentError,
     VerifyError,
 )
 from .functions import as_tensor, from_numpy, is_tensor

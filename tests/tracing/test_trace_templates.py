@@ -379,5 +379,5 @@ def test_each_shape_has_its_own_specialization():
     for n, result in zip((5, 7, 9, 11), results, strict=True):
         np.testing.assert_array_equal(result.numpy(), step(data(n)).numpy())
     assert len(step.recompiles) == 4
-    assert "f32[11,6]" in str(step.graph("prepare"))
-    assert "extent" not in str(step.graph("prepare")) + step.explain()
+    assert "f32[11,6]" in str(step.graph("functionalize"))
+    assert "extent" not in str(step.graph("functionalize")) + step.explain()
