@@ -14,6 +14,7 @@ from ..ir import Graph, Layout, Node, View
 from ..types import ShapeLike, UnrankedType, normalize_axis
 from . import misuse
 from .dispatch import F, frontends
+from .former_names import FormerNode
 from .memory import layout_of, reshaped
 from .methods import Operators
 from .sizes import Size, size_of
@@ -37,7 +38,7 @@ class AbsentError(GraphError, AttributeError):
     """An attribute that eager tensors have and tensors of a graph don't: `hasattr` says no."""
 
 
-class GradFn:
+class GradFn(FormerNode):
     """The operation that a tensor without a value is the result of, as `grad_fn` tells of it."""
 
     __slots__ = ("node", "tracked")
@@ -77,7 +78,7 @@ TRAINS: weakref.WeakKeyDictionary[Node, bool] = weakref.WeakKeyDictionary()
 
 def has_rank(x: Any) -> bool:
     """Whether the number of axes is known: it is, but for some tensors of a graph that is defined before it runs."""
-    return not (isinstance(x, Symbol) and isinstance(x.node.type, UnrankedType))
+    return not isinstance(x, Symbol) or x._ranked
 
 
 def trains(node: Node) -> bool:
@@ -122,6 +123,10 @@ class Symbol(Operators):
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
         return self.node.type.dtype
+
+    @property
+    def _ranked(self) -> bool:
+        return not isinstance(self.node.type, UnrankedType)
 
     @property
     def name(self) -> str:  # type: ignore[override]  # found by it, so fixed

@@ -12,7 +12,7 @@ from ..eager.tape import Handle
 from ..eager.tensor import Tensor
 from ..errors import TraceError
 from ..ir import Graph, Layout, Node, View
-from ..operators import F, GradFn, Symbol, TensorLike, misuse
+from ..operators import F, GradFn, Symbol, TensorLike, misuse, retained
 from ..operators import Tensor as AnyTensor
 from ..ops.pointwise import stop_gradient_op
 
@@ -128,10 +128,16 @@ class Traced(Symbol):
         return self
 
     def backward(
-        self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+        self,
+        gradient: Any = None,
+        retain_graph: Any = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+        *,
+        retain_variables: Any = None,
     ) -> None:
         """As `Tensor.backward`: the gradients are added to `.grad` of the leaves, symbolically."""
-        self.tracer.backward(self, gradient, retain_graph, create_graph, inputs)
+        self.tracer.backward(self, gradient, retained(retain_graph, retain_variables), create_graph, inputs)
 
     @property
     def _version(self) -> int:
