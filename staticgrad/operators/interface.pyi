@@ -586,7 +586,7 @@ class Tensor:
         """This tensor: all tensors are in the CPU's memory."""
 
     @property
-    def creator(self) -> Any:
+    def creator(self) -> Record | GradFn | None:
         """The former name of `grad_fn`."""
 
     def cross(self, other: Any, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Tensor:
