@@ -801,7 +801,7 @@ class Tensor:
     def exponential_(self, *args: Any, generator: Any = None, **named: Any) -> Tensor: ...
 
     def fill(self, value: Any) -> Tensor:
-        """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+        """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
     def fill_(self, value: TensorLike) -> Tensor:
         """Set every element to a number."""
@@ -1393,7 +1393,7 @@ class Tensor:
         """The exponential of square matrices."""
 
     def matrix_power(self, n: builtins.int) -> Tensor:
-        """The product of n times the matrix A; of its inverse for a negative n."""
+        """The product of n times the matrix A; of its inverse for a negative n. The gradient of the power 0 is 0."""
 
     @overload
     def max(
@@ -3124,7 +3124,7 @@ class Functions:
 
     @staticmethod
     def fill(input: Any, value: Any) -> Tensor:
-        """One number in the shape and dtype of `input`; a 0-d tensor takes its gradient."""
+        """One number in the shape and dtype of `input`, whose gradient is 0; a 0-d tensor takes its gradient."""
 
     @staticmethod
     def fix(input: Any) -> Tensor:
@@ -3618,7 +3618,7 @@ class Functions:
 
     @staticmethod
     def matrix_power(A: Any, n: int) -> Tensor:
-        """The product of n times the matrix A; of its inverse for a negative n."""
+        """The product of n times the matrix A; of its inverse for a negative n. The gradient of the power 0 is 0."""
 
     @overload
     @staticmethod

@@ -240,11 +240,11 @@ def matrix_power(A: Any, n: int) -> Tensor:
     n = integer("matrix_power", "n", n)
     if n < 0:
         A, n = LINALG["inv"](A), -n
-    result = None
+    result: Tensor | None = None
     while n:
         if n & 1:
             result = A if result is None else F.matmul(result, A)
         A, n = F.matmul(A, A) if n > 1 else A, n >> 1
     if result is None:
-        return F.where(np.True_, np.eye(extent("matrix_power", A, ndim_of(A) - 1), dtype=dtype_of(A)), A)
+        result = F.where(np.True_, np.eye(extent("matrix_power", A, ndim_of(A) - 1), dtype=dtype_of(A)), A)
     return result
